@@ -1,0 +1,95 @@
+// What the device-side headers need of the scheduler. Everything here runs inside a kernel, on the fiber of one lane.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "vector_types.h"
+
+// Set at each switch of lane; plain thread-local words, so that reading them costs one load.
+extern __thread uint3 threadIdx;
+extern __thread uint3 blockIdx;
+extern __thread dim3 blockDim;
+extern __thread dim3 gridDim;
+constexpr int warpSize = 32;
+
+namespace simt {
+
+// The student's line that called a built-in.
+struct Site {
+  const char* file;
+  int line;
+  static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
+// --- Block ---------------------------------------------------------------------------------------------------------
+enum class Vote { none, count, all, any };
+int block_barrier(Vote vote, int predicate, Site site);
+
+// --- Warp ----------------------------------------------------------------------------------------------------------
+// Each lane of `mask` deposits a value and an operand; the last to arrive runs `combine`, which fills in every lane's
+// result. Lanes are joined by equal mask and equal `combine`.
+struct Exchange {
+  uint64_t value[32];
+  uint64_t result[32];
+  uint32_t operand[32];
+};
+using Combine = void (*)(Exchange& exchange, uint32_t mask);
+uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name, Site site);
+// The lanes of the calling warp that stand at the same call together.
+uint32_t active_mask(Site site);
+uint32_t lane_id();
+uint32_t warp_id();
+uint32_t present_lanes();  // lanes of the calling warp that the launch created
+
+// --- Cluster and grid ----------------------------------------------------------------------------------------------
+struct ClusterPosition {
+  dim3 size;     // blocks in the cluster, per dimension
+  uint3 block;   // this block's place in its cluster
+  uint3 index;   // this cluster's place in the grid
+  uint32_t rank;  // linear rank of this block in its cluster
+};
+ClusterPosition cluster_position();
+void cluster_arrive(Site site);
+void cluster_wait(Site site);
+void grid_barrier(Site site);  // a fault unless the launch was cooperative
+bool is_cooperative();
+void* map_shared_rank(const void* shared, uint32_t rank);
+int query_shared_rank(const void* shared);  // -1 where the address is no shared memory of this cluster
+
+// --- Shared memory -------------------------------------------------------------------------------------------------
+// One declaration of a __shared__ variable; its place in the block's arena is chosen anew for each launch.
+struct SharedVariable {
+  size_t size, alignment;
+  uint64_t launch = 0;
+  size_t offset = 0;
+};
+void* shared_address(SharedVariable& variable);
+void* dynamic_shared_address();
+size_t dynamic_shared_size();
+bool is_shared(const void* pointer);
+
+template <class T, class Declaration>
+T& shared() {
+  static SharedVariable variable{sizeof(T), alignof(T)};
+  return *reinterpret_cast<T*>(shared_address(variable));
+}
+template <class T>
+T& dynamic_shared() {
+  return *reinterpret_cast<T*>(dynamic_shared_address());
+}
+
+// --- Waiting and ordering ------------------------------------------------------------------------------------------
+void yield();  // lets the other resident lanes run
+// Called before each atomic: global atomics take place in block order, so that results do not depend on the number of
+// workers; every so often the lane yields, so that a lane that spins on a lock lets its owner run.
+void atomic_point(const void* address);
+
+// --- cp.async: the copy happens at the wait, so that a missing wait shows ----------------------------------------------
+void async_copy(void* shared, const void* global, size_t size, size_t zero_fill);
+void async_commit();
+void async_wait(size_t groups_left);  // all but the newest `groups_left` committed groups have landed
+
+// Ends the kernel with a CUDA error and a sentence that names kernel, block, thread and line.
+[[noreturn]] void device_fault(int cuda_error, const char* sentence, Site site);
+
+}  // namespace simt
