@@ -1,0 +1,47 @@
+// 01_basic: one thread a row. The formula as a loop, so that every later stage has something right to be compared with.
+//
+// It leaves two defects:
+//   - the 32 lanes of a warp read 32 different rows, so one load touches 32 sectors of 32 bytes and uses 4 bytes of
+//   each
+//     (counter: sectors per request, 32 where 4 would do);
+//   - a matrix of 8192 rows makes 8192 threads, in 32 blocks, for a chip that wants hundreds of thousands
+//     (counter: achieved occupancy).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/stage.h"
+
+namespace basic {
+
+constexpr int kBlockSize = 256;
+
+__global__ void rms_norm_kernel_basic(const float* __restrict__ input, const float* __restrict__ weight,
+                                      float* __restrict__ output, int64_t rows, int64_t cols, float eps) {
+  const int64_t row = int64_t{blockIdx.x} * kBlockSize + threadIdx.x;
+  if (row >= rows) return;
+  const float* row_input = input + row * cols;
+  float* row_output = output + row * cols;
+
+  float sum = 0.0f;
+  for (int64_t i = 0; i < cols; ++i) sum += row_input[i] * row_input[i];
+
+  const float rstd = rsqrtf(sum / static_cast<float>(cols) + eps);
+  for (int64_t i = 0; i < cols; ++i) {
+    const float normalized = row_input[i] * rstd;
+    row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
+  }
+}
+
+inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                   cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
+  const auto blocks = static_cast<unsigned>((rows + kBlockSize - 1) / kBlockSize);
+  rms_norm_kernel_basic<<<blocks, kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
+}
+
+inline const ladder::Stage stage{"01_basic", "one thread a row", launch, {2, 4, true}};
+
+}  // namespace basic

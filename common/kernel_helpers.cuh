@@ -1,0 +1,40 @@
+// Device functions that more than one stage uses. The stage that teaches each has it in its own file:
+// warp_reduce_sum and block_reduce_sum in 05_warp_shuffle, aligned_for_float4 in 04_hybrid of the matrix ladder.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace ladder {
+
+// Every lane gets the sum of its warp's 32 values. All 32 lanes must call it.
+__device__ inline float warp_reduce_sum(float value) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) value += __shfl_xor_sync(0xffffffffu, value, mask);
+  return value;
+}
+
+// Every thread gets the sum of its block's values, for one-dimensional blocks of kBlockSize threads, a multiple of 32
+// up to 1024. One block barrier; a kernel that calls it twice needs another barrier between the calls.
+template <int kBlockSize>
+__device__ inline float block_reduce_sum(float value) {
+  constexpr int kWarps = kBlockSize / 32;
+  static_assert(kBlockSize % 32 == 0 && kWarps >= 1 && kWarps <= 32, "whole warps, at most 32 of them");
+  __shared__ float warp_sums[kWarps];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+
+  value = warp_reduce_sum(value);
+  if (lane == 0) warp_sums[warp] = value;
+  __syncthreads();
+  return warp_reduce_sum(lane < kWarps ? warp_sums[lane] : 0.0f);
+}
+
+// Whether all three addresses may be accessed as float4. A null pointer counts as aligned.
+__device__ inline bool aligned_for_float4(const float* a, const float* b, const float* c) {
+  const auto bits = reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(c);
+  return bits % sizeof(float4) == 0;
+}
+
+}  // namespace ladder
