@@ -1,0 +1,67 @@
+# The root names the jobs and hands each to the folder that it concerns. The build rules are in mk/.
+ROOT := .
+ifneq ($(filter all stage programs objects libs,$(or $(MAKECMDGOALS),all)),)
+  include mk/config.mk
+else
+  SHELL := /bin/bash
+  MAKEFLAGS += --no-print-directory
+endif
+
+LADDER := assignment1/rms_norm/matrix
+PROGRAM := rms_norm_matrix_test
+# Every folder with a program of its own.
+LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures 2>/dev/null))
+export S ARGS
+
+.PHONY: all help run test stage programs objects libs compile-check format clean
+
+all:
+	@$(MAKE) -C $(LADDER)
+	@[ "$$(readlink $(PROGRAM))" = $(LADDER)/$(PROGRAM) ] || ln -sfn $(LADDER)/$(PROGRAM) $(PROGRAM)
+
+help:
+	@echo 'make                    build ./$(PROGRAM), every stage of the ladder in one program'
+	@echo 'make run                install what is missing, build, run it on the real input, draw the plot'
+	@echo 'make test               install what is missing, run everything that CI runs'
+	@echo 'make stage S=05         build and run one stage; S is its number, its name or its folder'
+	@echo 'make programs           build every program, run none'
+	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
+	@echo 'make format             run clang-format over every C++ and CUDA file'
+	@echo 'make clean              remove what was built'
+	@echo
+	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
+	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
+	@echo 'ARGS="--rows 7"         options of the program that make run or make stage starts'
+
+run:
+	@scripts/setup.sh run
+	@$(MAKE) all
+	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
+	@.venv/bin/python plots/plot_bandwidth.py build/run/rms_norm_matrix.csv
+
+test:
+	@scripts/setup.sh test
+	@.venv/bin/python -m pytest tests $$ARGS
+
+stage:
+	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" && cd "$$folder" && ./rms_norm_test $$ARGS
+
+libs:
+	@$(MAKE) -f mk/libs.mk
+programs: $(LEAVES:%=%/program)
+objects: $(LEAVES:%=%/objects)
+%/program: libs
+	@$(MAKE) -C $* program
+%/objects: libs
+	@$(MAKE) -C $* objects
+
+# A build of its own, so that the objects of make BACKEND=cuda stay as they are.
+compile-check:
+	@$(MAKE) objects BACKEND=cuda ARCHS='80 89 90a 120' BUILD_NAME=compile-check
+
+format:
+	@scripts/format.sh -i
+
+clean:
+	rm -rf build
+	find . -path ./.venv -prune -o -type l -lname '*build/*' -exec rm {} + ; rm -f $(PROGRAM)

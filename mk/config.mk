@@ -1,0 +1,68 @@
+# What every build shares: backend, architectures, compilers, flags, places.
+# The file that includes this one sets ROOT, the way from its folder to the repository's root.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+comma := ,
+
+# Backend: cuda where nvcc and a GPU are, else cpu; BACKEND=... overrides.
+ifndef NVCC
+  NVCC := $(firstword $(shell command -v nvcc) $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+endif
+ifndef BACKEND
+  HAS_GPU := $(shell { timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' || [ -e /dev/nvidia0 ]; } && echo yes)
+  BACKEND := $(if $(and $(NVCC),$(HAS_GPU)),cuda,cpu)
+  BACKEND_WHY := $(if $(NVCC),nvcc,no nvcc) and $(if $(HAS_GPU),a GPU,no GPU) here
+endif
+BACKEND_WHY ?= as asked
+ifeq ($(filter cuda cpu,$(BACKEND)),)
+  $(error BACKEND=$(BACKEND) is not a backend; say BACKEND=cuda for nvcc, BACKEND=cpu for the CPU device, or leave it out)
+endif
+
+# Architectures (cuda only): numbers as in sm_NN with nvcc's letters, ARCHS="80 89 90a 120"; by default this machine's GPU.
+ifeq ($(BACKEND),cuda)
+  ifndef ARCHS
+    ARCHS := $(shell timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -u)
+    ARCHS := $(or $(strip $(ARCHS)),90)
+  endif
+endif
+
+# The host compiler: g++ 12 or newer; where g++ itself is older, a newer one that stands beside it.
+ifeq ($(origin CXX),default)
+  CXX := $(or $(shell for c in g++ g++-15 g++-14 g++-13 g++-12; do v=$$($$c -dumpversion 2>/dev/null) \
+    && [ "$${v%%.*}" -ge 12 ] && echo $$c && break; done),g++)
+endif
+
+FLAGS := -O3 -std=c++17 -I$(ROOT)
+ifeq ($(BACKEND),cuda)
+  COMPILER := $(NVCC) $(if $(filter-out g++,$(CXX)),-ccbin $(CXX)) \
+              $(foreach a,$(ARCHS),-gencode arch=compute_$(a)$(comma)code=sm_$(a))
+  FLAGS += -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra
+else
+  COMPILER := CXX='$(CXX)' $(ROOT)/simt/simtcc
+  FLAGS += -Wall -Wextra
+endif
+
+# Places: objects and programs lie below build/<backend>/ at the path of their source.
+BUILD_NAME ?= $(BACKEND)
+BUILD := $(ROOT)/build/$(BUILD_NAME)
+FLAGS_FILE := $(BUILD)/flags.txt
+LIBCOMMON := $(BUILD)/libcommon.a
+ifeq ($(BACKEND),cpu)
+  LIBSIMT := $(ROOT)/build/simt/libsimt.a
+  DEVICE_FILES := $(shell find $(ROOT)/simt/simtcc $(ROOT)/simt/translate.py $(ROOT)/simt/include -type f)
+endif
+
+ifneq ($(BACKEND_SAID),$(BACKEND))
+  $(info backend: $(BACKEND)$(if $(filter cuda,$(BACKEND)), for $(ARCHS:%=sm_%)) ($(BACKEND_WHY)))
+endif
+export BACKEND ARCHS
+export BACKEND_SAID := $(BACKEND)
+
+define compile
+@mkdir -p $(@D)
+@echo "  compile  $(if $(HERE),$(HERE)/)$(patsubst $(ROOT)/%,%,$<)"
+@$(COMPILER) $(FLAGS) $(EXTRA_FLAGS) -MMD -MP -MF $@.d -c $< -o $@
+endef

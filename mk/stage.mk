@@ -1,0 +1,37 @@
+# The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file.
+# make            builds ./NAME, a link to the program of the chosen backend
+# make program    builds it below build/<backend>/ without touching the link
+# make objects    only compiles
+ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
+include $(ROOT)/mk/config.mk
+
+HERE := $(shell root=$$(cd '$(ROOT)' && pwd -P); here=$$(pwd -P); echo "$${here\#"$$root"/}")
+OUT := $(BUILD)/$(HERE)
+PROGRAM := $(OUT)/$(NAME)
+OBJECTS := $(SOURCES:%=$(OUT)/%.o)
+
+.PHONY: all program objects prepare clean
+all: program
+	@[ "$$(readlink $(NAME))" = '$(PROGRAM)' ] || ln -sfn '$(PROGRAM)' $(NAME)
+	@echo '$(HERE)/$(NAME) is up to date'
+
+program: $(PROGRAM)
+objects: $(OBJECTS)
+
+# The libraries belong to the root; here they count as changed only if their files did.
+prepare:
+	@$(MAKE) -C $(ROOT) -f mk/libs.mk
+$(FLAGS_FILE) $(LIBCOMMON) $(LIBSIMT): prepare
+	@:
+
+$(OBJECTS): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
+	$(compile)
+
+$(PROGRAM): $(OBJECTS) $(LIBCOMMON) $(LIBSIMT)
+	@echo "  link     $(HERE)/$(NAME)"
+	@$(COMPILER) $(OBJECTS) $(LIBCOMMON) -o $@
+
+clean:
+	rm -rf $(ROOT)/build/*/$(HERE) $(NAME)
+
+-include $(OBJECTS:=.d)

@@ -1,0 +1,49 @@
+#!/bin/bash
+# Usage: check_tools.sh cpu|cuda|tests
+# Says in one sentence what a build lacks and the command that installs it; exit 1 then.
+CXX=${CXX:-g++}
+packages=() missing=()
+lacks() { missing+=("$1"); packages+=("$2"); }
+
+# One run of the preprocessor answers for the compiler and every header.
+facts=$($CXX -E -P -x c++ - 2>/dev/null <<'ASK'
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+gcc12
+#endif
+#if __has_include(<CLI/CLI.hpp>)
+cli11
+#endif
+#if __has_include(<boost/context/detail/fcontext.hpp>)
+boost
+#endif
+#if __has_include(<doctest/doctest.h>)
+doctest
+#endif
+ASK
+)
+has() { [[ $facts == *"$1"* ]]; }
+
+if ! command -v "$CXX" >/dev/null; then
+  lacks "a C++ compiler" "g++"
+  facts="gcc12 cli11 boost doctest" # the headers cannot be asked for yet; look for their files
+  [ -e /usr/include/CLI/CLI.hpp ] || facts=${facts/cli11/}
+  [ -e /usr/include/boost/context/detail/fcontext.hpp ] || facts=${facts/boost/}
+  [ -e /usr/include/doctest/doctest.h ] || facts=${facts/doctest/}
+fi
+if [ "$1" = cuda ]; then
+  command -v "$NVCC" >/dev/null || {
+    echo "BACKEND=cuda needs nvcc, and there is none on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin: install NVIDIA's CUDA toolkit or say BACKEND=cpu." >&2
+    exit 1
+  }
+else
+  has gcc12 || lacks "g++ 12 or newer ($CXX is $($CXX --version | head -1))" "g++-12"
+  has boost || lacks "Boost.Context" libboost-context-dev
+  command -v python3 >/dev/null || lacks "python3" python3
+fi
+has cli11 || lacks "CLI11" libcli11-dev
+if [ "$1" = tests ]; then has doctest || lacks "doctest" doctest-dev; fi
+
+[ ${#missing[@]} -eq 0 ] && exit 0
+list=$(printf ', %s' "${missing[@]}")
+echo "The build lacks ${list:2}: install with 'sudo apt-get update && sudo apt-get install ${packages[*]}', or type 'make run', which does." >&2
+exit 1

@@ -1,0 +1,25 @@
+#!/bin/bash
+# Usage: find_stage.sh STAGE ; prints the folder of the stage named by number (5, 05), name (05_warp_shuffle) or path.
+cd "$(dirname "$0")/.." || exit 2
+shopt -s nullglob
+asked=${1%/}
+stages=(assignment*/*/*/[0-9]*_*/Makefile)
+stages=("${stages[@]%/Makefile}")
+found=()
+for stage in "${stages[@]}"; do
+  name=${stage##*/} number=${stage##*/}
+  number=${number%%_*}
+  if [[ $asked == "$stage" || $asked == "$PWD/$stage" || $asked == "./$stage" || $asked == "$name" ]] ||
+     [[ $asked =~ ^[0-9]+$ && ${#asked} -lt 9 && $((10#$asked)) -eq $((10#$number)) ]]; then
+    found+=("$stage")
+  fi
+done
+
+[ ${#found[@]} -eq 1 ] && { echo "${found[0]}"; exit 0; }
+case "$asked,${#found[@]}" in
+  ,*) echo "make stage needs S=<stage>, for example: make stage S=${stages[0]##*/}. The stages:" ;;
+  *,0) echo "There is no stage '$asked'; choose one of:" ;;
+  *) echo "S=$asked means more than one stage; name the folder:"; stages=("${found[@]}") ;;
+esac >&2
+printf '  %s\n' "${stages[@]}" >&2
+exit 2

@@ -1,0 +1,83 @@
+#!/bin/bash
+# Usage: setup.sh run|test
+# Installs what is missing on Debian or Ubuntu and says what and why first: packages through apt-get, Python's into .venv.
+# Quick and silent when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+goal=${1:-run}
+fail() { echo "setup: $*" >&2; exit 1; }
+
+has_gcc12() {
+  local c v
+  for c in g++ g++-15 g++-14 g++-13 g++-12; do
+    v=$($c -dumpversion 2>/dev/null) && [ "${v%%.*}" -ge 12 ] && return
+  done
+  return 1
+}
+has_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
+no_clang_format14=build/no-clang-format-14 # left where the distribution has none, so that it is asked for once only
+has_clang_format14() { [ -e $no_clang_format14 ] || scripts/format.sh --version >/dev/null 2>&1; }
+has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
+
+packages=()
+need() { # need PACKAGE WHY : after a failed check
+  [ ${#packages[@]} -gt 0 ] || echo "setup: this machine lacks"
+  printf '  %-22s %s\n' "$1" "$2"
+  packages+=("$1")
+}
+check() {
+  packages=()
+  has_gcc12 || need g++ "compiles the CPU device and the programs (12 or newer)"
+  command -v python3 >/dev/null || need python3 "translates CUDA launches for the CPU device, draws the plot, runs the tests"
+  has_venv || need python3-venv "holds the Python packages of requirements.txt in .venv"
+  has_header CLI/CLI.hpp || need libcli11-dev "parses the programs' options"
+  has_header boost/context/detail/fcontext.hpp || need libboost-context-dev "switches between CUDA threads on the CPU device"
+  [ "$goal" = test ] || return 0
+  has_header doctest/doctest.h || need doctest-dev "runs the C++ unit tests"
+  has_clang_format14 || need clang-format-14 "checks how the code is formatted"
+}
+
+check
+if [ ${#packages[@]} -gt 0 ]; then
+  by_hand="install by hand: ${packages[*]}"
+  command -v apt-get >/dev/null || fail "there is no apt-get here; $by_hand"
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "neither root nor sudo; as root: apt-get install ${packages[*]}"
+    as_root=(sudo)
+    [ -t 0 ] || sudo -n true 2>/dev/null || fail "sudo asks for a password; type: sudo apt-get install ${packages[*]}"
+  fi
+  echo "setup: installing through apt-get"
+  apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" >/dev/null; }
+  apt update || fail "apt-get update failed (see above); $by_hand"
+
+  # Where the default g++ is older than 12, its newer sibling; where clang-format 14 is gone, its check is skipped.
+  version_of() { apt-cache policy "$1" | sed -n 's/^  Candidate: \([0-9]*:\)\?//p'; }
+  wanted=()
+  for package in "${packages[@]}"; do
+    case $package in
+      g++) v=$(version_of g++); [ "${v%%.*}" -ge 12 ] 2>/dev/null || package=g++-12 ;;
+      clang-format-14)
+        v=$(version_of "$package")
+        if [ -z "$v" ] || [ "$v" = "(none)" ]; then
+          echo "setup: this distribution has no clang-format-14; the format check will be skipped"
+          mkdir -p build && touch $no_clang_format14
+          continue
+        fi ;;
+    esac
+    wanted+=("$package")
+  done
+  [ ${#wanted[@]} -eq 0 ] || apt install -y --no-install-recommends "${wanted[@]}" ||
+    fail "apt-get install failed (see above); $by_hand"
+  check
+  [ ${#packages[@]} -eq 0 ] || fail "still missing after apt-get install: ${packages[*]}; install it by hand"
+fi
+
+if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.txt .venv/installed.txt; } 2>/dev/null; then
+  echo "setup: installing pytest, NumPy and matplotlib into .venv (requirements.txt)"
+  [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv; python3 -m venv .venv; } ||
+    fail "python3 -m venv failed (see above); install python3-venv by hand"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt ||
+    fail "pip could not install requirements.txt (see above); by hand: .venv/bin/pip install -r requirements.txt"
+  cp requirements.txt .venv/installed.txt
+fi
