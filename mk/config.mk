@@ -17,7 +17,7 @@ ifndef BACKEND
   BACKEND_WHY := $(if $(NVCC),nvcc,no nvcc) and $(if $(HAS_GPU),a GPU,no GPU) here
 endif
 BACKEND_WHY ?= as asked
-ifeq ($(filter cuda cpu,$(BACKEND)),)
+ifneq ($(BACKEND),$(filter cuda cpu,$(firstword $(BACKEND))))
   $(error BACKEND=$(BACKEND) is not a backend; say BACKEND=cuda for nvcc, BACKEND=cpu for the CPU device, or leave it out)
 endif
 
@@ -52,7 +52,7 @@ FLAGS_FILE := $(BUILD)/flags.txt
 LIBCOMMON := $(BUILD)/libcommon.a
 ifeq ($(BACKEND),cpu)
   LIBSIMT := $(ROOT)/build/simt/libsimt.a
-  DEVICE_FILES := $(shell find $(ROOT)/simt/simtcc $(ROOT)/simt/translate.py $(ROOT)/simt/include -type f)
+  DEVICE_FILES := $(shell find $(ROOT)/simt/simtcc $(ROOT)/simt/translate.py $(ROOT)/simt/include -type f 2>/dev/null)
 endif
 
 ifneq ($(BACKEND_SAID),$(BACKEND))

@@ -5,7 +5,7 @@
 ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
 include $(ROOT)/mk/config.mk
 
-HERE := $(shell root=$$(cd '$(ROOT)' && pwd -P); here=$$(pwd -P); echo "$${here\#"$$root"/}")
+HERE := $(shell realpath --relative-to='$(ROOT)' .)
 OUT := $(BUILD)/$(HERE)
 PROGRAM := $(OUT)/$(NAME)
 OBJECTS := $(SOURCES:%=$(OUT)/%.o)
