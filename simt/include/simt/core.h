@@ -43,9 +43,9 @@ uint32_t present_lanes();  // lanes of the calling warp that the launch created
 
 // --- Cluster and grid ----------------------------------------------------------------------------------------------
 struct ClusterPosition {
-  dim3 size;     // blocks in the cluster, per dimension
-  uint3 block;   // this block's place in its cluster
-  uint3 index;   // this cluster's place in the grid
+  dim3 size;      // blocks in the cluster, per dimension
+  uint3 block;    // this block's place in its cluster
+  uint3 index;    // this cluster's place in the grid
   uint32_t rank;  // linear rank of this block in its cluster
 };
 ClusterPosition cluster_position();
@@ -84,7 +84,8 @@ void yield();  // lets the other resident lanes run
 // workers; every so often the lane yields, so that a lane that spins on a lock lets its owner run.
 void atomic_point(const void* address);
 
-// --- cp.async: the copy happens at the wait, so that a missing wait shows ----------------------------------------------
+// --- cp.async: the copy happens at the wait, so that a missing wait shows
+// ----------------------------------------------
 void async_copy(void* shared, const void* global, size_t size, size_t zero_fill);
 void async_commit();
 void async_wait(size_t groups_left);  // all but the newest `groups_left` committed groups have landed

@@ -1,0 +1,33 @@
+// The header that nvcc includes before every CUDA file.
+#pragma once
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda_runtime_api.h"
+#include "vector_functions.h"
+#include "vector_types.h"
+
+#ifdef __CUDACC__
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+// __global__, __shared__, __noinline__ and the launch bounds stay as they are: the translator reads them.
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __align__(n)
+
+#include "simt/core.h"
+#include "simt/device.h"
+#include "simt/launch.h"
+#include "simt/math.h"
+#endif

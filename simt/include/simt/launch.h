@@ -1,0 +1,219 @@
+// Kernel launches: what <<<>>> becomes, and CUDA's launch, attribute and occupancy functions.
+#pragma once
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+#include "vector_types.h"
+
+namespace simt {
+
+struct LaunchConfig {
+  const char* kernel;
+  dim3 grid, block;
+  size_t shared;
+  cudaStream_t stream;
+  dim3 cluster_size{1, 1, 1};
+  bool cooperative = false;
+  const void* function = nullptr;  // where it is known: the key of cudaFuncSetAttribute
+
+  LaunchConfig(const char* kernel, dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
+      : kernel(kernel), grid(grid), block(block), shared(shared), stream(stream) {}
+  LaunchConfig& cluster(unsigned x, unsigned y = 1, unsigned z = 1) {
+    cluster_size = dim3(x, y, z);
+    return *this;
+  }
+};
+
+// One thread of a kernel with its arguments bound; pointers among the arguments are listed so that host memory handed
+// to a kernel is refused.
+struct BoundKernel {
+  std::function<void()> thread;
+  std::vector<std::pair<int, const void*>> pointers;
+};
+
+cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel& kernel);
+
+template <class T>
+void note_pointer(BoundKernel& kernel, int position, const T& argument) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
+    kernel.pointers.emplace_back(position, const_cast<const void*>(static_cast<const volatile void*>(argument)));
+}
+
+template <class Function, class... Arguments>
+BoundKernel bind(Function function, const Arguments&... arguments) {
+  BoundKernel kernel;
+  int position = 0;
+  (note_pointer(kernel, ++position, arguments), ...);
+  kernel.thread = [function, arguments...]() mutable {
+    [&](auto... copies) { function(std::move(copies)...); }(arguments...);  // a thread owns its parameters
+  };
+  return kernel;
+}
+
+// launch(K, config)(arguments...): the parameter types are K's, so nullptr, 0 and {1, 2} convert as in a plain call.
+template <class... Parameters>
+auto launch(void (*kernel)(Parameters...), LaunchConfig config) {
+  config.function = reinterpret_cast<const void*>(kernel);
+  return [kernel, config](Parameters... arguments) { launch_kernel(config, bind(kernel, arguments...)); };
+}
+
+// For kernels whose template arguments follow from the call, overloaded ones and those with default arguments.
+template <class Call>
+auto launch_deduced(Call call, LaunchConfig config) {
+  return [call, config](auto... arguments) { launch_kernel(config, bind(call, arguments...)); };
+}
+
+// Kernels launched through an untyped pointer: how to bind an array of argument addresses.
+using Binder = BoundKernel (*)(const void* function, void** arguments);
+void register_kernel(const void* function, Binder binder);
+cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arguments);
+
+template <class... Parameters>
+struct TypedBinder {
+  template <size_t... I>
+  static BoundKernel bind_each(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
+    (void)arguments;
+    return bind(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
+  }
+  static BoundKernel bind_all(const void* function, void** arguments) {
+    return bind_each(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)), arguments,
+                     std::index_sequence_for<Parameters...>());
+  }
+};
+
+template <class... Parameters>
+const void* register_typed(void (*kernel)(Parameters...)) {
+  const void* function = reinterpret_cast<const void*>(kernel);
+  register_kernel(function, TypedBinder<Parameters...>::bind_all);
+  return function;
+}
+
+// handle<K>() is K, and sees to it that K can be launched when all that is left of it is a void pointer.
+template <auto kernel>
+struct Registration {
+  static const void* const function;
+};
+template <auto kernel>
+const void* const Registration<kernel>::function = register_typed(kernel);
+template <auto kernel>
+constexpr auto handle() {
+  (void)&Registration<kernel>::function;
+  return kernel;
+}
+
+LaunchConfig from_cuda(const cudaLaunchConfig_t& config);
+int blocks_per_multiprocessor(int block_size, size_t shared);
+
+}  // namespace simt
+
+// --- Launch --------------------------------------------------------------------------------------------------------
+
+inline cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared = 0,
+                                    cudaStream_t stream = nullptr) {
+  return simt::launch_untyped({"(launched by pointer)", grid, block, shared, stream}, function, arguments);
+}
+template <class... P>
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
+                             cudaStream_t stream = nullptr) {
+  return cudaLaunchKernel(simt::register_typed(kernel), grid, block, arguments, shared, stream);
+}
+
+inline cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                               size_t shared = 0, cudaStream_t stream = nullptr) {
+  simt::LaunchConfig config("(launched by pointer)", grid, block, shared, stream);
+  config.cooperative = true;
+  return simt::launch_untyped(config, function, arguments);
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                                        size_t shared = 0, cudaStream_t stream = nullptr) {
+  return cudaLaunchCooperativeKernel(simt::register_typed(kernel), grid, block, arguments, shared, stream);
+}
+
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  return config ? simt::launch_untyped(simt::from_cuda(*config), function, arguments) : cudaErrorInvalidValue;
+}
+template <class... P, class... A>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
+  if (!config) return cudaErrorInvalidValue;
+  simt::LaunchConfig own = simt::from_cuda(*config);
+  own.function = reinterpret_cast<const void*>(kernel);
+  return [&](P... converted) {
+    return simt::launch_kernel(own, simt::bind(kernel, converted...));
+  }(std::forward<A>(arguments)...);
+}
+
+// --- Attributes ----------------------------------------------------------------------------------------------------
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
+cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache config);
+cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig config);
+
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+template <class... P>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(P...)) {
+  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
+}
+template <class... P>
+cudaError_t cudaFuncSetCacheConfig(void (*kernel)(P...), cudaFuncCache config) {
+  return cudaFuncSetCacheConfig(reinterpret_cast<const void*>(kernel), config);
+}
+template <class... P>
+cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig config) {
+  return cudaFuncSetSharedMemConfig(reinterpret_cast<const void*>(kernel), config);
+}
+
+// --- Occupancy: by threads, blocks and shared memory of the modelled multiprocessor; registers are not modelled -----
+
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel, int block_size, size_t shared,
+                                                                   unsigned) {
+  if (!blocks || block_size < 1) return cudaErrorInvalidValue;
+  *blocks = simt::blocks_per_multiprocessor(block_size, shared);
+  return cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel kernel, int block_size, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, block_size, shared, 0);
+}
+cudaError_t simt_occupancy_block_size(int* grid, int* block, const std::function<size_t(int)>& shared, int limit);
+template <class Kernel>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel, size_t shared = 0, int limit = 0) {
+  return simt_occupancy_block_size(
+      grid, block, [shared](int) { return shared; }, limit);
+}
+template <class SharedOfBlock, class Kernel>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel, SharedOfBlock shared,
+                                                           int limit = 0) {
+  return simt_occupancy_block_size(
+      grid, block, [shared](int size) { return size_t(shared(size)); }, limit);
+}
+template <class Kernel>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel, int blocks, int block_size) {
+  if (!bytes || blocks < 1 || block_size < 1) return cudaErrorInvalidValue;
+  *bytes = std::min<size_t>(228 * 1024 / size_t(blocks) - 1024, 227 * 1024);
+  return cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, Kernel, const cudaLaunchConfig_t* config) {
+  if (!size || !config) return cudaErrorInvalidValue;
+  *size = 8;
+  return cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel, const cudaLaunchConfig_t* config) {
+  if (!clusters || !config) return cudaErrorInvalidValue;
+  const simt::LaunchConfig own = simt::from_cuda(*config);
+  const unsigned threads = own.block.x * own.block.y * own.block.z;
+  const unsigned blocks = own.cluster_size.x * own.cluster_size.y * own.cluster_size.z;
+  *clusters = int(4 * unsigned(simt::blocks_per_multiprocessor(int(threads), own.shared)) / std::max(blocks, 1u));
+  return cudaSuccess;
+}

@@ -1,0 +1,201 @@
+// Turns signals raised by device code into CUDA errors with a sentence, and stops kernels that hang.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "memory.h"
+#include "scheduler.h"
+
+namespace simt {
+
+namespace {
+
+constexpr int kWatchdogSignal = SIGUSR2;
+
+uintptr_t program_counter(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return uintptr_t(registers.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return uintptr_t(registers.pc);
+#else
+#error "the CPU device runs on x86-64 and 64-bit Arm"
+#endif
+}
+
+uintptr_t stack_pointer(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return uintptr_t(registers.gregs[REG_RSP]);
+#else
+  return uintptr_t(registers.sp);
+#endif
+}
+
+std::string to_string(uint3 index) {
+  return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
+}
+
+// The student's line of an instruction, by the addr2line of binutils; inlined frames of the device's own headers are
+// passed over. Empty when it cannot be told.
+std::string source_line(uintptr_t pc) {
+  Dl_info object;
+  if (!dladdr(reinterpret_cast<void*>(pc), &object) || !object.dli_fname) return "";
+  char executable[4096];
+  const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+  if (length <= 0) return "";
+  executable[length] = 0;
+  char command[4400];
+  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", executable,
+                size_t(pc - uintptr_t(object.dli_fbase)));
+  FILE* pipe = popen(command, "r");
+  if (!pipe) return "";
+  std::string found;
+  char line[4096];
+  while (std::fgets(line, sizeof line, pipe)) {
+    line[std::strcspn(line, " \n")] = 0;
+    const bool own = std::strstr(line, "/simt/include/") || std::strstr(line, "/c++/");
+    if (found.empty() && !own && line[0] != '?') found = line;
+  }
+  pclose(pipe);
+  return found;
+}
+
+[[noreturn]] void fail_at(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
+  std::string line = source_line(pc);
+  const size_t colon = line.rfind(':');
+  if (colon == std::string::npos) w.fail(error, sentence);
+  line[colon] = 0;
+  w.fail(error, sentence, {line.c_str(), std::atoi(line.c_str() + colon + 1)});
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  Worker* w = worker;
+  const uintptr_t pc = program_counter(context);
+  char address[32];
+  std::snprintf(address, sizeof address, "0x%zx", size_t(info->si_addr));
+  if (w && w->in_kernel && w->lane) {
+    if (signal == SIGFPE) fail_at(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
+    if (signal == SIGILL) fail_at(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
+    const uintptr_t stack = stack_pointer(context);
+    if (uintptr_t(info->si_addr) + 65536 > stack && uintptr_t(info->si_addr) < stack + 4096)
+      fail_at(*w, cudaErrorLaunchFailure, pc, "the thread's stack overflowed (256 KB on the CPU device)");
+#if defined(__x86_64__)
+    if (info->si_code == SI_KERNEL)
+      fail_at(*w, cudaErrorMisalignedAddress, pc,
+              "misaligned address, or one that no memory can have: a vector access needs a multiple of its size");
+#endif
+    if (signal == SIGBUS) fail_at(*w, cudaErrorMisalignedAddress, pc, std::string("misaligned address ") + address);
+    fail_at(*w, cudaErrorIllegalAddress, pc,
+            std::string("illegal memory access at ") + address + ", " + describe_address(info->si_addr));
+  }
+  if (signal == SIGSEGV && in_device_space(info->si_addr)) {
+    const std::string line = source_line(pc);
+    std::fprintf(stderr, "simt: %s%shost code accessed device memory at %s, %s; copy it with cudaMemcpy\n",
+                 line.c_str(), line.empty() ? "" : ": ", address, describe_address(info->si_addr).c_str());
+  }
+  ::signal(signal, SIG_DFL);  // returns to the faulting instruction, which now ends the process
+}
+
+void on_watchdog(int, siginfo_t*, void* context) {
+  Worker* w = worker;
+  if (w && w->in_kernel && w->lane)
+    fail_at(*w, cudaErrorLaunchTimeout, program_counter(context),
+            "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
+            "computes for longer than SIMT_TIMEOUT seconds");
+}
+
+double timeout_seconds() {
+  const char* text = std::getenv("SIMT_TIMEOUT");
+  const double seconds = text ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 20;
+}
+
+// A worker whose lanes neither exit nor meet for the timeout hangs; so does one where only barriers come and go for
+// ten times as long.
+void watch() {
+  constexpr unsigned kPeriod = 100;  // milliseconds
+  struct Seen {
+    uint64_t steps = 0, exits = 0;
+    double since_step = 0, since_exit = 0;
+  };
+  std::vector<Seen> seen;
+  for (;;) {
+    usleep(kPeriod * 1000);
+    const std::vector<Worker*> workers = all_workers();
+    seen.resize(workers.size());
+    for (size_t i = 0; i < workers.size(); ++i) {
+      Worker& w = *workers[i];
+      Seen& s = seen[i];
+      const uint64_t steps = w.steps, exits = w.exits;
+      const bool idle = !w.in_kernel;
+      s.since_exit = idle || exits != s.exits ? 0 : s.since_exit + kPeriod / 1000.0;
+      s.since_step = idle || exits != s.exits || steps != s.steps ? 0 : s.since_step + kPeriod / 1000.0;
+      s.steps = steps;
+      s.exits = exits;
+      if (s.since_step > timeout_seconds() || s.since_exit > 10 * timeout_seconds()) {
+        s = {};
+        pthread_kill(pthread_t(w.thread), kWatchdogSignal);
+      }
+    }
+  }
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | flags;  // the handler may leave by a jump
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+std::string place(const Worker& w, Site site) {
+  std::string text = std::string("kernel ") + w.launch->kernel;
+  if (w.lane) text += ", block " + to_string(w.block().index) + ", thread " + to_string(w.lane->thread);
+  if (site.file) text += std::string(", ") + site.file + ":" + std::to_string(site.line);
+  return text;
+}
+
+void install_fault_handlers() {
+  static const bool once = [] {
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) handle(signal, on_fault, SA_ONSTACK);
+    handle(kWatchdogSignal, on_watchdog, 0);
+    pthread_t watchdog;
+    const auto run = [](void*) -> void* {
+      watch();
+      return nullptr;
+    };
+    if (pthread_create(&watchdog, nullptr, run, nullptr) == 0) pthread_detach(watchdog);
+    return true;
+  }();
+  (void)once;
+  // Faults may be stack overflows: handle them on a stack of their own, one per thread.
+  static thread_local bool has_stack = false;
+  if (has_stack) return;
+  constexpr size_t kSize = 256 * 1024;
+  void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  const stack_t stack = {memory, 0, kSize};
+  has_stack = sigaltstack(&stack, nullptr) == 0;
+}
+
+}  // namespace simt
+
+// A failed assert inside a kernel is CUDA's device-side assert; elsewhere it is libc's.
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) noexcept {
+  using namespace simt;
+  Worker* w = worker;
+  if (!w || !w->lane) {
+    std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
+    std::abort();
+  }
+  w->fail(cudaErrorAssert, std::string("Assertion `") + assertion + "` failed", {file, int(line)});
+}

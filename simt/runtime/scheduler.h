@@ -1,0 +1,200 @@
+// Runs the blocks of a kernel launch on worker threads.
+//
+// A worker runs one *gang* at a time: the blocks that must be resident together, which is one block, a cluster, or the
+// whole grid of a cooperative launch. Lanes (CUDA threads) run as a plain loop on one stack; a lane that must wait
+// keeps that stack, and the loop goes on with the next lane on a fresh one. So a kernel without barriers never
+// switches.
+#pragma once
+#include <atomic>
+#include <boost/context/detail/fcontext.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+#include "simt/core.h"
+#include "simt/stats.h"
+
+namespace simt {
+
+using boost::context::detail::fcontext_t;
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+constexpr size_t kStaticSharedLimit = 48 * 1024;  // bytes a block gets without asking
+constexpr size_t kSharedLimit = 227 * 1024;       // bytes after opting in
+constexpr unsigned kMaxThreads = 1024;            // per block
+constexpr unsigned kMultiprocessors = 4;          // few, or persistent grids explode
+constexpr unsigned kThreadsPerMultiprocessor = 2048;
+constexpr unsigned kBlocksPerMultiprocessor = 32;
+
+// One kernel launch, shared by the workers that run it.
+struct Launch {
+  const char* kernel = nullptr;
+  dim3 grid, block, cluster;
+  size_t dynamic_shared = 0;
+  bool cooperative = false;
+  const std::function<void()>* body = nullptr;  // one thread of the kernel
+
+  uint64_t id = 0;
+  unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
+  uint64_t blocks_per_gang = 1, gangs = 0;
+  bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
+
+  // The order in which threads of a block run.
+  uint8_t lane_at[32] = {};      // scheduling position -> lane
+  uint8_t position_of[32] = {};  // lane -> scheduling position
+  bool forward = true;           // both are the identity
+  std::vector<uint32_t> warp_at;
+
+  std::atomic<uint64_t> next_gang{0};
+  std::atomic<bool> failed{false};
+  std::atomic<size_t> shared_used{0};  // dynamic and static bytes of a block, known once a block has run
+
+  std::mutex mutex;  // guards what follows
+  cudaError_t error = cudaSuccess;
+  std::string message;
+  LaunchStats stats;
+};
+
+struct AsyncCopy {
+  void* shared;
+  const void* global;
+  size_t size, zero_fill;
+};
+
+// A barrier among the blocks of a cluster or a grid.
+struct WideBarrier {
+  uint64_t arrived = 0, phase = 0;
+};
+enum Scope { kCluster, kGrid };
+
+struct Warp;
+
+struct Lane {
+  fcontext_t context;
+  Warp* warp;
+  uint3 thread;
+  uint8_t number, position;
+  uint32_t atomics;               // since the lane last yielded
+  uint64_t arrival_phase[2];      // of the wide barriers, by scope
+  std::vector<AsyncCopy> copies;  // issued, not yet landed
+  std::vector<size_t> commits;    // copies.size() at each commit
+  const char* waits_for;          // with `site`, for the report of a deadlock
+  Site site;
+};
+
+// Lanes of one warp that wait for each other.
+struct Rendezvous {
+  Combine combine;
+  uint32_t mask, arrived;
+  const char* name;
+  Site site;
+};
+
+struct Block;
+
+struct Warp {
+  Block* block;
+  uint32_t index;                                                    // among the warps resident on the worker
+  uint32_t ready, started;                                           // scheduling positions
+  int position;                                                      // that ran last
+  uint32_t present, exited, at_barrier, at_active_mask, at_wide[2];  // lanes
+  unsigned rendezvous_count;
+  Rendezvous rendezvous[32];
+  Exchange exchange;
+  Lane lanes[32];  // in scheduling order
+};
+
+struct Block {
+  uint64_t sequence;  // place in the order in which blocks are handed out
+  uint3 index;
+  uint32_t cluster_rank;
+  uint32_t slot;  // among the blocks resident on the worker
+  unsigned arrived, exited, votes;
+  int vote_result;
+  Site barrier_site;
+  WideBarrier cluster_barrier;  // used in the block of rank 0
+};
+
+class Worker {
+ public:
+  Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void run(Launch& launch);
+
+  // On the fiber of the current lane.
+  int block_barrier(Vote vote, int predicate, Site site);
+  uint64_t collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name, Site site);
+  uint32_t active_mask(Site site);
+  void arrive(Scope scope, Site site);
+  void wait(Scope scope, Site site);
+  void yield();
+  void take_turn();  // waits until every block before this one has finished
+  void land_copies(size_t count);
+  [[noreturn]] void fail(cudaError_t error, const std::string& sentence, Site site = {nullptr, 0});
+
+  Block& block() const { return *lane->warp->block; }
+  char* arena(const Block& block) const { return arenas_[block.slot]; }
+  Block& cluster_block(uint32_t rank) { return blocks_[block().slot - block().cluster_rank + rank]; }
+
+  Launch* launch = nullptr;
+  Lane* lane = nullptr;
+  LaunchStats stats;
+  // Read by other threads: the first block this worker still holds, and signs of life for the watchdog.
+  std::atomic<uint64_t> oldest{~uint64_t(0)};
+  std::atomic<uint64_t> steps{0}, exits{0};
+  std::atomic<bool> in_kernel{false};
+  std::atomic<uint64_t> thread{0};
+
+ private:
+  static void fiber_main(transfer_t from);
+  void prepare();
+  void start_gang(uint64_t gang);
+  void run_gang();
+  void check_arenas();
+  Lane* pick();
+  void make_current(Lane& next);
+  void suspend(const char* waits_for, Site site);
+  void lane_exits();
+  void release(Warp& warp, uint32_t lanes);
+  void release_block(Block& block);
+  void release_wide(Scope scope);
+  void complete(Warp& warp, unsigned rendezvous);
+  void resolve_active_mask(Warp& warp);
+  WideBarrier& barrier(Scope scope) { return scope == kGrid ? grid_barrier_ : cluster_block(0).cluster_barrier; }
+  uint64_t threads_in(Scope scope) const;
+  bool next_ready_warp(uint32_t from, uint32_t& found) const;
+  uint32_t to_positions(uint32_t lanes) const;
+  fcontext_t new_fiber();
+  [[noreturn]] void deadlock();
+  [[noreturn]] void leave_kernel(bool aborted);
+
+  std::vector<Block> blocks_;
+  std::unique_ptr<Warp[]> warps_;
+  uint32_t warp_count_ = 0, warp_capacity_ = 0;
+  std::vector<uint64_t> ready_warps_;  // a bit per resident warp
+  uint32_t warp_ = 0;                  // that runs
+  uint64_t live_lanes_ = 0;
+  bool my_turn_ = false;
+  WideBarrier grid_barrier_;
+  std::vector<char*> arenas_, stacks_, free_stacks_;
+  char* fiber_stack_ = nullptr;  // handed to the fiber that starts
+  fcontext_t main_ = nullptr;
+};
+
+extern __thread Worker* worker;  // null outside a kernel
+
+// launch.cpp
+uint64_t oldest_running_block();
+std::vector<Worker*> all_workers();
+// fault.cpp
+void install_fault_handlers();  // once per thread that runs kernels
+std::string place(const Worker& worker, Site site);
+
+}  // namespace simt
