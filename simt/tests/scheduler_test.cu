@@ -1,0 +1,361 @@
+// What the scheduler promises: barriers, orders, faults that end with a sentence, results that do not depend on cores.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "simt/stats.h"
+
+namespace {
+
+// The text that `action` writes to stderr.
+template <class Action>
+std::string stderr_of(Action action) {
+  char name[] = "/tmp/simt_test_XXXXXX";
+  const int file = mkstemp(name);
+  unlink(name);
+  const int saved = dup(2);
+  dup2(file, 2);
+  action();
+  dup2(saved, 2);
+  close(saved);
+  std::string text(size_t(lseek(file, 0, SEEK_END)), 0);
+  CHECK(pread(file, text.data(), text.size(), 0) == ssize_t(text.size()));
+  close(file);
+  return text;
+}
+
+// A kernel that must fail: its error code, with the context made usable again, and its message.
+template <class Action>
+std::string fault_of(cudaError_t expected, Action action) {
+  const std::string text = stderr_of([&] {
+    action();
+    CHECK(cudaDeviceSynchronize() == expected);
+    CHECK(cudaDeviceReset() == cudaSuccess);
+  });
+  CHECK(cudaGetLastError() == cudaSuccess);
+  return text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  CAPTURE(text);
+  CAPTURE(part);
+  return text.find(part) != std::string::npos;
+}
+
+struct Environment {  // set for a scope
+  const char* name;
+  std::string old;
+  bool had;
+  Environment(const char* name, const char* value) : name(name), had(std::getenv(name) != nullptr) {
+    if (had) old = std::getenv(name);
+    setenv(name, value, 1);
+  }
+  ~Environment() { had ? setenv(name, old.c_str(), 1) : unsetenv(name); }
+};
+
+template <class T>
+struct Device {  // an array in device memory
+  T* data = nullptr;
+  size_t count;
+  explicit Device(size_t count) : count(count) { REQUIRE(cudaMalloc(&data, count * sizeof(T)) == cudaSuccess); }
+  ~Device() { cudaFree(data); }
+  std::vector<T> host() const {
+    std::vector<T> copy(count);
+    CHECK(cudaMemcpy(copy.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+    return copy;
+  }
+};
+
+}  // namespace
+
+__global__ void block_sum(const int* in, int* out) {
+  __shared__ int s[128];
+  const int t = threadIdx.x;
+  s[t] = in[blockIdx.x * blockDim.x + t];
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
+    if (t < half) s[t] += s[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+
+TEST_CASE("a block sums through barriers, and the device counts them") {
+  constexpr int kBlocks = 50;
+  std::vector<int> in(kBlocks * 128);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = int(i % 1000);
+  Device<int> device_in(in.size()), out(kBlocks);
+  cudaMemcpy(device_in.data, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice);
+  block_sum<<<kBlocks, 128>>>(device_in.data, out.data);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  const auto sums = out.host();
+  for (int b = 0; b < kBlocks; ++b) {
+    int expected = 0;
+    for (int i = 0; i < 128; ++i) expected += in[size_t(b * 128 + i)];
+    CHECK(sums[size_t(b)] == expected);
+  }
+  CHECK(simt::last_launch_stats().barriers == kBlocks * 8);
+  CHECK(simt::last_launch_stats().threads == kBlocks * 128);
+}
+
+__global__ void neighbour_without_barrier(int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = t;
+  out[t] = t > 0 ? s[t - 1] : 0;
+}
+
+TEST_CASE("a missing barrier is right in forward order by luck and wrong reversed") {
+  Device<int> out(64);
+  {
+    Environment order("SIMT_ORDER", "forward");
+    neighbour_without_barrier<<<1, 64>>>(out.data);
+    CHECK(out.host()[5] == 4);
+  }
+  Environment order("SIMT_ORDER", "reversed");
+  neighbour_without_barrier<<<1, 64>>>(out.data);
+  CHECK(out.host()[5] == -1);  // what poison is as an int
+}
+
+__global__ void record_order(int* order, int* next) { order[atomicAdd(next, 1)] = int(threadIdx.x); }
+
+TEST_CASE("SIMT_ORDER is honoured at each launch, and a seed repeats") {
+  const auto run = [](const char* value) {
+    Environment order("SIMT_ORDER", value);
+    Device<int> out(96), next(1);
+    cudaMemset(next.data, 0, sizeof(int));
+    record_order<<<1, 96>>>(out.data, next.data);
+    return out.host();
+  };
+  const auto forward = run("forward"), reversed = run("reversed"), seven = run("7");
+  for (int i = 0; i < 96; ++i) CHECK(forward[size_t(i)] == i);
+  for (int i = 0; i < 96; ++i) CHECK(reversed[size_t(i)] == 95 - i);
+  CHECK(seven == run("7"));
+  CHECK(seven != run("8"));
+  CHECK(seven != forward);
+}
+
+__global__ void float_atomics(float* sum, int* tickets) {
+  atomicAdd(sum, 1.0f / float(1 + blockIdx.x * blockDim.x + threadIdx.x));
+  if (threadIdx.x == 0) tickets[blockIdx.x] = atomicAdd(&tickets[gridDim.x], 1);
+}
+
+TEST_CASE("global atomics happen in block order, whatever the number of cores") {
+  Environment order("SIMT_ORDER", "forward");
+  Device<float> sum(1);
+  Device<int> tickets(1001);
+  cudaMemset(sum.data, 0, sizeof(float));
+  cudaMemset(tickets.data, 0, 1001 * sizeof(int));
+  float_atomics<<<1000, 64>>>(sum.data, tickets.data);
+  float expected = 0;
+  for (int i = 0; i < 64000; ++i) expected += 1.0f / float(1 + i);
+  CHECK(sum.host()[0] == expected);
+  const auto order_taken = tickets.host();
+  for (int b = 0; b < 1000; ++b) CHECK(order_taken[size_t(b)] == b);
+}
+
+__global__ void some_threads_exit(int exiting) {
+  if (int(threadIdx.x) < exiting) return;
+  __syncthreads();
+}
+
+TEST_CASE("a barrier that some threads never reach") {
+  const std::string text = fault_of(cudaErrorLaunchFailure, [] { some_threads_exit<<<2, 64>>>(3); });
+  CHECK(contains(text, "some_threads_exit"));
+  CHECK(contains(text, "block (0,0,0)"));
+  CHECK(contains(text, "scheduler_test.cu:"));
+  CHECK(contains(text, "61 threads wait"));
+  CHECK(contains(text, "3 have exited"));
+  Environment volta("SIMT_EXITED", "arrive");
+  some_threads_exit<<<2, 64>>>(3);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+__global__ void two_barriers(int split) {
+  if (int(threadIdx.x) < split)
+    __syncthreads();
+  else
+    __syncthreads();
+}
+
+TEST_CASE("threads of one block at different barriers") {
+  const std::string text = fault_of(cudaErrorLaunchFailure, [] { two_barriers<<<1, 64>>>(32); });
+  CHECK(contains(text, "diverged"));
+  CHECK(contains(text, "two_barriers"));
+}
+
+__global__ void half_a_shuffle(int* out) {
+  if (threadIdx.x < 16) out[threadIdx.x] = __shfl_down_sync(0xffffffffu, int(threadIdx.x), 1);
+}
+__global__ void shuffle_against_barrier(int* out) {
+  if (threadIdx.x < 16)
+    out[threadIdx.x] = __shfl_down_sync(0xffffffffu, int(threadIdx.x), 1);
+  else
+    __syncthreads();
+}
+
+TEST_CASE("a shuffle that some lanes never reach") {
+  Device<int>* out = new Device<int>(32);  // freed by the reset
+  const std::string text = fault_of(cudaErrorLaunchFailure, [&] { half_a_shuffle<<<1, 32>>>(out->data); });
+  CHECK(contains(text, "__shfl_down_sync"));
+  CHECK(contains(text, "exit"));
+  Device<int>* again = new Device<int>(32);
+  const std::string waits = fault_of(cudaErrorLaunchFailure, [&] { shuffle_against_barrier<<<1, 32>>>(again->data); });
+  CHECK(contains(waits, "16 threads wait at __shfl_down_sync"));
+  CHECK(contains(waits, "16 threads wait at __syncthreads"));
+}
+
+__global__ void write_to(int* p, int index) { p[index] = 1; }
+__global__ void divide_by(int* p, int d) { *p = 7 / d; }
+__global__ void spin(volatile int* p) {
+  while (*p != 1) {
+  }
+}
+__device__ int depth(int n, volatile int* p) {
+  int local[1000];
+  local[n % 1000] = n + *p;
+  return n == 0 ? 0 : depth(n - 1, p) + local[n % 1000];
+}
+__global__ void recurse(int* p) { *p = depth(1000000, p); }
+__global__ void assert_equal(int a, int b) { assert(a == b); }
+
+TEST_CASE("illegal accesses name the kernel, the thread and the line") {
+  std::string text = fault_of(cudaErrorIllegalAddress, [] { write_to<<<1, 1>>>(nullptr, 0); });
+  CHECK(contains(text, "write_to"));
+  CHECK(contains(text, "thread (0,0,0)"));
+  CHECK(contains(text, "scheduler_test.cu:"));
+  text = fault_of(cudaErrorIllegalAddress, [] {
+    int* p;
+    cudaMalloc(&p, 1024);
+    write_to<<<1, 1>>>(p, 4096);
+  });
+  CHECK(contains(text, "past the end"));
+  text = fault_of(cudaErrorIllegalAddress, [] {
+    int* p;
+    cudaMalloc(&p, 1024);
+    cudaFree(p);
+    write_to<<<1, 1>>>(p, 0);
+  });
+  CHECK(contains(text, "freed"));
+  text = fault_of(cudaErrorIllegalAddress, [] {
+    int* p;
+    cudaMalloc(&p, 1000);
+    write_to<<<1, 1>>>(p, 250);  // the first word behind the allocation
+  });
+  CHECK(contains(text, "1000-byte"));
+  text = fault_of(cudaErrorIllegalAddress, [] {
+    int host = 0;
+    write_to<<<1, 1>>>(&host, 0);
+    CHECK(host == 0);
+  });
+  CHECK(contains(text, "argument 1 points to host memory"));
+}
+
+TEST_CASE("other faults end with a sentence too") {
+  const auto with_word = [](auto action) {
+    int* p;
+    cudaMalloc(&p, sizeof(int));
+    cudaMemset(p, 0, sizeof(int));
+    action(p);
+  };
+  CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { divide_by<<<1, 1>>>(p, 0); }); }),
+                 "division by zero"));
+  CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { recurse<<<1, 1>>>(p); }); }),
+                 "stack overflowed"));
+  CHECK(contains(fault_of(cudaErrorAssert, [] { assert_equal<<<1, 1>>>(1, 2); }), "a == b"));
+  Environment timeout("SIMT_TIMEOUT", "0.5");
+  CHECK(contains(fault_of(cudaErrorLaunchTimeout, [&] { with_word([](int* p) { spin<<<1, 1>>>(p); }); }),
+                 "no progress"));
+}
+
+__global__ void overrun_shared(int index) {
+  __shared__ int s[32];
+  s[index] = 1;
+}
+
+TEST_CASE("a write behind the block's shared memory") {
+  CHECK(contains(fault_of(cudaErrorIllegalAddress, [] { overrun_shared<<<1, 1>>>(32); }), "shared memory"));
+}
+
+__global__ void take_lock(int* lock, int* counter) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  *counter += 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+TEST_CASE("lanes that spin on a lock let its owner run") {
+  Device<int> lock(1), counter(1);
+  cudaMemset(lock.data, 0, sizeof(int));
+  cudaMemset(counter.data, 0, sizeof(int));
+  take_lock<<<20, 64>>>(lock.data, counter.data);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(counter.host()[0] == 20 * 64);
+}
+
+__global__ void nothing() {}
+
+TEST_CASE("launches that CUDA refuses") {
+  const auto launch_error = [](dim3 grid, dim3 block, size_t shared) {
+    nothing<<<grid, block, shared>>>();
+    const cudaError_t error = cudaGetLastError();
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);  // not sticky
+    return error;
+  };
+  CHECK(launch_error(1, 1, 0) == cudaSuccess);
+  CHECK(launch_error(0, 1, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(1, 0, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(1, 1025, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(1, dim3(1, 1, 65), 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(dim3(1, 65536), 1, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(1, 1, 49 * 1024) == cudaErrorInvalidValue);
+  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024) == cudaSuccess);
+  CHECK(launch_error(1, 1, 200 * 1024) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 300 * 1024) ==
+        cudaErrorInvalidValue);
+  cudaGetLastError();
+}
+
+template <class T>
+__global__ void fill(T* out, T value, int n) {
+  const int i = int(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) out[i] = value;
+}
+
+TEST_CASE("every way to launch a kernel") {
+  Device<int> out(100);
+  const auto all = [&](int value) { return out.host() == std::vector<int>(100, value); };
+  fill<<<4, 32>>>(out.data, 1, 100);
+  CHECK(all(1));
+  fill<int><<<4, 32>>>(out.data, 2, 100);
+  CHECK(all(2));
+  void (*pointer)(int*, int, int) = fill<int>;
+  pointer<<<4, 32>>>(out.data, 3, 100);
+  CHECK(all(3));
+  int value = 4, n = 100;
+  void* arguments[] = {&out.data, &value, &n};
+  CHECK(cudaLaunchKernel((void*)fill<int>, dim3(4), dim3(32), arguments, 0, nullptr) == cudaSuccess);
+  CHECK(all(4));
+  value = 5;
+  CHECK(cudaLaunchCooperativeKernel((const void*)fill<int>, dim3(4), dim3(32), arguments, 0, nullptr) == cudaSuccess);
+  CHECK(all(5));
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(4);
+  config.blockDim = dim3(32);
+  CHECK(cudaLaunchKernelEx(&config, fill<int>, out.data, 6, 100) == cudaSuccess);
+  CHECK(all(6));
+  config.gridDim = dim3(1u << 20);
+  cudaLaunchAttribute cooperative = {};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  config.attrs = &cooperative;
+  config.numAttrs = 1;
+  CHECK(cudaLaunchKernelEx(&config, fill<int>, out.data, 7, 100) == cudaErrorCooperativeLaunchTooLarge);
+  CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+}
