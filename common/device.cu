@@ -1,0 +1,38 @@
+// The harness's own device code, and the one place that asks which backend compiled it.
+#include "common/roofline.h"
+
+#ifdef __SIMT__
+#include <simt/stats.h>
+#endif
+
+namespace ladder {
+namespace {
+
+constexpr int kCopyThreads = 256;
+
+__global__ void copy_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t count) {
+  int64_t i = (static_cast<int64_t>(blockIdx.x) * kCopyThreads + threadIdx.x) * 4;
+  if (i + 4 <= count)
+    *reinterpret_cast<float4*>(to + i) = *reinterpret_cast<const float4*>(from + i);
+  else
+    for (; i < count; ++i) to[i] = from[i];
+}
+
+}  // namespace
+
+void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream) {
+  const int64_t blocks = (count + 4 * kCopyThreads - 1) / (4 * kCopyThreads);
+  if (blocks > 0) copy_kernel<<<static_cast<unsigned>(blocks), kCopyThreads, 0, stream>>>(from, to, count);
+}
+
+Counters last_launch_counters() {
+#ifdef __SIMT__
+  const simt::LaunchStats stats = simt::last_launch_stats();
+  if (stats.blocks > 0)
+    return {static_cast<double>(stats.barriers) / static_cast<double>(stats.blocks),
+            static_cast<double>(stats.warp_ops) / static_cast<double>(stats.blocks)};
+#endif
+  return {};
+}
+
+}  // namespace ladder

@@ -1,0 +1,160 @@
+#include "common/options.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "common/text.h"
+
+namespace ladder {
+namespace {
+
+// Adds an option whose value must be a whole number in [lowest, highest].
+template <class T>
+void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T highest, const char* allowed,
+                const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [=, &value](const std::string& given) {
+           const bool digits = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
+           errno = 0;
+           const unsigned long long number = digits ? std::strtoull(given.c_str(), nullptr, 10) : 0;
+           if (!digits || errno != 0 || number < static_cast<unsigned long long>(lowest) ||
+               number > static_cast<unsigned long long>(highest))
+             throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed));
+           value = static_cast<T>(number);
+         },
+         help)
+      ->type_name("N")
+      ->default_str(std::to_string(value));
+}
+
+void add_seed(CLI::App& app, Options& options) {
+  add_number<uint64_t>(app, "--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
+                       "Seed of the random inputs");
+}
+
+// CLI11's own complaints, as one sentence that ends with what to do.
+void parse(CLI::App& app, int argc, const char* const* argv) {
+  app.get_formatter()->column_width(26);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    throw HelpAsked(app.help());
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError("unknown argument " + app.remaining().front() + ": see --help for what this program takes");
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    throw UsageError(message + ": see --help");
+  }
+}
+
+size_t find_stage(const std::vector<Stage>& stages, const std::string& given) {
+  const bool is_number = !given.empty() && given.size() < 9 && given.find_first_not_of("0123456789") == std::string::npos;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const std::string name = stages[i].name;
+    const size_t letters = name.find_first_not_of("0123456789_");
+    if (given == name || (letters != std::string::npos && given == name.substr(letters)) ||
+        (is_number && std::stoi(given) == stage_number(stages, i)))
+      return i;
+  }
+  throw UsageError(text("--stage '%s': no such stage; give a number from %d to %d or a name that --list shows",
+                        given.c_str(), stage_number(stages, 0), stage_number(stages, stages.size() - 1)));
+}
+
+}  // namespace
+
+int stage_number(const std::vector<Stage>& stages, size_t position) {
+  const int number = std::atoi(stages[position].name);
+  return number > 0 ? number : static_cast<int>(position) + 1;
+}
+
+Options parse_options(const std::vector<Stage>& stages, int argc, const char* const* argv) {
+  Options options;
+  std::vector<std::string> chosen;
+  CLI::App app("Checks RMSNorm kernels against a float64 oracle and, on a GPU, times them.");
+  app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
+  if (stages.size() > 1)
+    app.add_option("--stage", chosen, "Run only these stages: number or name, several with commas or by repeating")
+        ->delimiter(',')
+        ->type_name("S");
+  const int64_t most = int64_t{1} << 40;
+  add_number<int64_t>(app, "--rows", options.rows, 0, most, "a whole number from 0 to 2^40, for example 8192",
+                      "Rows of the main input");
+  add_number<int64_t>(app, "--cols", options.cols, 1, most, "a whole number from 1 to 2^40, for example 8192",
+                      "Columns of the main input");
+  add_seed(app, options);
+  add_number<int>(app, "--iterations", options.iterations, 1, 1000000,
+                  "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
+  bool no_weight = false, no_timing = false;
+  app.add_flag("--no-weight", no_weight, "Leave the weight out of the main input");
+  app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
+  app.add_option("--csv", options.csv, "Also write the table to this file")->type_name("FILE");
+  app.add_flag("--list", options.list, "List the stages and stop");
+  parse(app, argc, argv);
+
+  options.weight = !no_weight;
+  options.timing = !no_timing;
+  if (app.count("--csv") > 0 && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
+  for (const std::string& stage : chosen) options.stages.push_back(find_stage(stages, stage));
+  std::sort(options.stages.begin(), options.stages.end());
+  options.stages.erase(std::unique(options.stages.begin(), options.stages.end()), options.stages.end());
+  if (options.stages.empty())
+    for (size_t i = 0; i < stages.size(); ++i) options.stages.push_back(i);
+  return options;
+}
+
+Options parse_mutant_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Runs one known-wrong kernel through the checks that a stage must pass.");
+  app.footer("Exit code: 1 rejected, as it should be; 0 it passed, so the checks are blind to it; 2 a bad command line;\n"
+             "77 this device cannot show the fault.");
+  app.add_option("--mutant", options.mutant, "The kernel to run")->type_name("NAME");
+  add_seed(app, options);
+  app.add_flag("--list", options.list, "List the mutants, their faults and what must be said of them, and stop");
+  parse(app, argc, argv);
+  if (!options.list && options.mutant.empty()) throw UsageError("no mutant named: give --mutant NAME, see --list");
+  return options;
+}
+
+CsvFile::CsvFile(const std::string& path) {
+  if (path.empty()) return;
+  namespace fs = std::filesystem;
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--csv " + path + ": " + why + "; name a file in a directory that can be written");
+  };
+  std::error_code error;
+  fs::path target = fs::weakly_canonical(path, error);  // a link's target is replaced, not the link
+  if (error) refuse(error.message());
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) refuse("exists and is not a file");
+  path_ = target.string();
+  partial_ = path_ + text(".%d.partial", static_cast<int>(getpid()));
+  std::FILE* file = std::fopen(partial_.c_str(), "w");
+  if (!file) refuse(std::strerror(errno));
+  std::fclose(file);
+  unlink(partial_.c_str());
+}
+
+void CsvFile::write(const std::string& content) const {
+  if (path_.empty()) return;
+  sigset_t all, before;  // no Ctrl-C between here and the end of the function leaves the partial file behind
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  std::FILE* file = std::fopen(partial_.c_str(), "w");
+  bool written = file && std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  if (file) written &= std::fclose(file) == 0;
+  written = written && std::rename(partial_.c_str(), path_.c_str()) == 0;
+  const std::string why = std::strerror(errno);
+  if (!written) unlink(partial_.c_str());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!written) throw std::runtime_error("--csv " + path_ + ": could not be written: " + why);
+}
+
+}  // namespace ladder

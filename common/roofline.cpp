@@ -1,0 +1,51 @@
+#include "common/roofline.h"
+
+#include <set>
+
+#include "common/cuda_check.h"
+#include "common/text.h"
+
+namespace ladder {
+
+int sectors_per_request(const AccessModel& model, int64_t cols) {
+  const int64_t stride = model.lane_per_row ? cols * static_cast<int64_t>(sizeof(float)) : model.access_bytes;
+  std::set<int64_t> sectors;
+  for (int64_t lane = 0; lane < 32; ++lane)
+    for (int64_t byte = 0; byte < model.access_bytes; byte += 4) sectors.insert((lane * stride + byte) / 32);
+  return static_cast<int>(sectors.size());
+}
+
+Device current_device() {
+  const auto attribute = [](cudaDeviceAttr name) {
+    int value = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, name, 0));
+    return value;
+  };
+  cudaDeviceProp properties;
+  CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+  Device device;
+  device.name = properties.name;
+  device.cpu = device.name.find("(simt)") != std::string::npos;
+  device.compute_capability = properties.major * 10 + properties.minor;
+  device.multiprocessors = properties.multiProcessorCount;
+  CUDA_CHECK(cudaDriverGetVersion(&device.driver));
+  CUDA_CHECK(cudaRuntimeGetVersion(&device.runtime));
+  if (device.cpu) return device;
+  device.sm_clock_khz = attribute(cudaDevAttrClockRate);
+  device.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate);
+  device.l2_bytes = attribute(cudaDevAttrL2CacheSize);
+  // Two transfers a clock over the width of the bus.
+  device.peak_bytes_per_second =
+      2.0 * 1000.0 * device.memory_clock_khz * attribute(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
+  return device;
+}
+
+std::string Device::line() const {
+  if (cpu) return name;
+  std::string result = text("%s, sm_%d, CUDA driver %d.%d runtime %d.%d, %d SMs", name.c_str(), compute_capability,
+                            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, multiprocessors);
+  if (peak_bytes_per_second > 0) return result + text(", %.0f GB/s datasheet", peak_bytes_per_second / 1e9);
+  return result + ", datasheet bandwidth not told by the driver";
+}
+
+}  // namespace ladder

@@ -1,0 +1,45 @@
+// What the device can do and what the operator must move. GB is 10^9 bytes everywhere.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "common/stage.h"
+
+namespace ladder {
+
+// The fewest bytes that RMSNorm of rows × cols floats moves: the matrix in once and out once, and the weight.
+inline double operator_bytes(int64_t rows, int64_t cols, bool weight) {
+  return 4.0 * (2.0 * static_cast<double>(rows) * static_cast<double>(cols) + (weight ? static_cast<double>(cols) : 0.0));
+}
+
+// Modelled: bytes that a stage's loads and stores move per element, each re-read counted.
+inline double moved_bytes_per_element(const AccessModel& model) { return 4.0 * (model.input_reads + 1); }
+
+// Modelled: 32-byte sectors that one load of a whole warp touches, in a matrix of cols aligned columns.
+int sectors_per_request(const AccessModel& model, int64_t cols);
+
+struct Device {
+  bool cpu = false;  // the CPU device: no time and no bandwidth means anything there
+  std::string name;
+  int compute_capability = 0;  // 90 for sm_90
+  int driver = 0, runtime = 0;  // CUDA versions as CUDA numbers them: 13000 for 13.0
+  int multiprocessors = 0;
+  int sm_clock_khz = 0, memory_clock_khz = 0;  // highest clocks; 0: not told
+  double l2_bytes = 0;
+  double peak_bytes_per_second = 0;  // datasheet bandwidth; 0: not told
+
+  std::string line() const;  // "NVIDIA H200, sm_90, driver/runtime CUDA 13.0/13.0, 132 SMs, 4800 GB/s datasheet"
+};
+
+Device current_device();
+
+// What the CPU device counted while the last kernel ran, per block. Not available on a GPU.
+struct Counters {
+  double barriers_per_block = 0, warp_operations_per_block = 0;
+};
+Counters last_launch_counters();
+
+// The ceiling: one 16-byte vector a thread, 256 threads a block, no persistence. Both pointers on 16-byte boundaries.
+void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream);
+
+}  // namespace ladder
