@@ -10,7 +10,7 @@ endif
 LADDER := assignment1/rms_norm/matrix
 PROGRAM := rms_norm_matrix_test
 # Every folder with a program of its own.
-LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures 2>/dev/null))
+LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures tests 2>/dev/null))
 export S ARGS
 
 .PHONY: all help run test stage programs objects libs compile-check format clean

@@ -1,0 +1,202 @@
+"""The build rules: right after any change of sources, flags and backend, quick, and clear about what they cannot do.
+
+All but the suites at the end work on a copy of the tree, in a folder with a space in its name.
+"""
+
+import os
+import shutil
+import time
+
+import pytest
+
+from conftest import BACKEND, BUILD, LADDER, ROOT, cores, make, run
+
+STAGE = "05_warp_shuffle"
+HAS_NVCC = bool(shutil.which("nvcc") or os.path.exists("/usr/local/cuda/bin/nvcc"))
+
+
+@pytest.fixture(scope="module")
+def built(tree):
+    """The copy after `make`, so that whatever a test builds in it is new."""
+    result = make(f"BACKEND={BACKEND}", cwd=tree)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return tree
+
+
+def build(tree, *arguments):
+    result = make(f"BACKEND={BACKEND}", *arguments, cwd=tree)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def append(path, text):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_programs_start_from_root_and_from_their_folder(built):
+    for folder in (built, built / LADDER):
+        listed = run("./rms_norm_matrix_test", "--list", cwd=folder)
+        assert listed.returncode == 0 and STAGE in listed.stdout, listed.stderr
+
+
+def test_make_of_what_is_built_compiles_nothing(built):
+    output = build(built)
+    assert "compile" not in output and "link" not in output
+    assert "up to date" in output
+
+
+def test_backend_is_said_in_one_line(built):
+    lines = build(built).splitlines()
+    assert [line for line in lines if line.startswith("backend: ")] == [f"backend: {BACKEND} (as asked)"]
+
+
+@pytest.mark.parametrize("suffix", ["kernel.cuh", "main.cu"])
+def test_touched_kernel_is_rebuilt_soon(built, suffix):
+    (built / LADDER / STAGE / suffix).touch()
+    start = time.monotonic()
+    output = build(built) + build(built / LADDER / STAGE)
+    assert time.monotonic() - start < 15
+    assert f"{LADDER}/{STAGE}/main.cu" in output
+    assert (f"{LADDER}/main.cu" in output) == (suffix == "kernel.cuh")
+    assert "01_basic" not in output
+
+
+def test_touched_header_rebuilds_its_users_only(built):
+    (built / "common/roofline.h").touch()
+    output = build(built)
+    assert "common/roofline.cpp" in output and "common/compare.cpp" not in output
+
+
+def test_change_of_a_kernel_reaches_the_program(built):
+    kernel = built / LADDER / STAGE / "kernel.cuh"
+    before = kernel.read_text(encoding="utf-8")
+    try:
+        kernel.write_text(before.replace("rsqrtf(", "2.0f * rsqrtf("), encoding="utf-8")
+        build(built)
+        wrong = run("./rms_norm_matrix_test", "--stage", STAGE, "--rows", 3, cwd=built)
+        assert wrong.returncode == 1 and "FAIL" in wrong.stdout, wrong.stdout + wrong.stderr
+    finally:
+        kernel.write_text(before, encoding="utf-8")
+    build(built)
+    right = run("./rms_norm_matrix_test", "--stage", STAGE, "--rows", 3, cwd=built)
+    assert right.returncode == 0 and "PASS" in right.stdout, right.stdout + right.stderr
+
+
+def test_broken_kernel_fails_and_leaves_no_program_that_claims_to_be_new(built):
+    kernel = built / LADDER / STAGE / "kernel.cuh"
+    before = kernel.read_text(encoding="utf-8")
+    try:
+        kernel.write_text(before + "\nint broken = ;\n", encoding="utf-8")
+        for _ in range(2):  # the second make must fail as the first did
+            broken = make(f"BACKEND={BACKEND}", cwd=built)
+            assert broken.returncode != 0 and "up to date" not in broken.stdout
+            assert "kernel.cuh:" in broken.stderr and "error" in broken.stderr
+    finally:
+        kernel.write_text(before, encoding="utf-8")
+    build(built)
+
+
+def test_deleted_header_is_no_dead_end(built):
+    header = built / LADDER / STAGE / "extra.cuh"
+    kernel = built / LADDER / STAGE / "kernel.cuh"
+    before = kernel.read_text(encoding="utf-8")
+    header.write_text("// nothing\n")
+    kernel.write_text(before + '#include "extra.cuh"\n', encoding="utf-8")
+    build(built / LADDER / STAGE)
+    header.unlink()
+    kernel.write_text(before, encoding="utf-8")
+    build(built / LADDER / STAGE)
+
+
+def test_new_flags_rebuild(built):
+    flags_file = built / "build" / BACKEND / "flags.txt"
+    before, times = flags_file.read_text(), flags_file.stat()
+    flags = "FLAGS=-O1 -std=c++17 -I."
+    for _ in range(2):
+        build(built, "-f", "mk/libs.mk", flags, f"build/{BACKEND}/flags.txt")
+        assert " -O1 " in flags_file.read_text()
+        assert flags_file.stat().st_mtime_ns > times.st_mtime_ns
+    assert f"compile  {LADDER}/main.cu" in build(built, "-C", LADDER, "-n")
+    flags_file.write_text(before)
+    os.utime(flags_file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "compile  " not in build(built, "-C", LADDER)
+
+
+@pytest.mark.parametrize("asked", ["nonsense", "CPU", "cpu cuda"])
+def test_unknown_backend_is_refused(built, asked):
+    refused = make(f"BACKEND={asked}", cwd=built)
+    assert refused.returncode == 2
+    assert f"BACKEND={asked} is not a backend" in refused.stderr
+    assert "Traceback" not in refused.stderr and len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", [STAGE, "05", "5", f"{LADDER}/{STAGE}", f"{LADDER}/{STAGE}/"])
+def test_stage_by_number_name_or_folder(built, form):
+    output = build(built, "stage", f"S={form}", "ARGS=--rows 3 --cols 33")
+    assert f"{STAGE}  " in output and "PASS" in output and "01_basic" not in output
+
+
+@pytest.mark.parametrize("form", ["nonsense", "99", "", "-1", "'; echo injected; '", "$(HOME)"])
+def test_unknown_stage_lists_the_choices(built, form):
+    refused = make("stage", f"S={form}", cwd=built)
+    assert refused.returncode == 2
+    assert f"{LADDER}/{STAGE}" in refused.stderr and "injected" not in refused.stdout
+
+
+def test_make_from_another_folder(built, tmp_path):
+    output = make("-C", built, f"BACKEND={BACKEND}", "stage", f"S={STAGE}", "ARGS=--rows 1 --cols 7", cwd=tmp_path)
+    assert output.returncode == 0 and "PASS" in output.stdout, output.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_tool_is_named_with_the_command_that_installs_it(built):
+    refused = run("scripts/check_tools.sh", "cpu", cwd=built, CXX="no-such-compiler")
+    assert refused.returncode == 1
+    assert "apt-get install g++" in refused.stderr and len(refused.stderr.splitlines()) == 1
+
+
+def test_help_names_every_job_once(built):
+    jobs = make("help", cwd=built).stdout
+    for job in ("run", "test", "stage", "programs", "compile-check", "format", "clean"):
+        assert jobs.count(f"make {job} ") == 1, job
+
+
+@pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
+class TestWithNvcc:
+    def test_backends_do_not_mix(self, built):
+        """cpu, cuda, cpu again: each has its own objects, and the program is always the one that was asked for."""
+        said = {}
+        for backend in ("cuda", "cpu", "cuda", "cpu"):
+            result = make(f"BACKEND={backend}", "-C", f"{LADDER}/{STAGE}", cwd=built)
+            assert result.returncode == 0, result.stdout + result.stderr
+            assert ("compile" in result.stdout) == (backend == "cuda" and backend not in said)
+            said[backend] = os.path.realpath(built / LADDER / STAGE / "rms_norm_test")
+            assert f"/build/{backend}/" in said[backend]
+
+    def test_unknown_architecture_is_refused(self, built):
+        refused = make("BACKEND=cuda", "ARCHS=80 77", "-C", LADDER, cwd=built)
+        assert refused.returncode == 2
+        assert "has no sm_77; it has" in refused.stderr and "compile" not in refused.stdout
+
+    def test_every_file_compiles_for_every_architecture(self):
+        result = make(f"-j{cores()}", "compile-check", timeout=1200)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_format():
+    checked = run("scripts/format.sh", "--dry-run")
+    if checked.returncode == 3:
+        pytest.skip(checked.stderr.strip())
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_common_library():
+    tests = run(BUILD / "tests/cpp/common_test", timeout=600)
+    assert tests.returncode == 0, tests.stdout + tests.stderr
+    assert "Status: SUCCESS!" in tests.stdout
+
+
+def test_cpu_device():
+    tests = make("-C", "simt", "test", timeout=1200)
+    assert tests.returncode == 0, tests.stdout + tests.stderr
