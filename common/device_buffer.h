@@ -1,9 +1,9 @@
-// Owning float buffers: on the device between guards, and page-locked on the host.
+// Owning, move-only float buffers: on the device between guards, and page-locked on the host.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "common/cuda_check.h"
@@ -20,26 +20,28 @@ inline uint32_t bits_of(float value) {
   return bits;
 }
 
-// count floats of device memory with guard elements on both sides; the first element is `offset` floats past a
+// unique_ptr's deleter for what a CUDA function destroys.
+template <auto destroy>
+struct CudaDeleter {
+  template <class T>
+  void operator()(T* owned) const {
+    destroy(owned);
+  }
+};
+
+// count floats of device memory with at least `guard` more on each side; the first element is `offset` floats past a
 // 256-byte boundary.
 class DeviceBuffer {
  public:
-  DeviceBuffer() = default;
   explicit DeviceBuffer(int64_t count, int64_t guard = 1024, int64_t offset = 0)
       : count_(count), front_((guard + 63) / 64 * 64 + offset), back_(guard) {
-    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&base_), (front_ + count_ + back_) * sizeof(float)));
+    float* base = nullptr;
+    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&base), (front_ + count_ + back_) * sizeof(float)));
+    base_.reset(base);
     fill_guards();
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~DeviceBuffer() {
-    if (base_) cudaFree(base_);
-  }
 
-  float* data() const { return base_ ? base_ + front_ : nullptr; }
+  float* data() const { return base_.get() + front_; }
   int64_t size() const { return count_; }
 
   void poison() { fill(data(), count_, kPoison); }
@@ -54,7 +56,7 @@ class DeviceBuffer {
     std::vector<int64_t> positions;
     std::vector<uint32_t> guard(std::max(front_, back_));
     const auto look = [&](int64_t first, int64_t count) {
-      copy(guard.data(), base_ + front_ + first, count, cudaMemcpyDeviceToHost);
+      copy(guard.data(), data() + first, count, cudaMemcpyDeviceToHost);
       for (int64_t i = 0; i < count; ++i)
         if (guard[i] != kGuard) positions.push_back(first + i);
     };
@@ -68,10 +70,6 @@ class DeviceBuffer {
   static void copy(void* to, const void* from, int64_t count, cudaMemcpyKind kind) {
     if (count > 0) CUDA_CHECK(cudaMemcpy(to, from, count * sizeof(float), kind));
   }
-  void fill_guards() {
-    fill(base_, front_, kGuard);
-    fill(base_ + front_ + count_, back_, kGuard);
-  }
   // The pattern is uploaded once, then doubled on the device.
   static void fill(float* to, int64_t count, uint32_t pattern) {
     const std::vector<uint32_t> seed(std::min<int64_t>(count, 1 << 16), pattern);
@@ -79,42 +77,29 @@ class DeviceBuffer {
     copy(to, seed.data(), done, cudaMemcpyHostToDevice);
     for (; done < count; done *= 2) copy(to + done, to, std::min(done, count - done), cudaMemcpyDeviceToDevice);
   }
-  void swap(DeviceBuffer& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(count_, other.count_);
-    std::swap(front_, other.front_);
-    std::swap(back_, other.back_);
+  void fill_guards() {
+    fill(base_.get(), front_, kGuard);
+    fill(data() + count_, back_, kGuard);
   }
 
-  float* base_ = nullptr;
-  int64_t count_ = 0, front_ = 0, back_ = 0;
+  std::unique_ptr<float, CudaDeleter<cudaFree>> base_;
+  int64_t count_, front_, back_;
 };
 
 // Page-locked host memory: copies to and from a GPU run at the bus's speed.
 class HostBuffer {
  public:
-  HostBuffer() = default;
   explicit HostBuffer(int64_t count) : size_(count) {
-    CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&data_), std::max<int64_t>(count, 1) * sizeof(float)));
+    float* data = nullptr;
+    CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&data), std::max<int64_t>(count, 1) * sizeof(float)));
+    data_.reset(data);
   }
-  HostBuffer(HostBuffer&& other) noexcept { swap(other); }
-  HostBuffer& operator=(HostBuffer&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~HostBuffer() {
-    if (data_) cudaFreeHost(data_);
-  }
-  float* data() const { return data_; }
+  float* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
  private:
-  void swap(HostBuffer& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-  float* data_ = nullptr;
-  int64_t size_ = 0;
+  std::unique_ptr<float, CudaDeleter<cudaFreeHost>> data_;
+  int64_t size_;
 };
 
 }  // namespace ladder

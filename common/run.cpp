@@ -16,12 +16,10 @@ namespace ladder {
 namespace {
 
 // Nothing is left behind: the CSV is written at the very end, and in one piece.
-extern "C" void on_signal(int signal_number) {
-  constexpr char message[] = "\ninterrupted: stopped before the end, nothing was written\n";
-  if (signal_number == SIGINT || signal_number == SIGTERM) {
-    const ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
-    static_cast<void>(ignored);
-  }
+void on_signal(int signal_number) {
+  constexpr char message[] = "interrupted before the end, nothing was written\n";
+  const ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
+  static_cast<void>(ignored);
   _exit(128 + signal_number);
 }
 

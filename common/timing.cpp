@@ -7,18 +7,10 @@
 namespace ladder {
 namespace {
 
-// A destroyer for each kind of CUDA handle, so that a failed call leaks nothing.
-template <auto destroy>
-struct Destroy {
-  template <class T>
-  void operator()(T* handle) const {
-    destroy(handle);
-  }
-};
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Destroy<cudaStreamDestroy>>;
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy<cudaEventDestroy>>;
-using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, Destroy<cudaGraphDestroy>>;
-using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy<cudaGraphExecDestroy>>;
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaDeleter<cudaStreamDestroy>>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaDeleter<cudaEventDestroy>>;
+using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, CudaDeleter<cudaGraphDestroy>>;
+using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, CudaDeleter<cudaGraphExecDestroy>>;
 
 Event make_event() {
   cudaEvent_t event;
@@ -96,11 +88,11 @@ Timing measure(const TimedLaunch& launch, Pool& pool, int iterations) {
     return 1e3 * static_cast<double>(milliseconds);
   };
 
-  // One round over the pool tells how many rounds make a millisecond; the graph is timed after a warm-up.
+  // One round over the pool tells how many rounds make two milliseconds; that graph is timed after a warm-up.
   int64_t launches = pool.pairs();
   GraphExec graph = capture(launch, pool, launches, created);
   replay(graph);
-  const double rounds = std::ceil(1000.0 / std::max(replay(graph), 1.0));
+  const double rounds = std::ceil(2000.0 / std::max(replay(graph), 1.0));
   launches *= static_cast<int64_t>(std::clamp(rounds, 1.0, std::ceil(4096.0 / static_cast<double>(launches))));
   graph = capture(launch, pool, launches, created);
   for (double warm = 0; warm < 20e3;) warm += std::max(replay(graph), 100.0);

@@ -40,7 +40,7 @@ struct Timing {
 
 using TimedLaunch = std::function<void(const float* input, float* output, cudaStream_t stream)>;
 
-// iterations samples; each is one replay of a graph that holds at least a millisecond of launches.
+// iterations samples; each is one replay of a graph that holds about two milliseconds of launches.
 Timing measure(const TimedLaunch& launch, Pool& pool, int iterations);
 
 }  // namespace ladder

@@ -1,0 +1,150 @@
+// Command line, table, CSV and exit codes.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/report.h"
+
+using namespace ladder;
+namespace fs = std::filesystem;
+
+namespace {
+
+void does_nothing(const float*, const float*, float*, int64_t, int64_t, float, cudaStream_t) {}
+
+const std::vector<Stage> kStages = {{"01_basic", "one", does_nothing, {2, 4, true}},
+                                    {"02_reduction5", "two", does_nothing, {2, 4, false}},
+                                    {"06_vectorized", "three", does_nothing, {2, 16, false}}};
+
+Options options(std::vector<const char*> arguments, const std::vector<Stage>& stages = kStages) {
+  arguments.insert(arguments.begin(), "program");
+  return parse_options(stages, static_cast<int>(arguments.size()), arguments.data());
+}
+
+// The one sentence that a bad command line gets.
+std::string complaint(const std::vector<const char*>& arguments) {
+  try {
+    options(arguments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+int run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "program");
+  return run_ladder(kStages, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
+}
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    char name[] = "/tmp/ladder_test_XXXXXX";
+    path = mkdtemp(name);
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+}  // namespace
+
+TEST_CASE("options") {
+  CHECK(options({}).stages == std::vector<size_t>{0, 1, 2});
+  CHECK(options({"--stage", "6"}).stages == std::vector<size_t>{2});
+  CHECK(options({"--stage", "06,basic", "--stage", "6"}).stages == std::vector<size_t>{0, 2});
+  CHECK(options({"--stage", "02_reduction5"}).stages == std::vector<size_t>{1});
+  CHECK(options({"--rows", "0", "--cols=7"}).cols == 7);
+  CHECK(options({"--seed", "18446744073709551615"}).seed == UINT64_MAX);
+  CHECK_THROWS_AS(options({"--help"}), HelpAsked);
+}
+
+TEST_CASE("a bad command line gets one sentence that says what was given and what is allowed") {
+  CHECK(complaint({"--rows", "-1"}) == "--rows '-1': give a whole number from 0 to 2^40, for example 8192");
+  CHECK(complaint({"--cols", "0"}) == "--cols '0': give a whole number from 1 to 2^40, for example 8192");
+  CHECK(complaint({"--stage", "99"}) ==
+        "--stage '99': no such stage; give a number from 1 to 6 or a name that --list shows");
+  for (const char* number : {"", "1e3", "0x10", "99999999999999999999", "1.5", "abc", " 1"})
+    CHECK(complaint({"--rows", number}).find("--rows") == 0);
+  for (const std::vector<const char*>& arguments : std::vector<std::vector<const char*>>{
+           {"--bogus"}, {"extra"}, {"--rows"}, {"--rows", "1", "--rows", "2"}, {"--stage", "3"}, {"--stage", ""},
+           {"--seed", "-1"}, {"--iterations", "0"}, {"--csv"}}) {
+    const std::string sentence = complaint(arguments);
+    CHECK(sentence != "none");
+    CHECK(sentence.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a CSV appears whole or not at all") {
+  const Folder folder;
+  const std::string path = (folder.path / "table.csv").string();
+  const CsvFile file(path);
+  CHECK(fs::is_empty(folder.path));
+  file.write("a,b\n");
+  CHECK(contents(path) == "a,b\n");
+  file.write("c\n");
+  CHECK(contents(path) == "c\n");
+  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
+  fs::create_symlink(path, folder.path / "link");
+  CsvFile((folder.path / "link").string()).write("d\n");
+  CHECK(fs::is_symlink(folder.path / "link"));
+  CHECK(contents(path) == "d\n");
+  for (const char* bad : {"/nonexistent/x", "/tmp", "/dev/null"}) CHECK_THROWS_AS(CsvFile{bad}, UsageError);
+}
+
+TEST_CASE("exit codes") {
+  const Folder folder;
+  const std::string csv = (folder.path / "table.csv").string();
+  CHECK(run({"--help"}) == 0);
+  CHECK(run({"--list"}) == 0);
+  CHECK(run({"--rows", "-1"}) == 2);
+  CHECK(run({"--csv", "/nonexistent/x"}) == 2);
+  CHECK(run({"--rows", "1000000000", "--cols", "1000000"}) == 2);
+  CHECK(run({"--rows", "8", "--cols", "8", "--csv", csv.c_str()}) == 1);  // these stages write nothing
+  CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,") != std::string::npos);
+  const Stage hopper = {"07_later", "needs what is not there", does_nothing, {1, 16, false}, 1000};
+  const char* arguments[] = {"program", "--rows", "8", "--cols", "8"};
+  CHECK(run_stage(hopper, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
+}
+
+TEST_CASE("the table fits 100 columns") {
+  Report report;
+  report.device.peak_bytes_per_second = 4.8e12;
+  report.copy_timed = true;
+  report.copy = {127.5, 0.2};
+  for (size_t i = 0; i < kStages.size(); ++i) {
+    Result result;
+    result.stage = &kStages[i];
+    result.verdict = Verdict::pass;
+    result.worst_error = result.tolerance = 1e-5;
+    result.timed = true;
+    result.timing = {12345.67 / static_cast<double>(i + 1), 12.3};
+    report.results.push_back(result);
+  }
+  for (const bool cpu : {false, true}) {
+    report.device.cpu = cpu;
+    std::istringstream lines(report.table());
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(line.size() <= 100);
+    }
+  }
+  report.device.cpu = false;
+  CHECK(report.table().find("fastest first: 06_vectorized > 02_reduction5 > 01_basic") != std::string::npos);
+  CHECK(report.table().find("3.00x") != std::string::npos);
+  CHECK(report.all_right());
+  report.results[1].verdict = Verdict::skipped;
+  CHECK(report.all_right());
+  report.results[1].verdict = Verdict::not_run;
+  CHECK_FALSE(report.all_right());
+}

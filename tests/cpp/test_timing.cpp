@@ -1,0 +1,70 @@
+// The machinery of timing: every launch lands in the graph, every buffer of the pool is used and verified. The times
+// themselves are not looked at, so this runs on the CPU device too.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "common/timing.h"
+
+using namespace ladder;
+
+namespace {
+
+Device small_cache(double l2_bytes) {
+  Device device;
+  device.l2_bytes = l2_bytes;
+  return device;
+}
+
+void copy_whole(const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, 64 * 33, stream); }
+
+}  // namespace
+
+TEST_CASE("the pool outgrows the cache, within reason") {
+  CHECK(Pool::bytes({8192, 8192}, small_cache(60e6)) == 536870912.0);          // each several times the cache: one pair
+  CHECK(Pool::bytes({8192, 4096}, small_cache(60e6)) == 3 * 268435456.0);      // 600 MB
+  CHECK(Pool::bytes({1, 4096}, small_cache(60e6)) == 64 * 32768.0);            // 64 pairs
+  CHECK(Pool::bytes({8192, 4096}, small_cache(126e6)) == 4 * 268435456.0);     // eight times a larger cache
+  CHECK(Pool::bytes({0, 4096}, small_cache(60e6)) == 0.0);
+}
+
+TEST_CASE("every launch is timed on every buffer of the pool") {
+  const Case c({64, 33}, 1);
+  Problem problem(c, {});
+  Pool pool(problem, small_cache(1e6));
+  REQUIRE(pool.pairs() == 64);
+  pool.poison();
+  CHECK(pool.verify().failure.find("never written") != std::string::npos);
+  const Timing timing = measure(copy_whole, pool, 3);
+  CHECK(timing.microseconds > 0);
+  for (int64_t i = 0; i < pool.pairs(); ++i) {
+    std::vector<float> copied(64 * 33);
+    CUDA_CHECK(cudaMemcpy(copied.data(), pool.output(i), copied.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    CHECK(std::memcmp(copied.data(), c.input.data(), copied.size() * sizeof(float)) == 0);
+  }
+  CHECK(pool.verify().failure.find("elements wrong") != std::string::npos);  // a copy is no RMSNorm
+  CHECK(problem.output.overrun().empty());
+}
+
+TEST_CASE("a launcher that ignores its stream is not timed") {
+  const Case c({64, 33}, 1);
+  Problem problem(c, {});
+  Pool pool(problem, small_cache(1e6));
+  CHECK_THROWS_AS(measure([](const float*, float*, cudaStream_t) {}, pool, 3), std::runtime_error);
+  CHECK(measure(copy_whole, pool, 3).microseconds > 0);  // and leaves nothing behind
+}
+
+TEST_CASE("the copy kernel copies every count") {
+  for (const int64_t count : {0, 1, 3, 4, 5, 1023, 1024, 1025, 4099}) {
+    const std::vector<float> host(count, 1.5f);
+    DeviceBuffer from(count), to(count);
+    from.upload(host.data());
+    to.poison();
+    launch_copy(from.data(), to.data(), count, nullptr);
+    CUDA_CHECK(cudaGetLastError());
+    std::vector<float> back(count);
+    to.download(back.data(), 0, count);
+    CHECK(back == host);
+    CHECK(to.overrun().empty());
+  }
+}
