@@ -49,7 +49,7 @@ stage:
 libs:
 	@$(MAKE) -f mk/libs.mk
 programs: $(LEAVES:%=%/program)
-objects: $(LEAVES:%=%/objects)
+objects: $(patsubst %,%/objects,$(filter-out tests/%,$(LEAVES)))
 %/program: libs
 	@$(MAKE) -C $* program
 %/objects: libs
