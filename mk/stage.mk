@@ -24,6 +24,13 @@ prepare:
 $(FLAGS_FILE) $(LIBCOMMON) $(LIBSIMT): prepare
 	@:
 
+ifneq ($(filter tests/%,$(HERE)),)
+prepare: doctest
+.PHONY: doctest
+doctest:
+	@CXX='$(CXX)' $(ROOT)/scripts/check_tools.sh doctest
+endif
+
 $(OBJECTS): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
 

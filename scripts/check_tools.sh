@@ -1,6 +1,6 @@
 #!/bin/bash
-# Usage: check_tools.sh cpu|cuda|tests
-# Says in one sentence what a build lacks and the command that installs it; exit 1 then.
+# Usage: check_tools.sh cpu|cuda|doctest
+# Says in one sentence what a build (or the unit tests) lacks and the command that installs it; exit 1 then.
 CXX=${CXX:-g++}
 packages=() missing=()
 lacks() { missing+=("$1"); packages+=("$2"); }
@@ -23,27 +23,29 @@ ASK
 )
 has() { [[ $facts == *"$1"* ]]; }
 
-if ! command -v "$CXX" >/dev/null; then
+if ! command -v "${CXX%% *}" >/dev/null; then
   lacks "a C++ compiler" "g++"
   facts="gcc12 cli11 boost doctest" # the headers cannot be asked for yet; look for their files
   [ -e /usr/include/CLI/CLI.hpp ] || facts=${facts/cli11/}
   [ -e /usr/include/boost/context/detail/fcontext.hpp ] || facts=${facts/boost/}
   [ -e /usr/include/doctest/doctest.h ] || facts=${facts/doctest/}
 fi
-if [ "$1" = cuda ]; then
-  command -v "$NVCC" >/dev/null || {
-    echo "BACKEND=cuda needs nvcc, and there is none on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin: install NVIDIA's CUDA toolkit or say BACKEND=cpu." >&2
-    exit 1
-  }
-else
-  has gcc12 || lacks "g++ 12 or newer ($CXX is $($CXX --version | head -1))" "g++-12"
-  has boost || lacks "Boost.Context" libboost-context-dev
-  command -v python3 >/dev/null || lacks "python3" python3
-fi
-has cli11 || lacks "CLI11" libcli11-dev
-if [ "$1" = tests ]; then has doctest || lacks "doctest" doctest-dev; fi
+case $1 in
+  cuda)
+    command -v "$NVCC" >/dev/null || {
+      echo "BACKEND=cuda needs nvcc, and it is not on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin: install NVIDIA's CUDA toolkit, or say BACKEND=cpu." >&2
+      exit 1
+    }
+    has cli11 || lacks CLI11 libcli11-dev ;;
+  cpu)
+    has gcc12 || lacks "g++ 12 or newer ($CXX is $($CXX -dumpversion))" g++-12
+    command -v python3 >/dev/null || lacks python3 python3
+    has cli11 || lacks CLI11 libcli11-dev
+    has boost || lacks Boost.Context libboost-context-dev ;;
+  doctest) has doctest || lacks doctest doctest-dev ;;
+esac
 
 [ ${#missing[@]} -eq 0 ] && exit 0
 list=$(printf ', %s' "${missing[@]}")
-echo "The build lacks ${list:2}: install with 'sudo apt-get update && sudo apt-get install ${packages[*]}', or type 'make run', which does." >&2
+echo "The build lacks ${list:2}: install with 'sudo apt-get update && sudo apt-get install ${packages[*]}', or let 'make test' do it." >&2
 exit 1

@@ -35,6 +35,16 @@ together() {
   while [ "$(jobs -rp | wc -l)" -ge 6 ]; do wait -n; done
   step "$@" &
 }
+# sanitize TOOL PROGRAM... : under compute-sanitizer, where it is.
+sanitize() {
+  [ -n "$sanitizer" ] || return 77
+  timeout 300 "$sanitizer" --tool "$1" --error-exitcode 99 "${@:2}"
+}
+# The unit tests of common/, where doctest is.
+unit_tests() {
+  scripts/check_tools.sh doctest || return 77
+  make -j"$(nproc)" BACKEND=cuda tests/cpp/program && timeout 300 build/cuda/tests/cpp/common_test
+}
 # mutant PROGRAM NAME REASON : right when it is rejected (exit 1) and the rejection says REASON.
 mutant() {
   local said rc
@@ -56,18 +66,21 @@ mutant() {
   uname -sr
 } >"$out/environment.txt"
 
-step build make -j"$(nproc)" BACKEND=cuda programs || { tail -20 "$out/logs/build.log"; exit 1; }
+ladder=assignment1/rms_norm/matrix
+step build make -j"$(nproc)" BACKEND=cuda $ladder/program $ladder/mutants/program \
+  $(printf '%s/program ' $ladder/[0-9]*) || { tail -20 "$out/logs/build.log"; exit 1; }
 
-bin=build/cuda/assignment1/rms_norm/matrix
+bin=build/cuda/$ladder
 step ladder timeout 300 $bin/rms_norm_matrix_test --csv "$out/rms_norm_matrix.csv" # alone, since it is timed
 cp "$out/logs/ladder.log" "$out/rms_norm_matrix.txt"
+step unit-tests unit_tests
 
+[ -n "$sanitizer" ] || echo "no compute-sanitizer on PATH or beside nvcc: its four tools are skipped"
 for program in $bin/[0-9]*/rms_norm_test; do
   stage=$(basename "$(dirname "$program")")
   together "stage-$stage" timeout 300 "$program" --no-timing
   for tool in memcheck racecheck initcheck synccheck; do
-    [ -z "$sanitizer" ] || together "$tool-$stage" timeout 300 \
-      "$sanitizer" --tool $tool --error-exitcode 99 "$program" --rows 3 --cols 1025 --no-timing
+    together "$tool-$stage" sanitize $tool "$program" --rows 3 --cols 1025 --no-timing
   done
 done
 while IFS=$'\t' read -r name _ reason _; do
@@ -76,11 +89,11 @@ done < <($bin/mutants/rms_norm_mutants --list | tail -n +2 | sed 's/  \+/\t/g')
 wait
 
 sort -o "$out/summary.txt" "$out/summary.txt"
-[ -n "$sanitizer" ] || echo "compute-sanitizer is not on this machine: memcheck, racecheck, initcheck, synccheck skipped" | tee -a "$out/summary.txt"
 echo
 cat "$out/environment.txt" "$out/rms_norm_matrix.txt"
 echo
-count() { grep -c "$1" "$out/summary.txt"; }
-grep FAILED "$out/summary.txt" | sed 's/^\([^ ]*\).*/failed: \1, see logs\/\1.log/'
-echo "$out: $(count ' ok ') ok, $(count FAILED) failed, $(count skipped) skipped"
-! grep -q FAILED "$out/summary.txt"
+awk -v out="$out" '
+  { verdicts[$2]++ }
+  $2 == "FAILED" { print "failed: " $1 ", see logs/" $1 ".log" }
+  END { printf "%s: %d ok, %d failed, %d skipped\n", out, verdicts["ok"], verdicts["FAILED"], verdicts["skipped"]
+        exit verdicts["FAILED"] > 0 }' "$out/summary.txt"
