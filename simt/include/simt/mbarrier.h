@@ -1,0 +1,137 @@
+// The barrier in memory behind cuda::barrier, block-wide cuda::pipeline and __mbarrier_t: one 64-bit word, as on the
+// GPU. A phase ends when all expected threads have arrived and all expected bytes have landed.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "async_copy.h"
+#include "core.h"
+#include "driver_types.h"
+#include "warp.h"
+
+namespace simt {
+
+// A copy that lands when a thread waits for the phase it was issued in.
+struct DeferredCopy {
+  void* destination;
+  const void* source;
+  size_t size;
+  unsigned phase;
+  bool counted;  // its bytes are among those the barrier expects
+
+  void land() const { std::memcpy(destination, source, size); }
+};
+
+class Mbarrier {
+ public:
+  static constexpr uint32_t kMaxCount = (1 << 20) - 1;
+
+  void init(int64_t count, Site site = Site::here()) {
+    if (count < 0 || count > kMaxCount)
+      device_fault(cudaErrorLaunchFailure, "a barrier counts 0 to 1048575 threads", site);
+    deferred().erase(this);
+    store({uint64_t(count), uint64_t(count), 0, 0});
+  }
+
+  // Returns the phase arrived in; complete() runs before the phase ends, in the last to arrive.
+  template <class Complete>
+  unsigned arrive(int64_t threads, int64_t dropped, int64_t bytes, Site site, Complete complete) {
+    begin_atomic(&word_, sizeof(word_), site);
+    uint64_t word = __atomic_load_n(&word_, __ATOMIC_SEQ_CST);
+    for (;;) {
+      State next = from_word<State>(word);
+      if (word == ~uint64_t(0)) device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
+      if (threads < 0 || threads > int64_t(next.pending))
+        device_fault(cudaErrorLaunchFailure, "more threads arrive at the barrier than it was initialized for", site);
+      next.pending -= uint64_t(threads);
+      next.expected -= uint64_t(dropped);
+      next.bytes += bytes;
+      if (!__atomic_compare_exchange_n(&word_, &word, to_word(next), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        continue;
+      const unsigned phase = unsigned(next.phase);
+      if (next.pending == 0 && next.bytes == 0) {
+        complete();
+        next.pending = next.expected;
+        ++next.phase;
+        store(next);
+      }
+      return phase;
+    }
+  }
+  unsigned arrive(int64_t threads, Site site) {
+    return arrive(threads, 0, 0, site, [] {});
+  }
+
+  // For a loop that asks until it has: when it has not, the other lanes run first.
+  bool test(unsigned phase, unsigned mask, Site site) {
+    if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~uint64_t(0))
+      device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
+    const bool ended = has_ended(phase, mask, site);
+    if (!ended) yield();
+    return ended;
+  }
+  void wait(unsigned phase, unsigned mask, Site site) {
+    while (!test(phase, mask, site)) {
+    }
+  }
+
+  // The copy lands at the wait for the current phase.
+  void defer(void* destination, const void* source, size_t size, bool counted = false) {
+    deferred()[this].push_back({destination, source, size, unsigned(load().phase), counted});
+  }
+
+ private:
+  struct State {
+    uint64_t pending : 20, expected : 20;
+    int64_t bytes : 21;  // expected, less those landed
+    uint64_t phase : 3;
+  };
+
+  State load() const { return from_word<State>(__atomic_load_n(&word_, __ATOMIC_SEQ_CST)); }
+  void store(State state) { __atomic_store_n(&word_, to_word(state), __ATOMIC_SEQ_CST); }
+
+  // Whether the phase has ended; if so, its copies have landed. Phases are compared under `mask`: 7, or 1 for a parity.
+  bool has_ended(unsigned phase, unsigned mask, Site site) {
+    State state = load();
+    if (((state.phase ^ phase) & mask) == 0 && state.pending == 0) {
+      if (const int64_t bytes = land([](const DeferredCopy& copy) { return copy.counted; })) {
+        arrive(0, 0, -bytes, site, [] {});
+        state = load();
+      }
+    }
+    if (((state.phase ^ phase) & mask) == 0) return false;
+    land([&](const DeferredCopy& copy) { return !copy.counted && copy.phase != state.phase; });
+    return true;
+  }
+
+  // By barrier. A block, and so the shared memory that copies go to, belongs to one worker thread.
+  static std::unordered_map<const Mbarrier*, std::vector<DeferredCopy>>& deferred() {
+    static thread_local std::unordered_map<const Mbarrier*, std::vector<DeferredCopy>> copies;
+    return copies;
+  }
+
+  template <class Condition>
+  int64_t land(Condition condition) {
+    const auto found = deferred().find(this);
+    if (found == deferred().end()) return 0;
+    int64_t bytes = 0;
+    std::vector<DeferredCopy> left;
+    for (const DeferredCopy& copy : found->second) {
+      if (condition(copy)) {
+        copy.land();
+        bytes += int64_t(copy.size);
+      } else {
+        left.push_back(copy);
+      }
+    }
+    if (left.empty())
+      deferred().erase(found);
+    else
+      found->second = std::move(left);
+    return bytes;
+  }
+
+  uint64_t word_;
+};
+
+}  // namespace simt
