@@ -45,7 +45,8 @@ class ThreadOrder {
 
 std::vector<Variant> variants(const Shape& shape) {
   const float eps = 1e-6f, other_eps = 1e-5f;  // a kernel with its own eps fails one of them
-  if (shape.rows * shape.cols > 1 << 18) return {{false, 0, 0, 0, eps}, {true, 0, 0, 0, other_eps}, {true, 1, 1, 1, eps}};
+  if (shape.rows * shape.cols > 1 << 18)
+    return {{false, 0, 0, 0, eps}, {true, 0, 0, 0, other_eps}, {true, 1, 1, 1, eps}};
   return {{false, 0, 0, 0, eps},      {true, 0, 0, 0, other_eps}, {false, 1, 0, 0, other_eps},
           {false, 0, 1, 0, eps},      {false, 1, 1, 0, eps},      {true, 1, 0, 0, eps},
           {true, 0, 1, 0, other_eps}, {true, 0, 0, 1, eps},       {true, 1, 1, 1, other_eps}};
@@ -74,8 +75,7 @@ std::vector<Shape> hurtful_shapes(bool cpu_device) {
   return shapes;
 }
 
-Case::Case(Shape s, uint64_t seed)
-    : shape(s), input(s.rows * s.cols), weight(s.cols) {
+Case::Case(Shape s, uint64_t seed) : shape(s), input(s.rows * s.cols), weight(s.cols) {
   seed = seed * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(s.rows) * 0x100000001b3u + static_cast<uint64_t>(s.cols);
   fill_input(input.data(), s.rows, s.cols, seed);
   fill_weight(weight.data(), s.cols, seed);
@@ -88,7 +88,7 @@ Problem::Problem(const Case& c, const Variant& variant)
       output(c.input.size(), guard_count(c.shape), variant.output_offset),
       case_(c),
       variant_(variant),
-      reference_{c.input.data(),     variant.weight ? c.weight.data() : nullptr,
+      reference_{c.input.data(),       variant.weight ? c.weight.data() : nullptr,
                  c.mean_square.data(), c.shape.rows,
                  c.shape.cols,         variant.eps},
       got_(c.input.size()),

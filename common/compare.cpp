@@ -100,11 +100,9 @@ Comparison compare(const Reference& reference, const float* got) {
 std::string describe(const Comparison& comparison, const Reference& reference, const float* got) {
   std::string result = text("%lld of %lld elements wrong", static_cast<long long>(comparison.wrong),
                             static_cast<long long>(comparison.elements));
-  if (comparison.unwritten > 0)
-    result += text(" (%lld never written)", static_cast<long long>(comparison.unwritten));
+  if (comparison.unwritten > 0) result += text(" (%lld never written)", static_cast<long long>(comparison.unwritten));
   result += ", first at " + element_text(reference, got, comparison.first);
-  if (comparison.worst != comparison.first)
-    result += ", worst at " + element_text(reference, got, comparison.worst);
+  if (comparison.worst != comparison.first) result += ", worst at " + element_text(reference, got, comparison.worst);
   return result + text("; relative tolerance %.2g", comparison.tolerance);
 }
 

@@ -57,7 +57,8 @@ void parse(CLI::App& app, int argc, const char* const* argv) {
 }
 
 size_t find_stage(const std::vector<Stage>& stages, const std::string& given) {
-  const bool is_number = !given.empty() && given.size() < 9 && given.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_number =
+      !given.empty() && given.size() < 9 && given.find_first_not_of("0123456789") == std::string::npos;
   for (size_t i = 0; i < stages.size(); ++i) {
     const std::string name = stages[i].name;
     const size_t letters = name.find_first_not_of("0123456789_");
@@ -114,8 +115,9 @@ Options parse_options(const std::vector<Stage>& stages, int argc, const char* co
 Options parse_mutant_options(int argc, const char* const* argv) {
   Options options;
   CLI::App app("Runs one known-wrong kernel through the checks that a stage must pass.");
-  app.footer("Exit code: 1 rejected, as it should be; 0 it passed, so the checks are blind to it; 2 a bad command line;\n"
-             "77 this device cannot show the fault.");
+  app.footer(
+      "Exit code: 1 rejected, as it should be; 0 it passed, so the checks are blind to it; 2 a bad command line;\n"
+      "77 this device cannot show the fault.");
   app.add_option("--mutant", options.mutant, "The kernel to run")->type_name("NAME");
   add_seed(app, options);
   app.add_flag("--list", options.list, "List the mutants, their faults and what must be said of them, and stop");

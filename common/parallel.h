@@ -15,7 +15,8 @@ int parallel_for(int64_t count, int64_t grain, Body body) {
   const int parts = static_cast<int>(std::clamp<int64_t>(count / grain, 1, std::min<int64_t>(cores, 64)));
   const auto bound = [&](int part) { return count / parts * part + std::min<int64_t>(part, count % parts); };
   std::vector<std::thread> threads;
-  for (int part = 1; part < parts; ++part) threads.emplace_back([&, part] { body(part, bound(part), bound(part + 1)); });
+  for (int part = 1; part < parts; ++part)
+    threads.emplace_back([&, part] { body(part, bound(part), bound(part + 1)); });
   body(0, bound(0), bound(1));
   for (std::thread& thread : threads) thread.join();
   return parts;

@@ -144,9 +144,9 @@ std::string Report::table() const {
     rows.push_back(row);
   }
 
-  std::string out = text("%s float32, %s, eps 1e-06, seed %llu, %s\n", shape_text(options.rows, options.cols).c_str(),
-                         options.weight ? "weight" : "no weight", static_cast<unsigned long long>(options.seed),
-                         today().c_str());
+  std::string out =
+      text("%s float32, %s, eps 1e-06, seed %llu, %s\n", shape_text(options.rows, options.cols).c_str(),
+           options.weight ? "weight" : "no weight", static_cast<unsigned long long>(options.seed), today().c_str());
   out += text("checked on %d small problems first; error: worst relative error on the main input\n", hurtful_checks);
   if (device.cpu)
     out += "bytes and sectors are modelled from the loads, barriers and warp operations counted; no time is measured\n";
@@ -165,9 +165,8 @@ std::string Report::table() const {
   std::vector<const Result*> ranked;
   for (const Result& result : results)
     if (result.timed) ranked.push_back(&result);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Result* a, const Result* b) {
-    return a->timing.microseconds < b->timing.microseconds;
-  });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Result* a, const Result* b) { return a->timing.microseconds < b->timing.microseconds; });
   if (ranked.size() > 1) {
     std::vector<std::string> names;
     for (const Result* result : ranked) names.push_back(result->stage->name);
@@ -189,32 +188,31 @@ std::string Report::csv() const {
   for (const Result& result : results) {
     const bool reached = result.tolerance > 0, counted = reached && device.cpu;
     const Figures f = figures(*this, result);
-    const std::vector<std::string> cells = {
-        result.stage->name,
-        verdict_text(result.verdict),
-        std::to_string(options.rows),
-        std::to_string(options.cols),
-        options.weight ? "1" : "0",
-        std::to_string(options.seed),
-        reached ? text("%.3e", result.worst_error) : "",
-        reached ? text("%.3e", result.tolerance) : "",
-        text("%.0f", moved_bytes_per_element(result.stage->model)),
-        std::to_string(sectors_per_request(result.stage->model, options.cols)),
-        counted ? text("%.6g", result.counters.barriers_per_block) : "",
-        counted ? text("%.6g", result.counters.warp_operations_per_block) : "",
-        f.microseconds,
-        f.spread,
-        f.gb_per_s,
-        f.of_copy,
-        f.of_peak,
-        f.speedup,
-        copy_timed ? text("%.2f", copy.microseconds) : "",
-        result.timed ? std::to_string(options.iterations) : "",
-        device.name,
-        std::to_string(device.compute_capability),
-        std::to_string(device.driver),
-        std::to_string(device.runtime),
-        today()};
+    const std::vector<std::string> cells = {result.stage->name,
+                                            verdict_text(result.verdict),
+                                            std::to_string(options.rows),
+                                            std::to_string(options.cols),
+                                            options.weight ? "1" : "0",
+                                            std::to_string(options.seed),
+                                            reached ? text("%.3e", result.worst_error) : "",
+                                            reached ? text("%.3e", result.tolerance) : "",
+                                            text("%.0f", moved_bytes_per_element(result.stage->model)),
+                                            std::to_string(sectors_per_request(result.stage->model, options.cols)),
+                                            counted ? text("%.6g", result.counters.barriers_per_block) : "",
+                                            counted ? text("%.6g", result.counters.warp_operations_per_block) : "",
+                                            f.microseconds,
+                                            f.spread,
+                                            f.gb_per_s,
+                                            f.of_copy,
+                                            f.of_peak,
+                                            f.speedup,
+                                            copy_timed ? text("%.2f", copy.microseconds) : "",
+                                            result.timed ? std::to_string(options.iterations) : "",
+                                            device.name,
+                                            std::to_string(device.compute_capability),
+                                            std::to_string(device.driver),
+                                            std::to_string(device.runtime),
+                                            today()};
     for (size_t i = 0; i < cells.size(); ++i) out += (i ? "," : "") + quoted(cells[i]);
     out += "\n";
   }

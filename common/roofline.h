@@ -9,7 +9,8 @@ namespace ladder {
 
 // The fewest bytes that RMSNorm of rows × cols floats moves: the matrix in once and out once, and the weight.
 inline double operator_bytes(int64_t rows, int64_t cols, bool weight) {
-  return 4.0 * (2.0 * static_cast<double>(rows) * static_cast<double>(cols) + (weight ? static_cast<double>(cols) : 0.0));
+  return 4.0 *
+         (2.0 * static_cast<double>(rows) * static_cast<double>(cols) + (weight ? static_cast<double>(cols) : 0.0));
 }
 
 // Modelled: bytes that a stage's loads and stores move per element, each re-read counted.
@@ -21,7 +22,7 @@ int sectors_per_request(const AccessModel& model, int64_t cols);
 struct Device {
   bool cpu = false;  // the CPU device: no time and no bandwidth means anything there
   std::string name;
-  int compute_capability = 0;  // 90 for sm_90
+  int compute_capability = 0;   // 90 for sm_90
   int driver = 0, runtime = 0;  // CUDA versions as CUDA numbers them: 13000 for 13.0
   int multiprocessors = 0;
   int sm_clock_khz = 0, memory_clock_khz = 0;  // highest clocks; 0: not told

@@ -129,8 +129,9 @@ class LadderRun {
   void time_copy(Pool& pool) {
     progress_.show("timing the copy kernel");
     const int64_t count = report_.options.rows * report_.options.cols;
-    report_.copy = measure([=](const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, count, stream); },
-                           pool, report_.options.iterations);
+    report_.copy =
+        measure([=](const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, count, stream); }, pool,
+                report_.options.iterations);
     require_possible("the copy kernel", report_, report_.copy, pool.larger_than_cache());
     report_.copy_timed = true;
     report_.pool_pairs = pool.pairs();
@@ -141,7 +142,8 @@ class LadderRun {
     const Device& device = report_.device;
     if (stage.min_compute_capability > device.compute_capability) {
       result.verdict = Verdict::skipped;
-      result.reason = text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
+      result.reason =
+          text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
       return;
     }
     const size_t position = static_cast<size_t>(&result - report_.results.data()) + 1;
@@ -157,8 +159,8 @@ class LadderRun {
     if (failed(hurtful.check(stage.launch), "")) return;
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
-    const Outcome outcome =
-        problem.check(stage.launch, device.cpu ? std::vector<const char*>{nullptr} : std::vector<const char*>{nullptr, nullptr});
+    const Outcome outcome = problem.check(
+        stage.launch, device.cpu ? std::vector<const char*>{nullptr} : std::vector<const char*>{nullptr, nullptr});
     result.worst_error = outcome.worst_error;
     result.tolerance = outcome.tolerance;
     if (failed(outcome, "")) return;

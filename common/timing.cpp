@@ -54,11 +54,12 @@ double Pool::bytes(Shape shape, const Device& device) {
 Pool::Pool(Problem& problem, const Device& device) : problem_(problem) {
   const Shape shape = problem.shape();
   const int64_t pairs = pair_count(shape, device), count = problem.input.size();
-  larger_than_cache_ = static_cast<double>(pairs) * operator_bytes(shape.rows, shape.cols, false) > 4.0 * device.l2_bytes;
+  larger_than_cache_ =
+      static_cast<double>(pairs) * operator_bytes(shape.rows, shape.cols, false) > 4.0 * device.l2_bytes;
   for (int64_t i = 1; i < pairs; ++i) {
     extra_.push_back({DeviceBuffer(count), DeviceBuffer(count)});
-    CUDA_CHECK(cudaMemcpy(extra_.back().input.data(), problem.input.data(), count * sizeof(float),
-                          cudaMemcpyDeviceToDevice));
+    CUDA_CHECK(
+        cudaMemcpy(extra_.back().input.data(), problem.input.data(), count * sizeof(float), cudaMemcpyDeviceToDevice));
   }
 }
 

@@ -55,7 +55,8 @@ void pretend(const float* input, const float* weight, float* output, int64_t row
   if (fault == Fault::one_bit_on_second_run && runs % 2 == 0) y[0] = std::nextafter(y[0], 1e30f);
   const char* order = std::getenv("SIMT_ORDER");
   if (fault == Fault::reversed_order && order && order == std::string("reversed")) y[count - 1] += 1.0f;
-  CUDA_CHECK(cudaMemcpy(output, y.data(), (count - (fault == Fault::unwritten)) * sizeof(float), cudaMemcpyHostToDevice));
+  CUDA_CHECK(
+      cudaMemcpy(output, y.data(), (count - (fault == Fault::unwritten)) * sizeof(float), cudaMemcpyHostToDevice));
   if (fault == Fault::overrun_after) upload(output + count + 2, 1.0f);
   if (fault == Fault::overrun_before) upload(output - 1, 1.0f);
   if (fault == Fault::input_changed) upload(input, 0.5f);
@@ -85,8 +86,10 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
   CHECK(says(failure<Fault::unwritten>(), "7 x 33, weight, eps 1e-06, thread order forward: 1 of 231 elements wrong"));
   CHECK(says(failure<Fault::unwritten>(), "(row 6, col 32), expected"));
   CHECK(says(failure<Fault::unwritten>(), "got nothing (never written)"));
-  CHECK(says(failure<Fault::overrun_after>(), "wrote outside its output: 1 guard element overwritten, first 3 past its end"));
-  CHECK(says(failure<Fault::overrun_before>(), "wrote outside its output: 1 guard element overwritten, first 1 before its start"));
+  CHECK(says(failure<Fault::overrun_after>(),
+             "wrote outside its output: 1 guard element overwritten, first 3 past its end"));
+  CHECK(says(failure<Fault::overrun_before>(),
+             "wrote outside its output: 1 guard element overwritten, first 1 before its start"));
   CHECK(says(failure<Fault::input_changed>(), "changed its input"));
   CHECK(says(failure<Fault::weight_changed>(), "changed the weight"));
   CHECK(says(failure<Fault::nan>(), "got NaN"));

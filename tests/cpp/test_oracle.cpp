@@ -104,7 +104,8 @@ TEST_CASE("the oracle is the formula") {
   const Reference reference = in.reference(1e-5f);
   for (int64_t row = 0; row < in.rows; ++row) {
     long double sum = 0;
-    for (int64_t i = 0; i < in.cols; ++i) sum += static_cast<long double>(in.x[row * in.cols + i]) * in.x[row * in.cols + i];
+    for (int64_t i = 0; i < in.cols; ++i)
+      sum += static_cast<long double>(in.x[row * in.cols + i]) * in.x[row * in.cols + i];
     const long double root = std::sqrt(sum / in.cols + static_cast<long double>(1e-5f));
     for (int64_t i = 0; i < in.cols; ++i) {
       const double expected = static_cast<double>(in.x[row * in.cols + i] / root * in.w[i]);

@@ -76,9 +76,15 @@ TEST_CASE("a bad command line gets one sentence that says what was given and wha
         "--stage '99': no such stage; give a number from 1 to 6 or a name that --list shows");
   for (const char* number : {"", "1e3", "0x10", "99999999999999999999", "1.5", "abc", " 1"})
     CHECK(complaint({"--rows", number}).find("--rows") == 0);
-  for (const std::vector<const char*>& arguments : std::vector<std::vector<const char*>>{
-           {"--bogus"}, {"extra"}, {"--rows"}, {"--rows", "1", "--rows", "2"}, {"--stage", "3"}, {"--stage", ""},
-           {"--seed", "-1"}, {"--iterations", "0"}, {"--csv"}}) {
+  for (const std::vector<const char*>& arguments : std::vector<std::vector<const char*>>{{"--bogus"},
+                                                                                         {"extra"},
+                                                                                         {"--rows"},
+                                                                                         {"--rows", "1", "--rows", "2"},
+                                                                                         {"--stage", "3"},
+                                                                                         {"--stage", ""},
+                                                                                         {"--seed", "-1"},
+                                                                                         {"--iterations", "0"},
+                                                                                         {"--csv"}}) {
     const std::string sentence = complaint(arguments);
     CHECK(sentence != "none");
     CHECK(sentence.find('\n') == std::string::npos);

@@ -21,10 +21,10 @@ void copy_whole(const float* from, float* to, cudaStream_t stream) { launch_copy
 }  // namespace
 
 TEST_CASE("the pool outgrows the cache, within reason") {
-  CHECK(Pool::bytes({8192, 8192}, small_cache(60e6)) == 536870912.0);          // each several times the cache: one pair
-  CHECK(Pool::bytes({8192, 4096}, small_cache(60e6)) == 3 * 268435456.0);      // 600 MB
-  CHECK(Pool::bytes({1, 4096}, small_cache(60e6)) == 64 * 32768.0);            // 64 pairs
-  CHECK(Pool::bytes({8192, 4096}, small_cache(126e6)) == 4 * 268435456.0);     // eight times a larger cache
+  CHECK(Pool::bytes({8192, 8192}, small_cache(60e6)) == 536870912.0);       // each several times the cache: one pair
+  CHECK(Pool::bytes({8192, 4096}, small_cache(60e6)) == 3 * 268435456.0);   // 600 MB
+  CHECK(Pool::bytes({1, 4096}, small_cache(60e6)) == 64 * 32768.0);         // 64 pairs
+  CHECK(Pool::bytes({8192, 4096}, small_cache(126e6)) == 4 * 268435456.0);  // eight times a larger cache
   CHECK(Pool::bytes({0, 4096}, small_cache(60e6)) == 0.0);
 }
 

@@ -8,5 +8,6 @@
 
 int main(int argc, char** argv) {
   return ladder::run_ladder(
-      {basic::stage, reduction5::stage, tiled::stage, hybrid::stage, warp_shuffle::stage, vectorized::stage}, argc, argv);
+      {basic::stage, reduction5::stage, tiled::stage, hybrid::stage, warp_shuffle::stage, vectorized::stage}, argc,
+      argv);
 }
