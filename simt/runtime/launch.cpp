@@ -141,11 +141,13 @@ bool exited_threads_arrive() {
 
 uint64_t volume(dim3 d) { return uint64_t(d.x) * d.y * d.z; }
 
+// The codes are those of CUDA 13.0 on an H200; releases before it answered cudaErrorInvalidConfiguration for the first
+// two.
 cudaError_t validate(const LaunchConfig& c) {
   if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
   if (!volume(c.block) || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || volume(c.block) > kMaxThreads)
-    return cudaErrorInvalidConfiguration;
+    return cudaErrorInvalidValue;
   const auto known = functions().find(c.function);
   const FunctionState state = known == functions().end() ? FunctionState{} : known->second;
   const size_t limit = c.function ? size_t(state.max_dynamic_shared) : kSharedLimit;

@@ -309,11 +309,11 @@ TEST_CASE("launches that CUDA refuses") {
     return error;
   };
   CHECK(launch_error(1, 1, 0) == cudaSuccess);
-  CHECK(launch_error(0, 1, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch_error(1, 0, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch_error(1, 1025, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch_error(1, dim3(1, 1, 65), 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch_error(dim3(1, 65536), 1, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch_error(0, 1, 0) == cudaErrorInvalidValue);
+  CHECK(launch_error(1, 0, 0) == cudaErrorInvalidValue);
+  CHECK(launch_error(1, 1025, 0) == cudaErrorInvalidValue);
+  CHECK(launch_error(1, dim3(1, 1, 65), 0) == cudaErrorInvalidValue);
+  CHECK(launch_error(dim3(1, 65536), 1, 0) == cudaErrorInvalidValue);
   CHECK(launch_error(1, 1, 49 * 1024) == cudaErrorInvalidValue);
   CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024) == cudaSuccess);
   CHECK(launch_error(1, 1, 200 * 1024) == cudaSuccess);
