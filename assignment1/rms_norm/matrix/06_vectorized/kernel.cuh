@@ -16,7 +16,9 @@
 
 namespace vectorized {
 
-constexpr int kBlockSize = 256;
+// Twice the threads of the other stages: as many fit on a multiprocessor, but in half as many blocks, so that the rows
+// they work on (4 × 32 KiB at 8192 columns) stay in its L1 cache until the second read.
+constexpr int kBlockSize = 512;
 constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 __global__ void rms_norm_kernel_optimized(const float* __restrict__ input, const float* __restrict__ weight,
