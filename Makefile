@@ -35,7 +35,7 @@ help:
 
 run:
 	@scripts/setup.sh run
-	@$(MAKE) all
+	@$(MAKE) -j"$$(nproc)" all
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
 	@.venv/bin/python plots/plot_bandwidth.py build/run/rms_norm_matrix.csv
 

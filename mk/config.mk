@@ -35,14 +35,14 @@ ifeq ($(origin CXX),default)
     && [ "$${v%%.*}" -ge 12 ] && echo $$c && break; done),g++)
 endif
 
-FLAGS := -O3 -std=c++17 -I$(ROOT)
+# nvcc's options; simt/simtcc takes the same.
+CUFLAGS := -O3 -std=c++17 -lineinfo -I$(ROOT) -Xcompiler -Wall,-Wextra
 ifeq ($(BACKEND),cuda)
+  CUFLAGS += -Werror all-warnings
   COMPILER := $(NVCC) $(if $(filter-out g++,$(CXX)),-ccbin $(CXX)) \
               $(foreach a,$(ARCHS),-gencode arch=compute_$(a)$(comma)code=sm_$(a))
-  FLAGS += -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra
 else
   COMPILER := CXX='$(CXX)' $(ROOT)/simt/simtcc
-  FLAGS += -Wall -Wextra
 endif
 
 # Places: objects and programs lie below build/<backend>/ at the path of their source.
@@ -64,5 +64,5 @@ export BACKEND_SAID := $(BACKEND)
 define compile
 @mkdir -p $(@D)
 @echo "  compile  $(if $(HERE),$(HERE)/)$(patsubst $(ROOT)/%,%,$<)"
-@$(COMPILER) $(FLAGS) $(EXTRA_FLAGS) -MMD -MP -MF $@.d -c $< -o $@
+@$(COMPILER) $(CUFLAGS) -MMD -MP -MF $@.d -c $< -o $@
 endef

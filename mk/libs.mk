@@ -13,14 +13,14 @@ $(BUILD)/tools.ok: scripts/check_tools.sh
 	@mkdir -p $(@D) && touch $@
 
 # Rewritten only when it differs, so that every object is rebuilt when the compiler or a flag changes.
-$(FLAGS_FILE): export LINE = $(COMPILER) $(FLAGS)
+$(FLAGS_FILE): export LINE = $(COMPILER) $(CUFLAGS)
 $(FLAGS_FILE): $(BUILD)/tools.ok FORCE
 	@line="$$LINE # $$($(if $(filter cuda,$(BACKEND)),$(NVCC),$(CXX)) --version | tr '\n' ' ')"; \
 	[ "$$line" = "$$(cat $@ 2>/dev/null)" ] || \
 	{ $(if $(filter cuda,$(BACKEND)),NVCC='$(NVCC)' scripts/check_archs.sh $(ARCHS) &&) echo "$$line" > $@; }
 
 $(LIBSIMT): $(BUILD)/tools.ok FORCE
-	@$(MAKE) -C simt CXX='$(CXX)'
+	@$(MAKE) -C simt BUILD=../build/simt CXX='$(CXX)'
 
 $(COMMON_OBJECTS): $(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
 	$(compile)

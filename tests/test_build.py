@@ -112,7 +112,7 @@ def test_deleted_header_is_no_dead_end(built):
 def test_new_flags_rebuild(built):
     flags_file = built / "build" / BACKEND / "flags.txt"
     before, times = flags_file.read_text(), flags_file.stat()
-    flags = "FLAGS=-O1 -std=c++17 -I."
+    flags = "CUFLAGS=-O1 -std=c++17 -I."
     for _ in range(2):
         build(built, "-f", "mk/libs.mk", flags, f"build/{BACKEND}/flags.txt")
         assert " -O1 " in flags_file.read_text()
@@ -198,5 +198,5 @@ def test_common_library():
 
 
 def test_cpu_device():
-    tests = make("-C", "simt", "test", timeout=1200)
+    tests = make(f"-j{cores()}", "-C", "simt", "test", timeout=1200)
     assert tests.returncode == 0, tests.stdout + tests.stderr
