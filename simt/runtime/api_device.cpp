@@ -1,0 +1,272 @@
+// The one device: what it is, what it can do, and its settings.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "memory.h"
+#include "scheduler.h"
+#include "state.h"
+
+using namespace simt;
+
+namespace {
+
+constexpr char kBusId[] = "0000:00:00.0";
+constexpr size_t kStackSize = 256 * 1024;
+
+unsigned device_flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
+cudaFuncCache cache_config = cudaFuncCachePreferNone;
+size_t printf_fifo_size = 1 << 20, malloc_heap_size = 8 << 20;
+
+// Questions about the device are answered even after a kernel's fault.
+template <class Body>
+cudaError_t query(Body&& body) {
+  const cudaError_t error = body();
+  return error == cudaSuccess ? error : record(error);
+}
+
+template <class Value, class Source>
+cudaError_t give(Value* value, Source source) {
+  if (!value) return cudaErrorInvalidValue;
+  *value = source;
+  return cudaSuccess;
+}
+
+int last_level_cache() {
+  const long level3 = sysconf(_SC_LEVEL3_CACHE_SIZE), level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return int(std::clamp(std::max(level3, level2), 0L, long(INT_MAX)));
+}
+
+// What the CPU device does not have (clocks, a memory bus, textures) is 0.
+cudaDeviceProp make_properties() {
+  cudaDeviceProp p = {};
+  std::strcpy(p.name, "CPU device (simt)");
+  std::memcpy(p.uuid.bytes, "simt CPU device", sizeof p.uuid.bytes);
+  p.totalGlobalMem = total_memory();
+  p.sharedMemPerBlock = kStaticSharedLimit;
+  p.regsPerBlock = 65536;
+  p.warpSize = 32;
+  p.memPitch = INT_MAX;
+  p.maxThreadsPerBlock = kMaxThreads;
+  p.maxThreadsDim[0] = kMaxThreads;
+  p.maxThreadsDim[1] = kMaxThreads;
+  p.maxThreadsDim[2] = 64;
+  p.maxGridSize[0] = INT_MAX;
+  p.maxGridSize[1] = 65535;
+  p.maxGridSize[2] = 65535;
+  p.totalConstMem = 65536;
+  p.major = 9;
+  p.minor = 0;
+  p.multiProcessorCount = kMultiprocessors;
+  p.canMapHostMemory = 1;
+  p.concurrentKernels = 1;
+  p.asyncEngineCount = 1;
+  p.deviceOverlap = 1;
+  p.unifiedAddressing = 1;
+  p.l2CacheSize = last_level_cache();
+  p.maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
+  p.streamPrioritiesSupported = 1;
+  p.globalL1CacheSupported = 1;
+  p.localL1CacheSupported = 1;
+  p.sharedMemPerMultiprocessor = 228 * 1024;
+  p.regsPerMultiprocessor = 65536;
+  p.managedMemory = 1;
+  p.hostNativeAtomicSupported = 1;
+  p.concurrentManagedAccess = 1;
+  p.canUseHostPointerForRegisteredMem = 1;
+  p.cooperativeLaunch = 1;
+  p.sharedMemPerBlockOptin = kSharedLimit;
+  p.directManagedMemAccessFromHost = 1;
+  p.maxBlocksPerMultiProcessor = kBlocksPerMultiprocessor;
+  p.reservedSharedMemPerBlock = 1024;
+  p.hostRegisterSupported = 1;
+  p.hostRegisterReadOnlySupported = 1;
+  p.memoryPoolsSupported = 1;
+  p.clusterLaunch = 1;
+  p.unifiedFunctionPointers = 1;
+  p.deviceNumaId = p.hostNumaId = -1;
+  p.singleToDoublePrecisionPerfRatio = 2;
+  return p;
+}
+
+const cudaDeviceProp& properties_of_device() {
+  static const cudaDeviceProp p = make_properties();
+  return p;
+}
+
+}  // namespace
+
+// --- Choice --------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return query([&] { return give(count, 1); });
+}
+cudaError_t cudaGetDevice(int* device) {
+  return query([&] { return give(device, 0); });
+}
+cudaError_t cudaSetDevice(int device) {
+  return query([&] { return device ? cudaErrorInvalidDevice : cudaSuccess; });
+}
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) { return cudaSetDevice(device); }
+
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+  return query([&] {
+    if (count < 0 || (count && !devices)) return cudaErrorInvalidValue;
+    return std::any_of(devices, devices + count, [](int d) { return d != 0; }) ? cudaErrorInvalidDevice : cudaSuccess;
+  });
+}
+
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  return query([&] { return wanted ? give(device, 0) : cudaErrorInvalidValue; });
+}
+
+// --- Properties ----------------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return query([&] { return device ? cudaErrorInvalidDevice : give(properties, properties_of_device()); });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return query([&] {
+    if (device) return cudaErrorInvalidDevice;
+    const cudaDeviceProp& p = properties_of_device();
+    switch (attribute) {
+#define SIMT_ATTRIBUTE(name, number, source) \
+  case name:                                 \
+    return give(value, int(source));
+#include "simt/attributes.def"
+#undef SIMT_ATTRIBUTE
+    }
+    return cudaErrorInvalidValue;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int length, int device) {
+  return query([&] {
+    if (device) return cudaErrorInvalidDevice;
+    if (!pciBusId || length < int(sizeof kBusId)) return cudaErrorInvalidValue;
+    std::strcpy(pciBusId, kBusId);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pciBusId) {
+  return query([&] {
+    unsigned domain = 0, bus, slot, function = 0;
+    if (!device || !pciBusId) return cudaErrorInvalidValue;
+    if (std::sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+      domain = 0;
+      if (std::sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) < 2) return cudaErrorInvalidValue;
+    }
+    return domain || bus || slot || function ? cudaErrorInvalidDevice : give(device, 0);
+  });
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* canAccess, int device, int peer) {
+  return query([&] { return device || peer ? cudaErrorInvalidDevice : give(canAccess, 0); });
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int flags) {
+  return query([&] { return flags ? cudaErrorInvalidValue : cudaErrorInvalidDevice; });
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return query([&] { return peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessNotEnabled; });
+}
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  return query([&] { return value ? cudaErrorInvalidDevice : cudaErrorInvalidValue; });  // there is no pair of devices
+}
+
+// --- Waiting and settings ------------------------------------------------------------------------------------------
+
+cudaError_t cudaDeviceSynchronize() { return api(check_device_wait); }
+
+cudaError_t cudaDeviceReset() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  if (in_host_function) return record(cudaErrorNotPermitted);
+  reset_streams();
+  reset_pools();
+  release_all();
+  clear_errors();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+  return api([&] {
+    const unsigned schedule = flags & cudaDeviceScheduleMask;
+    if ((flags & ~cudaDeviceMask) || (schedule & (schedule - 1))) return cudaErrorInvalidValue;
+    device_flags = flags | cudaDeviceMapHost;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+  return api([&] { return give(flags, device_flags); });
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  return api([&] {
+    switch (limit) {
+      case cudaLimitStackSize:
+        if (value <= kStackSize) return cudaSuccess;
+        return not_supported("cudaLimitStackSize: a thread has 256 KB of stack on the CPU device, and no more");
+      case cudaLimitPrintfFifoSize:
+        printf_fifo_size = value;
+        return cudaSuccess;
+      case cudaLimitMallocHeapSize:
+        malloc_heap_size = value;
+        return cudaSuccess;
+      case cudaLimitMaxL2FetchGranularity:
+      case cudaLimitPersistingL2CacheSize:
+        return cudaSuccess;
+      default:
+        return cudaErrorUnsupportedLimit;
+    }
+  });
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  return api([&] {
+    switch (limit) {
+      case cudaLimitStackSize:
+        return give(value, kStackSize);
+      case cudaLimitPrintfFifoSize:
+        return give(value, printf_fifo_size);
+      case cudaLimitMallocHeapSize:
+        return give(value, malloc_heap_size);
+      case cudaLimitMaxL2FetchGranularity:
+      case cudaLimitPersistingL2CacheSize:
+        return give(value, size_t(0));
+      default:
+        return cudaErrorUnsupportedLimit;
+    }
+  });
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+  return api([&] {
+    if (config < cudaFuncCachePreferNone || config > cudaFuncCachePreferEqual) return cudaErrorInvalidValue;
+    cache_config = config;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  return api([&] { return give(config, cache_config); });
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+  return api([&] {
+    const bool known = config >= cudaSharedMemBankSizeDefault && config <= cudaSharedMemBankSizeEightByte;
+    return known ? cudaSuccess : cudaErrorInvalidValue;  // a hint: banks are 4 bytes wide, as on every recent GPU
+  });
+}
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  return api([&] { return give(config, cudaSharedMemBankSizeFourByte); });
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache() {
+  return api([] { return cudaSuccess; });
+}
+cudaError_t cudaProfilerStart() {
+  return api([] { return cudaSuccess; });
+}
+cudaError_t cudaProfilerStop() { return cudaProfilerStart(); }

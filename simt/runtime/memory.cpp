@@ -1,0 +1,380 @@
+#include "memory.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "capacity.h"
+
+// __managed__ variables stand in a section of this name.
+extern "C" __attribute__((weak)) char __start_simt_managed[], __stop_simt_managed[];
+
+namespace simt {
+
+void install_fault_handlers();  // fault.cpp
+
+namespace {
+
+constexpr size_t kAlignment = 256;                // of every allocation
+constexpr size_t kHuge = size_t(2) << 20;         // a huge page
+constexpr size_t kLarge = 2 * kHuge;              // allocations of this size get huge pages
+constexpr size_t kPoisonLimit = size_t(1) << 30;  // larger allocations stay untouched zero pages until used
+constexpr size_t kSmallestGap = 64 << 10, kLargestGap = 64 << 20;  // between allocations
+constexpr size_t kRemembered = 4096;                               // freed allocations that reports can still name
+constexpr int kPoison = 0xFF;                                      // a NaN in every floating-point format
+constexpr double kProtectionBudget = 0.02;                         // seconds
+
+size_t page_size() {
+  static const size_t size = size_t(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+struct Pages {
+  uintptr_t begin, end;
+};
+Pages pages_of(const Allocation& a) {
+  return {a.begin / page_size() * page_size(), a.begin + round_up(a.size, kAlignment)};  // the end is a page's end
+}
+
+bool set_access(Pages pages, int protection) {
+  return mprotect(reinterpret_cast<void*>(pages.begin), pages.end - pages.begin, protection) == 0;
+}
+
+struct Space {
+  uintptr_t base = 0, next = 0, end = 0;
+  std::map<uintptr_t, Allocation> live, foreign;
+  std::deque<Allocation> freed;
+  size_t live_bytes = 0;
+  size_t credit = 0;  // bytes to hand out before the machine is asked again for its free memory
+  size_t free_at_start = 0;
+  std::mutex mutex;  // the fault handler of a worker reads while the launching thread holds api_mutex()
+
+  // Protection against host code; guarded by api_mutex().
+  bool protecting = true;
+  unsigned open = 0;
+  double spent = 0;
+
+  Space() {
+    install_fault_handlers();
+    free_at_start = host_capacity().free;
+    for (size_t size = size_t(1) << 44; size >= size_t(1) << 32; size /= 2) {
+      void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (range == MAP_FAILED) continue;
+      base = uintptr_t(range);
+      end = base + size;
+      next = base + kSmallestGap;
+      return;
+    }
+  }
+};
+
+Space& space() {
+  static auto* space = new Space;  // outlives the objects that free device memory at exit
+  return *space;
+}
+
+void poison(uintptr_t begin, uintptr_t end) { std::memset(reinterpret_cast<void*>(begin), kPoison, end - begin); }
+
+// Page faults cost more than the writing: several threads take them.
+void poison_all(Pages pages) {
+  constexpr size_t kPerThread = 32 << 20;
+  const size_t size = pages.end - pages.begin;
+  const size_t threads = std::min<size_t>(size / kPerThread, std::min(std::thread::hardware_concurrency(), 8u));
+  const size_t chunk = threads ? round_up(size / threads, kHuge) : size;
+  std::vector<std::thread> others;
+  uintptr_t begin = pages.begin;
+  for (size_t i = 1; i < threads; ++i, begin += chunk) {
+    try {
+      others.emplace_back(poison, begin, begin + chunk);
+    } catch (const std::system_error&) {  // no more threads: the rest is done here
+      break;
+    }
+  }
+  poison(begin, pages.end);
+  for (std::thread& other : others) other.join();
+}
+
+// The bytes beside an allocation that belong to nobody: some before it on its first page, and up to 255 behind it.
+Pages guard_before(const Allocation& a) { return {std::max(pages_of(a).begin, a.begin - kAlignment), a.begin}; }
+Pages guard_behind(const Allocation& a) { return {a.begin + a.size, pages_of(a).end}; }
+
+uintptr_t first_overwritten(Pages guard) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(guard.begin);
+  const auto* end = reinterpret_cast<const unsigned char*>(guard.end);
+  return uintptr_t(std::find_if(bytes, end, [](unsigned char byte) { return byte != kPoison; }));
+}
+
+std::string bytes(size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
+
+size_t distance(const Allocation& a, uintptr_t address) {
+  if (address < a.begin) return a.begin - address;
+  return address < a.begin + a.size ? 0 : address - (a.begin + a.size) + 1;
+}
+
+std::string describe(const Allocation& a, uintptr_t address, bool freed) {
+  const std::string name =
+      std::string(freed ? "a freed " : "a ") + std::to_string(a.size) + "-byte allocation (" + a.made_by + ")";
+  if (address < a.begin) return bytes(a.begin - address) + " before the start of " + name;
+  const size_t past = distance(a, address);
+  if (past > 1) return bytes(past - 1) + " past the end of " + name;
+  return (past == 1 ? "just past the end of " : "inside ") + name;
+}
+
+const Allocation* containing(const std::map<uintptr_t, Allocation>& ranges, uintptr_t address) {
+  auto found = ranges.upper_bound(address);
+  if (found == ranges.begin()) return nullptr;
+  const Allocation& a = (--found)->second;
+  return address <= a.begin + a.size ? &a : nullptr;
+}
+
+// The host may use at least this much besides the device.
+size_t reserve() { return std::min<size_t>(total_memory() / 16, size_t(512) << 20); }
+
+bool fits(Space& s, size_t size) {
+  constexpr size_t kCredit = 16 << 20;
+  if (size > s.credit) {
+    const size_t free = free_memory();
+    if (size > free) return false;
+    s.credit = std::min(free - size, kCredit);
+  } else {
+    s.credit -= size;
+  }
+  return true;
+}
+
+// Accounts the time that protection takes. When it has used up its budget, device memory stays open: a program with
+// many allocations and thousands of launches is not slowed down for a check that it has passed many times.
+class Accounted {
+ public:
+  explicit Accounted(Space& s) : s_(s), start_(std::chrono::steady_clock::now()) {}
+  ~Accounted() {
+    s_.spent += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (s_.spent < kProtectionBudget || !s_.protecting) return;
+    s_.protecting = false;
+    set_all(s_, PROT_READ | PROT_WRITE);
+  }
+  static void set_all(const Space& s, int protection) {
+    for (const auto& [begin, a] : s.live)
+      if (a.kind == MemoryKind::device) set_access(pages_of(a), protection);
+  }
+
+ private:
+  Space& s_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+size_t total_memory() {
+  static const size_t total = host_capacity().total;
+  return total;
+}
+
+size_t free_memory() {
+  const Space& s = space();
+  const size_t kept = s.live_bytes + reserve();
+  const size_t now = host_capacity().free;
+  // Large allocations take their pages only when they are used: what was promised counts as used.
+  return std::min(now > reserve() ? now - reserve() : 0, s.free_at_start > kept ? s.free_at_start - kept : 0);
+}
+
+size_t allocated_with(unsigned pool) {
+  size_t sum = 0;
+  for (const auto& [begin, a] : space().live)
+    if (a.kind == MemoryKind::device && a.flags == pool) sum += a.size;
+  return sum;
+}
+
+cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags) {
+  Space& s = space();
+  if (size > s.end - s.next) return cudaErrorMemoryAllocation;
+  const size_t padded = round_up(size, kAlignment), mapped = round_up(padded, page_size());
+  const size_t gap = std::clamp(mapped, kSmallestGap, kLargestGap);
+  const uintptr_t start = round_up(s.next, mapped >= kLarge ? kHuge : page_size());
+  if (start + mapped + gap > s.end || !fits(s, mapped)) return cudaErrorMemoryAllocation;
+  const Allocation a{start + mapped - padded, size, kind, made_by, flags};
+  const Pages pages = pages_of(a);
+  if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
+  if (mapped >= kLarge) madvise(reinterpret_cast<void*>(start), mapped, MADV_HUGEPAGE);
+  if (size <= kPoisonLimit) {
+    poison_all(pages);  // nothing reads zeros by luck
+  } else {
+    poison(pages.begin, a.begin);
+    poison(a.begin + size, pages.end);
+  }
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.next = round_up(pages.end + gap, page_size());
+  s.live_bytes += mapped;
+  s.live.emplace(a.begin, a);
+  if (kind == MemoryKind::device && s.protecting && !s.open) {
+    const Accounted accounted(s);
+    set_access(pages, PROT_NONE);
+  }
+  *pointer = reinterpret_cast<void*>(a.begin);
+  return cudaSuccess;
+}
+
+bool release(uintptr_t begin) {
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  const auto found = s.live.find(begin);
+  if (found == s.live.end()) return false;
+  const Pages pages = pages_of(found->second);
+  const size_t size = pages.end - pages.begin;
+  void* address = reinterpret_cast<void*>(pages.begin);
+  if (mmap(address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    madvise(address, size, MADV_DONTNEED);
+    set_access(pages, PROT_NONE);
+  }
+  s.live_bytes -= size;
+  s.freed.push_front(found->second);
+  if (s.freed.size() > kRemembered) s.freed.pop_back();
+  s.live.erase(found);
+  return true;
+}
+
+void release_all() {
+  Space& s = space();
+  while (!s.live.empty()) release(s.live.begin()->first);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.foreign.clear();
+}
+
+bool add_foreign(const Allocation& range) {
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  auto next = s.foreign.lower_bound(range.begin);
+  if (next != s.foreign.end() && next->first < range.begin + range.size) return false;
+  if (next != s.foreign.begin()) {
+    const Allocation& before = std::prev(next)->second;
+    if (before.begin + before.size > range.begin) return false;
+  }
+  s.foreign.emplace(range.begin, range);
+  return true;
+}
+
+bool remove_foreign(uintptr_t begin) {
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  return s.foreign.erase(begin) != 0;
+}
+
+bool in_device_space(const void* pointer) {
+  const Space& s = space();
+  return uintptr_t(pointer) >= s.base && uintptr_t(pointer) < s.end;
+}
+
+bool find_allocation(const void* pointer, Allocation& found) {
+  Space& s = space();
+  const uintptr_t address = uintptr_t(pointer);
+  std::lock_guard<std::mutex> lock(s.mutex);
+  const Allocation* a = containing(in_device_space(pointer) ? s.live : s.foreign, address);
+  const uintptr_t managed = uintptr_t(__start_simt_managed), managed_end = uintptr_t(__stop_simt_managed);
+  if (a)
+    found = *a;
+  else if (address >= managed && address < managed_end)
+    found = {managed, managed_end - managed, MemoryKind::managed, "__managed__", 0};
+  else
+    return false;
+  return true;
+}
+
+bool is_readable(const void* pointer) {
+  // The kernel reads the set before it refuses the first argument: EFAULT means that the address cannot be read.
+  const int saved = errno;
+  syscall(SYS_rt_sigprocmask, ~0, uintptr_t(pointer) & ~uintptr_t(7), nullptr, 8);
+  const bool readable = errno != EFAULT;
+  errno = saved;
+  return readable;
+}
+
+bool is_host_memory(const void* pointer) {
+  Allocation found;
+  return pointer && !in_device_space(pointer) && !find_allocation(pointer, found) && is_readable(pointer);
+}
+
+std::string describe_address(const void* pointer) {
+  const uintptr_t address = uintptr_t(pointer);
+  if (!address) return "null";
+  if (address < 65536) return "null plus " + bytes(address);
+  if (is_host_memory(pointer)) return "host memory";
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  const Allocation* nearest = nullptr;
+  bool nearest_freed = false;
+  const auto consider = [&](const Allocation& a, bool freed) {
+    if (distance(a, address) > kLargestGap || (nearest && distance(*nearest, address) <= distance(a, address))) return;
+    nearest = &a;
+    nearest_freed = freed;
+  };
+  for (const auto* ranges : {&s.live, &s.foreign}) {
+    const auto next = ranges->upper_bound(address);
+    if (next != ranges->end()) consider(next->second, false);
+    if (next != ranges->begin()) consider(std::prev(next)->second, false);
+  }
+  for (const Allocation& a : s.freed) consider(a, true);
+  return nearest ? describe(*nearest, address, nearest_freed) : "near no allocation";
+}
+
+std::string check_guards() {
+  Space& s = space();
+  open_device_memory();
+  std::string sentence;
+  for (const auto& [begin, a] : s.live) {
+    if (a.kind == MemoryKind::pinned) continue;  // host code overruns it too
+    for (const Pages guard : {guard_before(a), guard_behind(a)}) {
+      const uintptr_t at = first_overwritten(guard);
+      if (at == guard.end) continue;
+      if (sentence.empty()) sentence = "memory was overwritten " + describe(a, at, false);
+      poison(guard.begin, guard.end);
+    }
+  }
+  close_device_memory();
+  return sentence;
+}
+
+void open_device_memory() {
+  Space& s = space();
+  if (s.open++ || !s.protecting) return;
+  const Accounted accounted(s);
+  Accounted::set_all(s, PROT_READ | PROT_WRITE);
+}
+
+void close_device_memory() {
+  Space& s = space();
+  if (--s.open || !s.protecting) return;
+  const Accounted accounted(s);
+  Accounted::set_all(s, PROT_NONE);
+}
+
+OpenRange::OpenRange(const void* pointer, size_t size) {
+  Space& s = space();
+  Allocation a;
+  if (!size || s.open || !s.protecting || !find_allocation(pointer, a) || a.kind != MemoryKind::device) return;
+  const Accounted accounted(s);
+  const uintptr_t begin = uintptr_t(pointer) / page_size() * page_size();
+  pages_ = reinterpret_cast<void*>(begin);
+  size_ = round_up(uintptr_t(pointer) + size, page_size()) - begin;
+  mprotect(pages_, size_, PROT_READ | PROT_WRITE);
+}
+
+OpenRange::~OpenRange() {
+  Space& s = space();
+  if (!pages_ || !s.protecting) return;
+  const Accounted accounted(s);
+  mprotect(pages_, size_, PROT_NONE);
+}
+
+}  // namespace simt

@@ -1,0 +1,61 @@
+// The device's address space: a large reserved range in which every allocation has pages of its own between
+// inaccessible ones, and no address is used twice, so that overruns and uses after free fault.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cuda_runtime_api.h"
+
+namespace simt {
+
+enum class MemoryKind { device, managed, pinned, symbol };
+
+struct Allocation {
+  uintptr_t begin;
+  size_t size;
+  MemoryKind kind;
+  const char* made_by;  // the API's function
+  unsigned flags;       // of cudaHostAlloc and cudaHostRegister; of device memory, the number of its pool or 0
+};
+
+cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags = 0);
+bool release(uintptr_t begin);
+void release_all();
+bool add_foreign(const Allocation& range);  // host memory that the device may use; false where it overlaps another
+bool remove_foreign(uintptr_t begin);
+size_t free_memory();
+size_t total_memory();
+size_t allocated_with(unsigned pool);  // bytes of device memory
+
+bool find_allocation(const void* pointer, Allocation& found);  // live and containing the pointer (end pointer counts)
+bool in_device_space(const void* pointer);                     // inside the reserved range, live or not
+bool is_readable(const void* pointer);                         // by a system call
+bool is_host_memory(const void* pointer);                      // readable, and none of the first two
+
+// "4 bytes past the end of a 1024-byte allocation (cudaMalloc)", "inside a freed 1024-byte allocation (cudaMalloc)",
+// "near no allocation", "host memory", "null".
+std::string describe_address(const void* pointer);
+
+// After each kernel: empty, or a sentence about the bytes beside an allocation that were overwritten; repairs them.
+std::string check_guards();
+
+// Device memory is inaccessible to host code, as on a GPU, except between these two; enqueue() calls them around
+// kernels. Calls nest. Both are called under api_mutex(), and so is what follows.
+void open_device_memory();
+void close_device_memory();
+
+// Opens only the pages of a range, for a copy.
+class OpenRange {
+ public:
+  OpenRange(const void* pointer, size_t size);
+  ~OpenRange();
+  OpenRange(const OpenRange&) = delete;
+  OpenRange& operator=(const OpenRange&) = delete;
+
+ private:
+  void* pages_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace simt

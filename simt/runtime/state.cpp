@@ -1,0 +1,75 @@
+#include "state.h"
+
+#include <cstdio>
+
+namespace simt {
+
+namespace {
+thread_local cudaError_t last_error = cudaSuccess;
+cudaError_t sticky_error = cudaSuccess;
+
+struct ErrorText {
+  int number;
+  const char *name, *text;
+};
+constexpr ErrorText kErrors[] = {
+#define SIMT_ERROR(name, number, text) {number, #name, text},
+#include "simt/errors.def"
+#undef SIMT_ERROR
+};
+
+const ErrorText& error_text(cudaError_t error) {
+  static constexpr ErrorText kUnknown = {0, "unrecognized error code", "unrecognized error code"};
+  for (const ErrorText& known : kErrors)
+    if (known.number == int(error)) return known;
+  return kUnknown;
+}
+}  // namespace
+
+thread_local bool in_host_function = false;
+
+std::recursive_mutex& api_mutex() {
+  static auto* mutex = new std::recursive_mutex;  // outlives the objects that free device memory at exit
+  return *mutex;
+}
+
+cudaError_t sticky() { return sticky_error; }
+void set_sticky(cudaError_t error) { sticky_error = error; }
+void clear_errors() { sticky_error = last_error = cudaSuccess; }
+
+cudaError_t record(cudaError_t error) {
+  if (sticky_error != cudaSuccess) error = sticky_error;
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t not_supported(const std::string& sentence) {
+  std::fprintf(stderr, "simt: %s\n", sentence.c_str());
+  return cudaErrorNotSupported;
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+cudaError_t cudaGetLastError() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  const cudaError_t error = record(last_error);
+  last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  return record(last_error);
+}
+
+const char* cudaGetErrorName(cudaError_t error) { return error_text(error).name; }
+const char* cudaGetErrorString(cudaError_t error) { return error_text(error).text; }
+
+cudaError_t cudaDriverGetVersion(int* driverVersion) {
+  if (!driverVersion) return record(cudaErrorInvalidValue);
+  *driverVersion = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) { return cudaDriverGetVersion(runtimeVersion); }

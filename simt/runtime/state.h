@@ -1,0 +1,47 @@
+// What every API function shares: the lock, the last error, the error that a kernel left, and the way into a stream.
+#pragma once
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "cuda_runtime_api.h"
+
+namespace simt {
+
+std::recursive_mutex& api_mutex();  // every API call holds it
+
+cudaError_t record(
+    cudaError_t error);              // remembers an error as the thread's last one and returns it; the sticky one wins
+void set_sticky(cudaError_t error);  // after a kernel fault: every later call returns it until cudaDeviceReset
+void clear_errors();
+cudaError_t sticky();
+
+extern thread_local bool in_host_function;  // a callback makes no API calls
+
+// The body of an API function.
+template <class Body>
+cudaError_t api(Body&& body) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  if (in_host_function) return record(cudaErrorNotPermitted);
+  if (sticky() != cudaSuccess) return record(sticky());
+  return record(body());
+}
+
+// Says on stderr what the CPU device does not do; returns cudaErrorNotSupported.
+cudaError_t not_supported(const std::string& sentence);
+
+using Operation = std::function<cudaError_t()>;
+
+// Validates the handle, then runs the operation, or records it into the graph that the stream is being captured into.
+cudaError_t enqueue(cudaStream_t stream, Operation operation, cudaGraphNodeType type = cudaGraphNodeTypeKernel);
+
+// What waits for the device is refused during a capture, and spoils it.
+cudaError_t check_unsafe_call();    // cudaMalloc and the like: by the rules of cudaThreadExchangeStreamCaptureMode
+cudaError_t check_legacy_stream();  // what uses the legacy stream, as cudaMemcpy does
+cudaError_t check_device_wait();
+bool is_capturing(cudaStream_t stream);
+
+void reset_streams();  // cudaDeviceReset: streams, events and graphs are gone
+void reset_pools();
+
+}  // namespace simt
