@@ -1,5 +1,6 @@
 // The header that nvcc includes before every CUDA file.
 #pragma once
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "fault.h"
 #include "memory.h"
 #include "scheduler.h"
 
@@ -17,6 +18,7 @@ namespace simt {
 
 namespace {
 
+constexpr int kFaultSignals[kSignals] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr int kWatchdogSignal = SIGUSR2;
 
 uintptr_t program_counter(const void* context) {
@@ -148,11 +150,11 @@ void watch() {
   }
 }
 
-void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags) {
+void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, struct sigaction* previous) {
   struct sigaction action = {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_NODEFER | flags;  // the handler may leave by a jump
-  sigaction(signal, &action, nullptr);
+  sigaction(signal, &action, previous);
 }
 
 }  // namespace
@@ -165,9 +167,17 @@ std::string place(const Worker& w, Site site) {
 }
 
 void install_fault_handlers() {
+  for (const int signal : kFaultSignals) {
+    struct sigaction present;
+    if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_DFL)
+      handle(signal, on_fault, SA_ONSTACK, nullptr);
+  }
+}
+
+FaultHandlers::FaultHandlers() {
+  for (int i = 0; i < kSignals; ++i) handle(kFaultSignals[i], on_fault, SA_ONSTACK, &previous_[i]);
   static const bool once = [] {
-    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) handle(signal, on_fault, SA_ONSTACK);
-    handle(kWatchdogSignal, on_watchdog, 0);
+    handle(kWatchdogSignal, on_watchdog, 0, nullptr);
     pthread_t watchdog;
     const auto run = [](void*) -> void* {
       watch();
@@ -177,13 +187,21 @@ void install_fault_handlers() {
     return true;
   }();
   (void)once;
-  // Faults may be stack overflows: handle them on a stack of their own, one per thread.
+}
+
+FaultHandlers::~FaultHandlers() {
+  for (int i = 0; i < kSignals; ++i) sigaction(kFaultSignals[i], &previous_[i], nullptr);
+}
+
+void use_fault_stack() {
   static thread_local bool has_stack = false;
   if (has_stack) return;
   constexpr size_t kSize = 256 * 1024;
   void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
-  const stack_t stack = {memory, 0, kSize};
+  stack_t stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = kSize;
   has_stack = sigaltstack(&stack, nullptr) == 0;
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "fault.h"
 #include "memory.h"
 #include "scheduler.h"
 #include "state.h"
@@ -144,8 +145,7 @@ uint64_t volume(dim3 d) { return uint64_t(d.x) * d.y * d.z; }
 // The codes are those of CUDA 13.0 on an H200; releases before it answered cudaErrorInvalidConfiguration for the first
 // two.
 cudaError_t validate(const LaunchConfig& c) {
-  if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
-    return cudaErrorInvalidValue;
+  if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return cudaErrorInvalidValue;
   if (!volume(c.block) || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || volume(c.block) > kMaxThreads)
     return cudaErrorInvalidValue;
   const auto known = functions().find(c.function);
@@ -197,7 +197,10 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   set_order(launch);
   launch.stats.blocks = blocks;
   launch.stats.threads = blocks * launch.threads;
-  pool().run(launch);
+  {
+    const FaultHandlers handlers;
+    pool().run(launch);
+  }
   last_stats = launch.stats;
   if (launch.failed) return fault(launch.error, launch.message);
   const std::string overwritten = check_guards();

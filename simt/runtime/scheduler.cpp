@@ -10,6 +10,8 @@
 #include <cstring>
 #include <map>
 
+#include "fault.h"
+
 __thread uint3 threadIdx;
 __thread uint3 blockIdx;
 __thread dim3 blockDim;
@@ -65,7 +67,7 @@ uint3 unflatten(uint64_t linear, dim3 size) {
 void Worker::run(Launch& l) {
   launch = &l;
   worker = this;
-  install_fault_handlers();
+  use_fault_stack();
   thread = pthread_self();
   prepare();
   in_kernel = true;

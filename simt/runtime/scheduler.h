@@ -194,7 +194,6 @@ extern __thread Worker* worker;  // null outside a kernel
 uint64_t oldest_running_block();
 std::vector<Worker*> all_workers();
 // fault.cpp
-void install_fault_handlers();  // once per thread that runs kernels
 std::string place(const Worker& worker, Site site);
 
 }  // namespace simt

@@ -216,10 +216,10 @@ __global__ void spin(volatile int* p) {
   while (*p != 1) {
   }
 }
-__device__ int depth(int n, volatile int* p) {
-  int local[1000];
-  local[n % 1000] = n + *p;
-  return n == 0 ? 0 : depth(n - 1, p) + local[n % 1000];
+__device__ int depth(int n, const volatile int* callers) {
+  volatile int frame[1000];
+  frame[n % 1000] = n + callers[n % 10];
+  return n == 0 ? 0 : depth(n - 1, frame) + frame[n % 1000];
 }
 __global__ void recurse(int* p) { *p = depth(1000000, p); }
 __global__ void assert_equal(int a, int b) { assert(a == b); }
