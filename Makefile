@@ -47,7 +47,7 @@ stage:
 	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" && cd "$$folder" && ./rms_norm_test $$ARGS
 
 libs:
-	@$(MAKE) -f mk/libs.mk
+	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
 programs: $(LEAVES:%=%/program)
 objects: $(patsubst %,%/objects,$(filter-out tests/%,$(LEAVES)))
 %/program: libs

@@ -20,7 +20,7 @@ $(FLAGS_FILE): $(BUILD)/tools.ok FORCE
 	{ $(if $(filter cuda,$(BACKEND)),NVCC='$(NVCC)' scripts/check_archs.sh $(ARCHS) &&) echo "$$line" > $@; }
 
 $(LIBSIMT): $(BUILD)/tools.ok FORCE
-	@$(MAKE) -C simt BUILD=../build/simt CXX='$(CXX)'
+	@$(MAKE) -s -C simt BUILD=../build/simt CXX='$(CXX)'
 
 $(COMMON_OBJECTS): $(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
 	$(compile)

@@ -18,9 +18,9 @@ all: program
 program: $(PROGRAM)
 objects: $(OBJECTS)
 
-# The libraries belong to the root; here they count as changed only if their files did.
+# The libraries belong to the root, one make at a time; here they count as changed only if their files did.
 prepare:
-	@$(MAKE) -C $(ROOT) -f mk/libs.mk
+	@mkdir -p $(ROOT)/build && flock -o $(ROOT)/build/lock $(MAKE) -C $(ROOT) -f mk/libs.mk
 $(FLAGS_FILE) $(LIBCOMMON) $(LIBSIMT): prepare
 	@:
 
