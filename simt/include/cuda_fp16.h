@@ -12,24 +12,22 @@ using Code = Format<10, 5>;
 // float's 24 bits are at least twice half's 11 and two more (Figueroa).
 using Wide = float;
 
-inline float widen(unsigned short bits) {
-#if defined(__F16C__) && defined(__FLT16_MANT_DIG__)
-  return bit_cast<_Float16>(bits);
-#else
-  // Half's exponent field read as float's is short by the difference of the biases; a multiplication makes it good and
-  // normalizes subnormals.
+// Half's exponent field read as float's is short by the difference of the biases; a multiplication makes it good and
+// normalizes subnormals.
+inline float widen_by_bits(unsigned short bits) {
   const float magnitude = bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
   const uint32_t sign = (bits & 0x8000u) << 16, special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
   return bit_cast<float>(bit_cast<uint32_t>(magnitude) | sign | special);
-#endif
 }
-inline unsigned short narrow(float x) {
 #if defined(__F16C__) && defined(__FLT16_MANT_DIG__)
+inline float widen(unsigned short bits) { return bit_cast<_Float16>(bits); }
+inline unsigned short narrow(float x) {
   return x != x ? Code::kNan : bit_cast<unsigned short>(static_cast<_Float16>(x));
-#else
-  return Code::round(x);
-#endif
 }
+#else
+inline float widen(unsigned short bits) { return widen_by_bits(bits); }
+inline unsigned short narrow(float x) { return Code::round(x); }
+#endif
 inline unsigned short narrow(double x) { return narrow(round_to_odd(x)); }
 template <class Integer>
 unsigned short narrow(Integer x) {

@@ -59,12 +59,12 @@ auto rounded(int mode, Operation operation, Reals... operands) {
     return ::simt::rounded(                                                        \
         FE_DOWNWARD, [] parameters { return expression; }, __VA_ARGS__);           \
   }
-#define SIMT_ARITHMETIC(prefix, Real)                              \
-  SIMT_ROUNDINGS(prefix##add, Real, x + y, (Real x, Real y), x, y) \
-  SIMT_ROUNDINGS(prefix##sub, Real, x - y, (Real x, Real y), x, y) \
-  SIMT_ROUNDINGS(prefix##mul, Real, x* y, (Real x, Real y), x, y)  \
-  SIMT_ROUNDINGS(prefix##div, Real, x / y, (Real x, Real y), x, y) \
-  SIMT_ROUNDINGS(prefix##rcp, Real, 1 / x, (Real x), x)            \
+#define SIMT_ARITHMETIC(prefix, Real)                                \
+  SIMT_ROUNDINGS(prefix##add, Real, x + y, (Real x, Real y), x, y)   \
+  SIMT_ROUNDINGS(prefix##sub, Real, x - y, (Real x, Real y), x, y)   \
+  SIMT_ROUNDINGS(prefix##mul, Real, (x * y), (Real x, Real y), x, y) \
+  SIMT_ROUNDINGS(prefix##div, Real, x / y, (Real x, Real y), x, y)   \
+  SIMT_ROUNDINGS(prefix##rcp, Real, 1 / x, (Real x), x)              \
   SIMT_ROUNDINGS(prefix##sqrt, Real, std::sqrt(x), (Real x), x)
 SIMT_ARITHMETIC(__f, float)
 SIMT_ARITHMETIC(__d, double)
@@ -77,6 +77,14 @@ SIMT_ROUNDINGS(__fma, double, std::fma(x, y, z), (double x, double y, double z),
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }
 
 // --- Conversions with the rounding in the name ---------------------------------------------------------------------
+namespace simt {
+template <Round mode, class Number>
+float to_float(Number x) {
+  if (mode == Round::nearest) return static_cast<float>(x);
+  return bit_cast<float>(static_cast<uint32_t>(Format<23, 8>::round(x, mode)));
+}
+}  // namespace simt
+
 #define SIMT_EACH_ROUNDING(define, ...)                                                      \
   define(rn, nearest, __VA_ARGS__) define(rz, zero, __VA_ARGS__) define(ru, up, __VA_ARGS__) \
       define(rd, down, __VA_ARGS__)
@@ -90,10 +98,8 @@ SIMT_EACH_ROUNDING(SIMT_TO_INTEGER, double2int, double, int)
 SIMT_EACH_ROUNDING(SIMT_TO_INTEGER, double2uint, double, unsigned int)
 SIMT_EACH_ROUNDING(SIMT_TO_INTEGER, double2ll, double, long long)
 SIMT_EACH_ROUNDING(SIMT_TO_INTEGER, double2ull, double, unsigned long long)
-#define SIMT_TO_FLOAT(suffix, mode, name, Number)                                                        \
-  inline float __##name##_##suffix(Number x) {                                                           \
-    return __uint_as_float(static_cast<uint32_t>(::simt::Format<23, 8>::round(x, ::simt::Round::mode))); \
-  }
+#define SIMT_TO_FLOAT(suffix, mode, name, Number) \
+  inline float __##name##_##suffix(Number x) { return ::simt::to_float<::simt::Round::mode>(x); }
 SIMT_EACH_ROUNDING(SIMT_TO_FLOAT, int2float, int)
 SIMT_EACH_ROUNDING(SIMT_TO_FLOAT, uint2float, unsigned int)
 SIMT_EACH_ROUNDING(SIMT_TO_FLOAT, ll2float, long long)

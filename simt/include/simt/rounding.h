@@ -78,8 +78,6 @@ struct Format {
   }
 };
 
-inline float to_float(uint32_t code) { return bit_cast<float>(code); }
-
 // Rounding twice can go wrong only when the first rounding lands on a tie of the second. Rounding the first time "to
 // odd" (towards zero, with the last bit set when anything was lost) never does, as long as two more bits are kept.
 inline float round_to_odd(double x) {
