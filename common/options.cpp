@@ -3,57 +3,20 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
-#include "common/text.h"
+#include "common/command_line.h"
 
 namespace ladder {
 namespace {
 
-// Adds an option whose value must be a whole number in [lowest, highest].
-template <class T>
-void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T highest, const char* allowed,
-                const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [=, &value](const std::string& given) {
-           const bool digits = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
-           errno = 0;
-           const unsigned long long number = digits ? std::strtoull(given.c_str(), nullptr, 10) : 0;
-           if (!digits || errno != 0 || number < static_cast<unsigned long long>(lowest) ||
-               number > static_cast<unsigned long long>(highest))
-             throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed));
-           value = static_cast<T>(number);
-         },
-         help)
-      ->type_name("N")
-      ->default_str(std::to_string(value));
-}
-
 void add_seed(CLI::App& app, Options& options) {
   add_number<uint64_t>(app, "--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
                        "Seed of the random inputs");
-}
-
-// CLI11's own complaints, as one sentence that ends with what to do.
-void parse(CLI::App& app, int argc, const char* const* argv) {
-  app.get_formatter()->column_width(26);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    throw HelpAsked(app.help());
-  } catch (const CLI::ExtrasError&) {
-    throw UsageError("unknown argument " + app.remaining().front() + ": see --help for what this program takes");
-  } catch (const CLI::ParseError& error) {
-    std::string message = error.what();
-    std::replace(message.begin(), message.end(), '\n', ' ');
-    throw UsageError(message + ": see --help");
-  }
 }
 
 size_t find_stage(const std::vector<Stage>& stages, const std::string& given) {
@@ -126,11 +89,11 @@ Options parse_mutant_options(int argc, const char* const* argv) {
   return options;
 }
 
-CsvFile::CsvFile(const std::string& path) {
+CsvFile::CsvFile(const std::string& path, const char* option) : option_(option) {
   if (path.empty()) return;
   namespace fs = std::filesystem;
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("--csv " + path + ": " + why + "; name a file in a directory that can be written");
+    throw UsageError(option_ + " " + path + ": " + why + "; name a file in a directory that can be written");
   };
   std::error_code error;
   fs::path target = fs::weakly_canonical(path, error);  // a link's target is replaced, not the link
@@ -156,7 +119,7 @@ void CsvFile::write(const std::string& content) const {
   const std::string why = std::strerror(errno);
   if (!written) unlink(partial_.c_str());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!written) throw std::runtime_error("--csv " + path_ + ": could not be written: " + why);
+  if (!written) throw std::runtime_error(option_ + " " + path_ + ": could not be written: " + why);
 }
 
 }  // namespace ladder

@@ -40,11 +40,12 @@ int stage_number(const std::vector<Stage>& stages, size_t position);
 // A file that appears whole or not at all: written beside itself, then renamed.
 class CsvFile {
  public:
-  explicit CsvFile(const std::string& path);  // throws UsageError where no such file could be written
+  // Throws UsageError, which names the option that gave the path, where no such file could be written.
+  explicit CsvFile(const std::string& path, const char* option = "--csv");
   void write(const std::string& content) const;
 
  private:
-  std::string path_, partial_;
+  std::string option_, path_, partial_;
 };
 
 }  // namespace ladder

@@ -74,13 +74,6 @@ std::string wrap(const std::string& first, const std::vector<std::string>& words
   return all + line + "\n";
 }
 
-std::string today() {
-  char date[16];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
-  return date;
-}
-
 // Columns on a terminal: UTF-8 continuation bytes take none.
 size_t width(const std::string& cell) {
   return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -94,6 +87,19 @@ std::string quoted(const std::string& cell) {
 }
 
 }  // namespace
+
+std::string today() {
+  char date[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
+  return date;
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) line += (i ? "," : "") + quoted(cells[i]);
+  return line + "\n";
+}
 
 std::string align(const std::vector<std::vector<std::string>>& rows, size_t left) {
   std::vector<size_t> widths;
@@ -213,8 +219,7 @@ std::string Report::csv() const {
                                             std::to_string(device.driver),
                                             std::to_string(device.runtime),
                                             today()};
-    for (size_t i = 0; i < cells.size(); ++i) out += (i ? "," : "") + quoted(cells[i]);
-    out += "\n";
+    out += csv_line(cells);
   }
   return out;
 }

@@ -38,6 +38,11 @@ struct Report {
 // Columns aligned to their widest cell, the first `left` of them to the left. The first row is the header.
 std::string align(const std::vector<std::vector<std::string>>& rows, size_t left);
 
+// One line of a CSV, cells quoted where they must be.
+std::string csv_line(const std::vector<std::string>& cells);
+
+std::string today();  // "2026-01-31"
+
 // One line on stderr that is overwritten; nothing where stderr is no terminal.
 class Progress {
  public:

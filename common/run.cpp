@@ -1,33 +1,15 @@
 // The programs: one stage, a ladder, mutants.
-#include <signal.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstring>
 #include <fstream>
-#include <new>
 #include <optional>
 #include <string>
 
+#include "common/program.h"
 #include "common/report.h"
 #include "common/text.h"
 
 namespace ladder {
 namespace {
-
-// Nothing is left behind: the CSV is written at the very end, and in one piece.
-void on_signal(int signal_number) {
-  constexpr char message[] = "interrupted before the end, nothing was written\n";
-  const ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
-  static_cast<void>(ignored);
-  _exit(128 + signal_number);
-}
-
-void handle_signals() {
-  struct sigaction action = {};
-  action.sa_handler = on_signal;
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal_number, &action, nullptr);
-}
 
 // Host memory that can still be had, within the limit of the container too; 0: not told.
 double available_host_bytes() {
@@ -61,15 +43,6 @@ void require_memory(Shape shape, const Device& device, bool timing) {
   size_t free_bytes = 0, total_bytes = 0;
   CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
   if (on_device > static_cast<double>(free_bytes)) refuse(on_device, static_cast<double>(free_bytes), "GPU");
-}
-
-// A time that would need more than the datasheet's bandwidth is a fault of the measurement.
-void require_possible(const char* what, const Report& report, const Timing& timing, bool larger_than_cache) {
-  const double bytes = operator_bytes(report.options.rows, report.options.cols, false);
-  const double least = 1e6 * bytes / report.device.peak_bytes_per_second;  // infinite where the peak is not told
-  if (larger_than_cache && report.device.peak_bytes_per_second > 0 && timing.microseconds < least)
-    throw std::runtime_error(text("measurement error: %s took %.2f us, but the datasheet's bandwidth needs %.2f us",
-                                  what, timing.microseconds, least));
 }
 
 // After an error that ends the CUDA context, every later call fails too.
@@ -126,13 +99,15 @@ class LadderRun {
   }
 
  private:
+  double matrix_bytes() const { return operator_bytes(report_.options.rows, report_.options.cols, false); }
+
   void time_copy(Pool& pool) {
     progress_.show("timing the copy kernel");
     const int64_t count = report_.options.rows * report_.options.cols;
     report_.copy =
         measure([=](const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, count, stream); }, pool,
                 report_.options.iterations);
-    require_possible("the copy kernel", report_, report_.copy, pool.larger_than_cache());
+    if (pool.larger_than_cache()) require_possible("the copy kernel", matrix_bytes(), report_.copy, report_.device);
     report_.copy_timed = true;
     report_.pool_pairs = pool.pairs();
   }
@@ -173,7 +148,7 @@ class LadderRun {
           [&](const float* from, float* to, cudaStream_t stream) { problem.launch(stage.launch, from, to, stream); },
           *pool, report_.options.iterations);
       if (failed(pool->verify(), "after timing: ")) return;
-      require_possible(stage.name, report_, result.timing, pool->larger_than_cache());
+      if (pool->larger_than_cache()) require_possible(stage.name, matrix_bytes(), result.timing, device);
       result.timed = true;
     }
     result.verdict = Verdict::pass;
@@ -183,40 +158,6 @@ class LadderRun {
   bool timing_ = false;
   Progress progress_;
 };
-
-// Runs a program's body; whatever it throws becomes one sentence and an exit code.
-template <class Body>
-int guarded(const char* program, Body body) {
-  const char* slash = std::strrchr(program, '/');
-  const auto complain = [&](const char* what) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s\n", slash ? slash + 1 : program, what);
-  };
-  handle_signals();
-  try {
-    return body();
-  } catch (const HelpAsked& help) {
-    std::printf("%s", help.what());
-    return 0;
-  } catch (const UsageError& error) {
-    complain(error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    complain("out of host memory; give smaller --rows or --cols");
-    return 1;
-  } catch (const std::exception& error) {
-    complain(error.what());
-    return 1;
-  }
-}
-
-void require_device() {
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess || devices == 0)
-    throw std::runtime_error(text("no CUDA device: %s; build with BACKEND=cpu to run on the CPU device",
-                                  error != cudaSuccess ? cudaGetErrorString(error) : "none is visible"));
-}
 
 }  // namespace
 

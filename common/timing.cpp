@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+
+#include "common/text.h"
 
 namespace ladder {
 namespace {
 
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaDeleter<cudaStreamDestroy>>;
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaDeleter<cudaEventDestroy>>;
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, CudaDeleter<cudaGraphDestroy>>;
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, CudaDeleter<cudaGraphExecDestroy>>;
-
-Event make_event() {
-  cudaEvent_t event;
-  CUDA_CHECK(cudaEventCreate(&event));
-  return Event(event);
-}
 
 int64_t pair_count(Shape shape, const Device& device) {
   const double matrix = 4.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.cols);
@@ -25,11 +18,11 @@ int64_t pair_count(Shape shape, const Device& device) {
   return static_cast<int64_t>(std::clamp(std::ceil(wanted / (2.0 * matrix)), 1.0, 64.0));
 }
 
-GraphExec capture(const TimedLaunch& launch, Pool& pool, int64_t launches, cudaStream_t stream) {
+GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches, cudaStream_t stream) {
   cudaGraph_t captured = nullptr;
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   try {
-    for (int64_t i = 0; i < launches; ++i) launch(pool.input(i % pool.pairs()), pool.output(i % pool.pairs()), stream);
+    for (int64_t i = 0; i < launches; ++i) launch(i % round, stream);
   } catch (...) {
     if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
     throw;
@@ -74,36 +67,67 @@ Outcome Pool::verify() {
   return outcome;
 }
 
-Timing measure(const TimedLaunch& launch, Pool& pool, int iterations) {
-  cudaStream_t created;
-  CUDA_CHECK(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking));
-  const Stream stream(created);
-  const Event begin = make_event(), end = make_event();
+Timing summarize(std::vector<double> microseconds) {
+  std::sort(microseconds.begin(), microseconds.end());
+  const auto percentile = [&](double p) {
+    return microseconds[std::lround(p * static_cast<double>(microseconds.size() - 1))];
+  };
+  const double median = percentile(0.5);
+  return {median, 100.0 * (percentile(0.9) - percentile(0.1)) / median};
+}
+
+void require_possible(const std::string& what, double bytes, const Timing& timing, const Device& device) {
+  if (device.peak_bytes_per_second <= 0) return;
+  const double least = 1e6 * bytes / device.peak_bytes_per_second;
+  if (!(timing.microseconds >= least))
+    throw std::runtime_error(text("measurement error: %s took %.2f us, but the datasheet's bandwidth needs %.2f us",
+                                  what.c_str(), timing.microseconds, least));
+}
+
+Stopwatch::Stopwatch() {
+  cudaStream_t stream;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  stream_.reset(stream);
+  for (auto* event : {&begin_, &end_}) {
+    cudaEvent_t created;
+    CUDA_CHECK(cudaEventCreate(&created));
+    event->reset(created);
+  }
+}
+
+double Stopwatch::microseconds(const std::function<void()>& work) {
+  float milliseconds = 0;
+  CUDA_CHECK(cudaEventRecord(begin_.get(), stream()));
+  work();
+  CUDA_CHECK(cudaEventRecord(end_.get(), stream()));
+  CUDA_CHECK(cudaEventSynchronize(end_.get()));
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  return 1e3 * static_cast<double>(milliseconds);
+}
+
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations) {
+  Stopwatch stopwatch;
   const auto replay = [&](const GraphExec& graph) {
-    float milliseconds = 0;
-    CUDA_CHECK(cudaEventRecord(begin.get(), created));
-    CUDA_CHECK(cudaGraphLaunch(graph.get(), created));
-    CUDA_CHECK(cudaEventRecord(end.get(), created));
-    CUDA_CHECK(cudaEventSynchronize(end.get()));
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
-    return 1e3 * static_cast<double>(milliseconds);
+    return stopwatch.microseconds([&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
   };
 
-  // One round over the pool tells how many rounds make two milliseconds; that graph is timed after a warm-up.
-  int64_t launches = pool.pairs();
-  GraphExec graph = capture(launch, pool, launches, created);
+  // One round tells how many rounds make two milliseconds; that graph is timed after a warm-up.
+  int64_t launches = round;
+  GraphExec graph = capture(launch, round, launches, stopwatch.stream());
   replay(graph);
   const double rounds = std::ceil(2000.0 / std::max(replay(graph), 1.0));
   launches *= static_cast<int64_t>(std::clamp(rounds, 1.0, std::ceil(4096.0 / static_cast<double>(launches))));
-  graph = capture(launch, pool, launches, created);
+  graph = capture(launch, round, launches, stopwatch.stream());
   for (double warm = 0; warm < 20e3;) warm += std::max(replay(graph), 100.0);
 
   std::vector<double> samples;
   for (int i = 0; i < iterations; ++i) samples.push_back(replay(graph) / static_cast<double>(launches));
-  std::sort(samples.begin(), samples.end());
-  const auto percentile = [&](double p) { return samples[std::lround(p * static_cast<double>(samples.size() - 1))]; };
-  const double median = percentile(0.5);
-  return {median, 100.0 * (percentile(0.9) - percentile(0.1)) / median};
+  return summarize(std::move(samples));
+}
+
+Timing measure(const TimedLaunch& launch, Pool& pool, int iterations) {
+  return measure([&](int64_t number, cudaStream_t stream) { launch(pool.input(number), pool.output(number), stream); },
+                 pool.pairs(), iterations);
 }
 
 }  // namespace ladder

@@ -1,12 +1,42 @@
 // Time on a GPU with a cold cache: launches back to back in one CUDA graph over buffers larger than the L2 cache.
 #pragma once
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "common/check.h"
 #include "common/roofline.h"
 
 namespace ladder {
+
+struct Timing {
+  double microseconds = 0;    // a launch: median of the samples
+  double spread_percent = 0;  // from the 10th to the 90th percentile, relative to the median
+};
+
+Timing summarize(std::vector<double> microseconds);
+
+// Throws where a cold launch that moves so many bytes took less time than the datasheet's bandwidth allows: then the
+// measurement is wrong. Without a datasheet there is nothing to compare with.
+void require_possible(const std::string& what, double bytes, const Timing& timing, const Device& device);
+
+// A stream of its own, and the time that work on it takes from one event to another.
+class Stopwatch {
+ public:
+  Stopwatch();
+  cudaStream_t stream() const { return stream_.get(); }
+  double microseconds(const std::function<void()>& work);  // waits until the work is done
+
+ private:
+  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaDeleter<cudaStreamDestroy>> stream_;
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaDeleter<cudaEventDestroy>> begin_, end_;
+};
+
+// iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
+// round - 1, over and over. The cache is cold if a whole round touches several times as much as the cache holds.
+using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations);
 
 // The problem's own buffers, and copies of them until they outgrow the L2 cache: 600 MB or 64 pairs. Buffers several
 // times the L2 cache each need no copy.
@@ -33,14 +63,9 @@ class Pool {
   bool larger_than_cache_;
 };
 
-struct Timing {
-  double microseconds = 0;    // a launch: median of the samples
-  double spread_percent = 0;  // from the 10th to the 90th percentile, relative to the median
-};
-
 using TimedLaunch = std::function<void(const float* input, float* output, cudaStream_t stream)>;
 
-// iterations samples; each is one replay of a graph that holds about two milliseconds of launches.
+// The same with every pair of the pool in turn.
 Timing measure(const TimedLaunch& launch, Pool& pool, int iterations);
 
 }  // namespace ladder

@@ -2,6 +2,7 @@
 // themselves are not looked at, so this runs on the CPU device too.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "common/timing.h"
@@ -67,4 +68,25 @@ TEST_CASE("the copy kernel copies every count") {
     CHECK(back == host);
     CHECK(to.overrun().empty());
   }
+}
+
+TEST_CASE("a summary is the median, with the spread of the middle four fifths") {
+  std::vector<double> samples;
+  for (int i = 0; i <= 10; ++i) samples.push_back(10.0 - i);
+  samples[0] = 1e6;  // an outlier moves neither
+  const Timing timing = summarize(samples);
+  CHECK(timing.microseconds == 5.0);
+  CHECK(timing.spread_percent == doctest::Approx(160.0));
+  CHECK(summarize({7.0}).microseconds == 7.0);
+}
+
+TEST_CASE("a time that the datasheet does not allow is an error of the measurement") {
+  Device device;
+  device.peak_bytes_per_second = 1e12;
+  CHECK_NOTHROW(require_possible("a copy", 2e6, {2.001, 0}, device));
+  CHECK_THROWS_WITH(require_possible("a copy", 2e6, {1.999, 0}, device),
+                    "measurement error: a copy took 2.00 us, but the datasheet's bandwidth needs 2.00 us");
+  CHECK_THROWS(require_possible("a copy", 2e6, {std::nan(""), 0}, device));
+  device.peak_bytes_per_second = 0;  // not told: nothing to compare with
+  CHECK_NOTHROW(require_possible("a copy", 2e6, {0, 0}, device));
 }
