@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "capacity.h"
+#include "fault.h"
 
 // __managed__ variables stand in a section of this name.
 extern "C" __attribute__((weak)) char __start_simt_managed[], __stop_simt_managed[];
 
 namespace simt {
-
-void install_fault_handlers();  // fault.cpp
 
 namespace {
 
@@ -56,10 +55,8 @@ struct Space {
   uintptr_t base = 0, next = 0, end = 0;
   std::map<uintptr_t, Allocation> live, foreign;
   std::deque<Allocation> freed;
-  size_t live_bytes = 0;
   size_t credit = 0;  // bytes to hand out before the machine is asked again for its free memory
-  size_t free_at_start = 0;
-  std::mutex mutex;  // the fault handler of a worker reads while the launching thread holds api_mutex()
+  std::mutex mutex;   // the fault handler of a worker reads while the launching thread holds api_mutex()
 
   // Protection against host code; guarded by api_mutex().
   bool protecting = true;
@@ -68,7 +65,6 @@ struct Space {
 
   Space() {
     install_fault_handlers();
-    free_at_start = host_capacity().free;
     for (size_t size = size_t(1) << 44; size >= size_t(1) << 32; size /= 2) {
       void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (range == MAP_FAILED) continue;
@@ -111,9 +107,11 @@ Pages guard_before(const Allocation& a) { return {std::max(pages_of(a).begin, a.
 Pages guard_behind(const Allocation& a) { return {a.begin + a.size, pages_of(a).end}; }
 
 uintptr_t first_overwritten(Pages guard) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(guard.begin);
-  const auto* end = reinterpret_cast<const unsigned char*>(guard.end);
-  return uintptr_t(std::find_if(bytes, end, [](unsigned char byte) { return byte != kPoison; }));
+  static const std::string poisoned(kAlignment, char(kPoison));
+  const auto* bytes = reinterpret_cast<const char*>(guard.begin);
+  const size_t size = guard.end - guard.begin;
+  if (!std::memcmp(bytes, poisoned.data(), size)) return guard.end;
+  return uintptr_t(std::find_if(bytes, bytes + size, [](char byte) { return byte != char(kPoison); }));
 }
 
 std::string bytes(size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -139,6 +137,20 @@ const Allocation* containing(const std::map<uintptr_t, Allocation>& ranges, uint
   return address <= a.begin + a.size ? &a : nullptr;
 }
 
+// Bytes of a large allocation that were promised and have no memory yet.
+size_t untouched(const Allocation& a) {
+  if (a.size <= kPoisonLimit) return 0;
+  const Pages pages = pages_of(a);
+  std::vector<unsigned char> resident(size_t(1) << 16);
+  size_t absent = 0;
+  for (uintptr_t at = pages.begin; at < pages.end; at += resident.size() * page_size()) {
+    const size_t count = std::min((pages.end - at) / page_size(), resident.size());
+    if (mincore(reinterpret_cast<void*>(at), count * page_size(), resident.data()) != 0) continue;
+    for (size_t i = 0; i < count; ++i) absent += !(resident[i] & 1);
+  }
+  return absent * page_size();
+}
+
 // The host may use at least this much besides the device.
 size_t reserve() { return std::min<size_t>(total_memory() / 16, size_t(512) << 20); }
 
@@ -154,25 +166,32 @@ bool fits(Space& s, size_t size) {
   return true;
 }
 
+double thread_seconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+void set_all(const Space& s, int protection) {
+  for (const auto& [begin, a] : s.live)
+    if (a.kind == MemoryKind::device) set_access(pages_of(a), protection);
+}
+
 // Accounts the time that protection takes. When it has used up its budget, device memory stays open: a program with
 // many allocations and thousands of launches is not slowed down for a check that it has passed many times.
 class Accounted {
  public:
-  explicit Accounted(Space& s) : s_(s), start_(std::chrono::steady_clock::now()) {}
+  explicit Accounted(Space& s) : s_(s), start_(thread_seconds()) {}
   ~Accounted() {
-    s_.spent += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    s_.spent += thread_seconds() - start_;
     if (s_.spent < kProtectionBudget || !s_.protecting) return;
     s_.protecting = false;
     set_all(s_, PROT_READ | PROT_WRITE);
   }
-  static void set_all(const Space& s, int protection) {
-    for (const auto& [begin, a] : s.live)
-      if (a.kind == MemoryKind::device) set_access(pages_of(a), protection);
-  }
 
  private:
   Space& s_;
-  std::chrono::steady_clock::time_point start_;
+  const double start_;
 };
 
 }  // namespace
@@ -183,11 +202,10 @@ size_t total_memory() {
 }
 
 size_t free_memory() {
-  const Space& s = space();
-  const size_t kept = s.live_bytes + reserve();
+  size_t taken = reserve();
+  for (const auto& [begin, a] : space().live) taken += untouched(a);
   const size_t now = host_capacity().free;
-  // Large allocations take their pages only when they are used: what was promised counts as used.
-  return std::min(now > reserve() ? now - reserve() : 0, s.free_at_start > kept ? s.free_at_start - kept : 0);
+  return now > taken ? now - taken : 0;
 }
 
 size_t allocated_with(unsigned pool) {
@@ -216,7 +234,6 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   }
   std::lock_guard<std::mutex> lock(s.mutex);
   s.next = round_up(pages.end + gap, page_size());
-  s.live_bytes += mapped;
   s.live.emplace(a.begin, a);
   if (kind == MemoryKind::device && s.protecting && !s.open) {
     const Accounted accounted(s);
@@ -238,7 +255,6 @@ bool release(uintptr_t begin) {
     madvise(address, size, MADV_DONTNEED);
     set_access(pages, PROT_NONE);
   }
-  s.live_bytes -= size;
   s.freed.push_front(found->second);
   if (s.freed.size() > kRemembered) s.freed.pop_back();
   s.live.erase(found);
@@ -349,14 +365,14 @@ void open_device_memory() {
   Space& s = space();
   if (s.open++ || !s.protecting) return;
   const Accounted accounted(s);
-  Accounted::set_all(s, PROT_READ | PROT_WRITE);
+  set_all(s, PROT_READ | PROT_WRITE);
 }
 
 void close_device_memory() {
   Space& s = space();
   if (--s.open || !s.protecting) return;
   const Accounted accounted(s);
-  Accounted::set_all(s, PROT_NONE);
+  set_all(s, PROT_NONE);
 }
 
 OpenRange::OpenRange(const void* pointer, size_t size) {
