@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <sstream>
 
 #include "common/text.h"
 
@@ -60,23 +61,23 @@ Figures figures(const Report& report, const Result& result) {
 
 std::string or_dash(const std::string& cell, const char* unit = "") { return cell.empty() ? "-" : cell + unit; }
 
-// Words separated by `separator`, broken into lines of at most 100 columns.
-std::string wrap(const std::string& first, const std::vector<std::string>& words, const std::string& separator) {
-  std::string all, line = first;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? separator : "");
-    if (line.size() + word.size() > 100) {
-      all += line + "\n";
-      line = std::string(first.size(), ' ');
-    }
-    line += word;
-  }
-  return all + line + "\n";
-}
-
 // Columns on a terminal: UTF-8 continuation bytes take none.
 size_t width(const std::string& cell) {
   return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// The text after `head`, broken at spaces into lines of at most 100 columns that align with its start.
+std::string wrap(const std::string& head, const std::string& body) {
+  std::string all, line = head;
+  std::istringstream words(body);
+  for (std::string word; words >> word;) {
+    if (line.size() > head.size() && width(line) + 1 + width(word) > 100) {
+      all += line + "\n";
+      line = std::string(head.size(), ' ');
+    }
+    line += (line.size() > head.size() ? " " : "") + word;
+  }
+  return all + line + "\n";
 }
 
 std::string quoted(const std::string& cell) {
@@ -128,7 +129,7 @@ bool Report::all_right() const {
 std::string Report::table() const {
   std::vector<std::vector<std::string>> rows = {{"stage", "verdict", "error", "limit"}};
   const std::vector<std::string> more =
-      device.cpu ? std::vector<std::string>{"bytes/element", "sectors/request", "barriers/block", "warp ops/block"}
+      device.cpu ? std::vector<std::string>{"bytes/element", "sectors/request", "barriers", "warp ops"}
                  : std::vector<std::string>{"us", "spread", "GB/s", "of copy", "of peak", "vs basic"};
   rows[0].insert(rows[0].end(), more.begin(), more.end());
   for (const Result& result : results) {
@@ -155,7 +156,7 @@ std::string Report::table() const {
            options.weight ? "weight" : "no weight", static_cast<unsigned long long>(options.seed), today().c_str());
   out += text("checked on %d small problems first; error: worst relative error on the main input\n", hurtful_checks);
   if (device.cpu)
-    out += "bytes and sectors are modelled from the loads, barriers and warp operations counted; no time is measured\n";
+    out += "modelled: bytes, sectors of a warp's load; counted: barriers and warp operations of a block\n";
   if (copy_timed)
     out += text("time: median of %d samples, cold cache (%lld buffer pair%s); copy kernel: %.2f us, %.1f GB/s%s\n",
                 options.iterations, static_cast<long long>(pool_pairs), pool_pairs == 1 ? "" : "s", copy.microseconds,
@@ -174,14 +175,14 @@ std::string Report::table() const {
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const Result* a, const Result* b) { return a->timing.microseconds < b->timing.microseconds; });
   if (ranked.size() > 1) {
-    std::vector<std::string> names;
-    for (const Result* result : ranked) names.push_back(result->stage->name);
-    out += "\n" + wrap("fastest first: ", names, " > ");
+    std::string names;
+    for (const Result* result : ranked) names += (names.empty() ? "" : " > ") + std::string(result->stage->name);
+    out += "\n" + wrap("fastest first: ", names);
   }
   std::string reasons;
   for (const Result& result : results)
     if (result.verdict != Verdict::pass)
-      reasons += text("%s %s: %s\n", result.stage->name, verdict_text(result.verdict), result.reason.c_str());
+      reasons += wrap(text("%s %s: ", result.stage->name, verdict_text(result.verdict)), result.reason);
   if (!reasons.empty()) out += "\n" + reasons;
   return out;
 }
