@@ -1,6 +1,6 @@
 """The build rules: right after any change of sources, flags and backend, quick, and clear about what they cannot do.
 
-All but the suites at the end work on a copy of the tree, in a folder with a space in its name.
+All but the suites at the end work on a copy of the tree.
 """
 
 import os
@@ -110,6 +110,7 @@ def test_deleted_header_is_no_dead_end(built):
 
 
 def test_new_flags_rebuild(built):
+    build(built)
     flags_file = built / "build" / BACKEND / "flags.txt"
     before, times = flags_file.read_text(), flags_file.stat()
     flags = "CUFLAGS=-O1 -std=c++17 -I."
@@ -157,9 +158,9 @@ def test_missing_tool_is_named_with_the_command_that_installs_it(built):
 
 
 def test_help_names_every_job_once(built):
-    jobs = make("help", cwd=built).stdout
+    jobs = "\n" + make("help", cwd=built).stdout
     for job in ("run", "test", "stage", "programs", "compile-check", "format", "clean"):
-        assert jobs.count(f"make {job} ") == 1, job
+        assert jobs.count(f"\nmake {job} ") == 1, job
 
 
 @pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
