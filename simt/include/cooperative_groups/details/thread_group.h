@@ -1,4 +1,4 @@
-// What all groups share: the type that every group converts to, and the barrier of tiles of several warps.
+// The type that groups convert to, and the barrier of tiles of several warps.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace cooperative_groups {
 namespace details {
 
-enum class Kind { block, lanes, tile, cluster, grid };  // a tile here has more than one warp
+enum class Kind { block, lanes, cluster, grid };
 
 template <class T>
 using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
@@ -77,8 +77,6 @@ class thread_group {
         return in_block;
       case details::Kind::lanes:
         return unsigned(__builtin_popcount(mask_ & ((1u << simt::lane_id()) - 1)));
-      case details::Kind::tile:
-        return in_block % size_;
       case details::Kind::cluster:
         return __clusterRelativeBlockRank() * details::block_size() + in_block;
       case details::Kind::grid:
@@ -93,9 +91,6 @@ class thread_group {
         break;
       case details::Kind::lanes:
         simt::warp_barrier(mask_, "the sync of a group", site);
-        break;
-      case details::Kind::tile:
-        details::tile_barrier(size_);
         break;
       case details::Kind::cluster:
         simt::cluster_arrive(site);

@@ -37,9 +37,9 @@ class lane_tile : public lane_group {
       : lane_group(Kind::lanes, (~0u >> (32 - Size)) << (simt::lane_id() & ~(Size - 1)), Size, meta_rank, meta_size) {}
 };
 
-// A tile of several warps meets in memory instead of registers.
+// A tile of several warps meets in memory instead of registers. As in CUDA, it is no thread_group.
 template <unsigned Size>
-class warps_tile : public thread_group {
+class warps_tile {
  public:
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
@@ -76,7 +76,7 @@ class warps_tile : public thread_group {
     const unsigned warps = std::min(Size / 32, (block_size() + 31) / 32 - first_warp);
     if (simt::lane_id() == leader) std::memcpy(memory.value[rank_in_block() / 32], &value, sizeof(T));
     tile_barrier(Size);
-    alignas(T) unsigned char bytes[(Size / 32) * sizeof(T)];
+    alignas(T) unsigned char bytes[(Size / 32) * sizeof(T)] = {};
     for (unsigned warp = 0; warp < warps; ++warp)
       std::memcpy(bytes + warp * sizeof(T), memory.value[first_warp + warp], sizeof(T));
     tile_barrier(Size);
@@ -84,8 +84,10 @@ class warps_tile : public thread_group {
   }
 
  protected:
-  warps_tile(unsigned meta_rank, unsigned meta_size)
-      : thread_group(Kind::tile, 0, std::min(Size, block_size()), meta_rank, meta_size) {}
+  warps_tile(unsigned meta_rank, unsigned meta_size) : meta_rank_(meta_rank), meta_size_(meta_size) {}
+
+ private:
+  unsigned meta_rank_, meta_size_;
 };
 
 template <unsigned Size>
