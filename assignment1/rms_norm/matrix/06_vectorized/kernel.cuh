@@ -2,8 +2,9 @@
 //
 // It removes the last defect of 05: one instruction moves 16 bytes a lane, 512 a warp, so a row takes a quarter of the
 // load and store instructions (counter: instructions executed; sectors per request rises to 16, and every byte is
-// used). It leaves: the row is read twice, and the second read has to be served by a cache (counter: L2 read hits;
-// above a row length that the caches cannot hold, DRAM bytes read). Keeping the row in registers is the next idea.
+// used).
+// It leaves: the row is read twice, and the second read has to be served by a cache (counters: L1 and L2 hit rates, and
+// DRAM bytes read once the caches cannot hold the rows). Keeping the row in registers is the next idea.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +17,8 @@
 
 namespace vectorized {
 
-// Twice the threads of the other stages: as many fit on a multiprocessor, but in half as many blocks, so that the rows
-// they work on (4 × 32 KiB at 8192 columns) stay in its L1 cache until the second read.
+// Twice the threads of the other stages: as many fit on a multiprocessor (1536, with 40 registers each), but in half as
+// many blocks, so that the rows they work on (3 × 32 KiB at 8192 columns) stay in its L1 cache until the second read.
 constexpr int kBlockSize = 512;
 constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 

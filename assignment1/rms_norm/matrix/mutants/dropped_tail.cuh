@@ -1,0 +1,19 @@
+// dropped_tail: whole float4 vectors only. The last cols % 4 columns are neither added nor written.
+#pragma once
+
+#include "parts.cuh"
+
+namespace dropped_tail {
+
+__global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
+                                float eps) {
+  const float* row_input = input + blockIdx.x * cols;
+  float* row_output = output + blockIdx.x * cols;
+  const int64_t whole = cols / 4 * 4;  // the fault
+  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, whole));
+  parts::scale_row(row_input, weight, row_output, whole, rsqrtf(sum / static_cast<float>(cols) + eps));
+}
+
+constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+
+}  // namespace dropped_tail

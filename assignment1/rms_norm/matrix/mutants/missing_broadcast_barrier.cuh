@@ -1,0 +1,22 @@
+// missing_broadcast_barrier: thread 0 puts the result into shared memory, and nobody waits for it. Right whenever
+// thread 0 happens to come first.
+#pragma once
+
+#include "parts.cuh"
+
+namespace missing_broadcast_barrier {
+
+__global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
+                                float eps) {
+  __shared__ float rstd;
+  const float* row_input = input + blockIdx.x * cols;
+  float* row_output = output + blockIdx.x * cols;
+
+  const float value = parts::row_rstd(row_input, cols, eps);
+  if (threadIdx.x == 0) rstd = value;  // the fault: no __syncthreads() after it
+  parts::scale_row(row_input, weight, row_output, cols, rstd);
+}
+
+constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+
+}  // namespace missing_broadcast_barrier

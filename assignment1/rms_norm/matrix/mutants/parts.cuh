@@ -1,0 +1,45 @@
+// The right parts of a kernel with one block a row, so that each mutant spells out its fault and nothing else.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/kernel_helpers.cuh"
+#include "common/stage.h"
+
+namespace parts {
+
+constexpr int kBlockSize = 256;
+
+// This thread's share of a row's sum of squares.
+__device__ inline float sum_of_squares(const float* row_input, int64_t cols) {
+  float sum = 0.0f;
+  for (int64_t i = threadIdx.x; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
+  return sum;
+}
+
+__device__ inline float row_rstd(const float* row_input, int64_t cols, float eps) {
+  return rsqrtf(ladder::block_reduce_sum<kBlockSize>(sum_of_squares(row_input, cols)) / static_cast<float>(cols) + eps);
+}
+
+__device__ inline float scaled(float x, float rstd, const float* weight, int64_t col) {
+  return weight == nullptr ? x * rstd : x * rstd * weight[col];
+}
+
+__device__ inline void scale_row(const float* row_input, const float* weight, float* row_output, int64_t cols,
+                                 float rstd) {
+  for (int64_t i = threadIdx.x; i < cols; i += kBlockSize) row_output[i] = scaled(row_input[i], rstd, weight, i);
+}
+
+using Kernel = void (*)(const float*, const float*, float*, int64_t, int64_t, float);
+
+// The parameter has the kernels' own name, because errors name the kernel as the launch spells it.
+template <Kernel rms_norm_kernel>
+void one_block_a_row(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                     cudaStream_t stream) {
+  if (rows <= 0) return;
+  rms_norm_kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
+}
+
+}  // namespace parts

@@ -1,0 +1,18 @@
+// weight_ignored: normalizes and stops there. Without a weight it is right.
+#pragma once
+
+#include "parts.cuh"
+
+namespace weight_ignored {
+
+__global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
+                                float eps) {
+  const float* row_input = input + blockIdx.x * cols;
+  float* row_output = output + blockIdx.x * cols;
+  (void)weight;
+  parts::scale_row(row_input, nullptr, row_output, cols, parts::row_rstd(row_input, cols, eps));  // the fault
+}
+
+constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+
+}  // namespace weight_ignored

@@ -1,0 +1,19 @@
+// wrong_count: the sum is divided by the columns rounded up to whole blocks. Right at 8192 columns.
+#pragma once
+
+#include "parts.cuh"
+
+namespace wrong_count {
+
+__global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
+                                float eps) {
+  const float* row_input = input + blockIdx.x * cols;
+  float* row_output = output + blockIdx.x * cols;
+  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, cols));
+  const int64_t count = (cols + parts::kBlockSize - 1) / parts::kBlockSize * parts::kBlockSize;  // the fault
+  parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(count) + eps));
+}
+
+constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+
+}  // namespace wrong_count
