@@ -112,7 +112,7 @@ std::string Problem::context() const {
 
 void Problem::launch(Launch kernel, const float* from, float* to, cudaStream_t stream) const {
   kernel(from, variant_.weight ? weight.data() : nullptr, to, case_.shape.rows, case_.shape.cols, variant_.eps, stream);
-  CUDA_CHECK(cudaGetLastError());
+  cuda_check(cudaGetLastError(), "the kernel's launch", __FILE__, __LINE__);
 }
 
 bool Problem::same_bits(const DeviceBuffer& buffer, const float* host) {
@@ -155,7 +155,7 @@ Outcome Problem::check(Launch kernel, const std::vector<const char*>& orders) {
     try {
       output.poison();
       launch(kernel, input.data(), output.data(), cudaStreamPerThread);
-      CUDA_CHECK(cudaDeviceSynchronize());
+      cuda_check(cudaDeviceSynchronize(), "the kernel's run", __FILE__, __LINE__);
       // A later run need only equal the first, which was right.
       const bool repeated = run > 0 && same_bits(output, got_.data());
       std::string failure;

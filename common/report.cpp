@@ -157,16 +157,15 @@ std::string Report::table() const {
   out += text("checked on %d small problems first; error: worst relative error on the main input\n", hurtful_checks);
   if (device.cpu)
     out += "modelled: bytes, sectors of a warp's load; counted: barriers and warp operations of a block\n";
-  if (copy_timed)
-    out += text("time: median of %d samples, cold cache (%lld buffer pair%s); copy kernel: %.2f us, %.1f GB/s%s\n",
-                options.iterations, static_cast<long long>(pool_pairs), pool_pairs == 1 ? "" : "s", copy.microseconds,
-                copy_bandwidth(options, copy) / 1e9,
-                device.peak_bytes_per_second > 0
-                    ? text(" (%.1f%%)", 100.0 * copy_bandwidth(options, copy) / device.peak_bytes_per_second).c_str()
-                    : "");
-  if (copy_timed)
-    out += text("clocks as found, up to %d MHz (SM) and %d MHz (memory); spread: 10th to 90th percentile\n",
-                device.sm_clock_khz / 1000, device.memory_clock_khz / 1000);
+  if (copy_timed) {
+    out += text("time: median of %d samples with a cold cache (%lld buffer pair%s); spread: 10th to 90th percentile\n",
+                options.iterations, static_cast<long long>(pool_pairs), pool_pairs == 1 ? "" : "s");
+    const double rate = copy_bandwidth(options, copy), peak = device.peak_bytes_per_second;
+    out += text("copy kernel on the same bytes: %.2f us, %.1f GB/s", copy.microseconds, rate / 1e9);
+    out += peak > 0 ? text(", %.1f%% of peak (the datasheet's)\n", 100.0 * rate / peak) : "\n";
+    out += text("clocks as found, up to %d MHz (SM) and %d MHz (memory)\n", device.sm_clock_khz / 1000,
+                device.memory_clock_khz / 1000);
+  }
   out += "\n" + align(rows, 2);
 
   std::vector<const Result*> ranked;
