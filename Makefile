@@ -41,7 +41,7 @@ run:
 
 test:
 	@scripts/setup.sh test
-	@.venv/bin/python -m pytest tests $$ARGS
+	@.venv/bin/python -m pytest -rs tests $$ARGS
 
 stage:
 	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" && cd "$$folder" && ./rms_norm_test $$ARGS
