@@ -8,58 +8,30 @@ just enough memory of namespaces, classes and functions, and these words are rew
     k<<<g, b>>>(x)            ::simt::launch(k, ::simt::LaunchConfig("k", g, b))(x)
     k<<<g, b>>>(x)            ::simt::launch_deduced([&](auto... simt_args) { k(simt_args...); }, ...)(x)
                               where k has template arguments to deduce, omitted arguments or overloads
-    __shared__ float s[8];    typedef float simt_T_s[8]; struct simt_S_s {};
-                              simt_T_s& s = ::simt::shared<simt_T_s, simt_S_s>();
-    extern __shared__ T s[];  typedef T simt_T_s[]; simt_T_s& s = ::simt::dynamic_shared<simt_T_s>();
+    __shared__ ...            a reference to the block's memory: see shared_memory.py
     (void*)k<float>           (void*)::simt::handle<k<float>>()
     __global__, __launch_bounds__(n), #pragma unroll        blanks
     __noinline__              __attribute__((noinline))
     asm("membar.gl;")         a C++ expression for a few harmless PTX instructions; any other PTX is refused
 
-The tag `simt_S_s` tells each variable from all others; where the declaration asks for an alignment, the memory is that
-of a tag with an aligned member. A shared variable of a namespace becomes a reference at the head of each later function
-that names it. After a rewrite, a line marker and blanks put the rest of the line back on its line and column, so that
-g++ and gdb speak of the student's text. What cannot be translated is an error with file and line, never a guess.
+A shared variable is static in CUDA, a reference here: functions that name a namespace's one, and lambdas that name any,
+declare it again at their head. After a rewrite, a line marker and blanks put the rest of the line back on its line and
+column, so that g++ and gdb speak of the student's text. What cannot be translated is an error with file and line, never
+a guess.
 """
 
 import argparse
-import bisect
 import re
 import sys
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple
 
-TOKEN = re.compile(
-    r"""(?P<directive>^[ \t]*\#[^\n]*)
-      | (?P<comment>//[^\n]* | /\*(?s:.*?)\*/)
-      | (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?s:.*?)\)(?P=delimiter)"\w*
-      | (?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"\w*
-      | (?:u8|[uUL])?'(?:[^'\\\n]|\\.)+'\w*
-      | [^\W\d]\w*
-      | \.?\d(?:[eEpP][+-]|'\w|[\w.])*
-      | <<<(?!=) | <=> | <<=? | <= | >= | == | != | :: | -> | && | \|\| | \.\.\.  # '>' stands alone: '>>>' may be three
-      | \S""",
-    re.VERBOSE | re.MULTILINE,
-)
-MARKER = re.compile(r'^# (\d+) ("(?:[^"\\\n]|\\.)*")((?: \d)*)[ \t\r]*$', re.MULTILINE)
-CUDA_WORD = re.compile(r"\b__(?:global|shared)__\b")
-UNKNOWN_PRAGMA = re.compile(r"\s*#\s*pragma\s+(?:unroll|nounroll|nv_|hd_warning|diag_)")
+from preprocessed import CLOSERS, Source, read_text, restore_blanks, unquote, write_text
+from shared_memory import ATTRIBUTES, CLASS_KEYS, Reference, Refusal, SharedDeclaration
 
-OPENERS = {"(": ")", "[": "]", "{": "}"}
-CLOSERS = {closer: opener for opener, closer in OPENERS.items()}
-CLASS_KEYS = {"class", "struct", "union"}
-ATTRIBUTES = {"__attribute__", "__attribute", "alignas", "_Alignas"}
 LAUNCH_ATTRIBUTES = {"__launch_bounds__", "__maxnreg__", "__cluster_dims__"}
 LAUNCH_CALLS = {"cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
-STORAGE = {"__shared__", "static", "extern", "inline", "__extension__"}
-QUALIFIERS = {"const", "volatile", "__restrict__", "__restrict"}
-BUILTIN_TYPES = set(
-    "void bool char wchar_t char8_t char16_t char32_t short int long float double signed unsigned auto "
-    "__int128 _Float16 _Float32 _Float64 __bf16".split()
-)
-TYPE_OPERATORS = {"decltype", "typeof", "__typeof__", "__typeof"}
-CONTROL = {"if", "while", "for", "switch"}
+CONTROL = {"if", "while", "for", "switch", "constexpr"}
 STATEMENT_WORDS = CONTROL | {"return", "else", "do", "co_return", "co_yield", "throw", "case"}
-UNUSED = "__attribute__((unused))"
 
 REFUSED_NAMES = {
     "cudaTextureObject_t": "the CPU device has no texture objects; read the memory through a pointer",
@@ -105,185 +77,6 @@ class TranslateError(Exception):
     """What the translator refuses: one line `file:line: error: sentence` each."""
 
 
-class Refusal(Exception):
-    """A sentence about the token of an index."""
-
-
-def unquote(name):
-    """The file that a line marker names; the text is read as Latin-1, one character a byte."""
-    name = re.sub(r"\\(\d{3}|.)", lambda m: chr(int(m[1], 8)) if len(m[1]) == 3 else m[1], name[1:-1])
-    return name.encode("latin-1").decode("utf-8", "replace")
-
-
-class Source:
-    """The tokens of the text that needs reading, the pairs of their brackets, and where each stands."""
-
-    def __init__(self, text):
-        self.text = text
-        self.tokens = []  # the text of each token
-        self.starts = []  # its offset
-        self.match = []  # the index of the bracket that closes or opens this one, else -1
-        self.pragmas = []  # (start, end) of the pragmas that g++ does not know
-        self.marks = [(1, '"<input>"', "")]  # (line, quoted file, flags) of each line marker
-        self.mark_starts = [0]  # the offset of the first line that it rules
-        self.newlines = [newline.start() for newline in re.finditer("\n", text)]
-        self._lex(self._files_to_read())
-        self.tokens += [""] * 4  # those who look ahead stay inside
-        self.starts += [len(text)] * 4
-        self._pair()
-
-    def _files_to_read(self):
-        """The quoted names of the files that are no system headers, and of the system headers that hold CUDA code."""
-        files, name, start = set(), '"<input>"', 0
-        for mark in MARKER.finditer(self.text):
-            if CUDA_WORD.search(self.text, start, mark.start()):
-                files.add(name)
-            name, start = mark[2], mark.end()
-            if "3" not in mark[3]:
-                files.add(name)
-        if CUDA_WORD.search(self.text, start):
-            files.add(name)
-        return files
-
-    def _lex(self, files):
-        text, position = self.text, 0
-        while position is not None:
-            for token in TOKEN.finditer(text, position):
-                if token.lastgroup in (None, "delimiter"):
-                    self.tokens.append(token[0])
-                    self.starts.append(token.start())
-                elif token.lastgroup == "directive":
-                    mark = MARKER.match(text, token.start())
-                    if mark and mark[2] not in files:
-                        # A system header's macro stands under the name of the file that uses it, and is read.
-                        read = (m.start() for m in MARKER.finditer(text, mark.end()) if m[2] in files)
-                        position = next(read, None)
-                        break
-                    if mark:
-                        self.marks.append((int(mark[1]), mark[2], mark[3]))
-                        self.mark_starts.append(mark.end() + 1)
-                    elif UNKNOWN_PRAGMA.match(token[0]):
-                        self.pragmas.append(token.span())
-            else:
-                position = None
-
-    def _pair(self):
-        self.match = [-1] * len(self.tokens)
-        stack = []
-        for i, token in enumerate(self.tokens):
-            if token in OPENERS:
-                stack.append(i)
-            elif token in CLOSERS:
-                while stack and self.tokens[stack[-1]] != CLOSERS[token]:
-                    stack.pop()  # never closed: g++ will say so
-                if stack:
-                    self.match[i] = stack.pop()
-                    self.match[self.match[i]] = i
-
-    def end(self, i):
-        return self.starts[i] + len(self.tokens[i])
-
-    def slice(self, begin, end):
-        """The text of tokens begin..end-1, on one line."""
-        if begin >= end:
-            return ""
-        text = self.text[self.starts[begin] : self.end(end - 1)]
-        return " ".join(self.tokens[begin:end]) if "\n" in text else text
-
-    def place(self, offset):
-        """(line, quoted file, flags of the marker) at an offset."""
-        k = bisect.bisect_right(self.mark_starts, offset) - 1
-        line, name, flags = self.marks[k]
-        start, end = (bisect.bisect_left(self.newlines, x) for x in (self.mark_starts[k], offset))
-        return line + end - start, name, flags
-
-    def in_system_macro(self, i):
-        return "3" in self.place(self.starts[i])[2]
-
-    def resume(self, offset):
-        """A line marker and blanks: what follows stands on the line and column of the offset."""
-        line, name, flags = self.place(offset)
-        kept = "".join(f" {flag}" for flag in "34" if flag in flags)
-        return f"\n# {line} {name}{kept}\n" + " " * (offset - self.text.rfind("\n", 0, offset) - 1)
-
-    def after_group(self, i):
-        """The index behind the bracketed group that starts at i, or i where none does."""
-        return self.match[i] + 1 if self.match[i] > i else i
-
-    def angle(self, i):
-        """The index of the '>' that closes the '<' at i, or -1 where it is a comparison."""
-        depth, k = 0, i
-        while k < len(self.tokens):
-            token = self.tokens[k]
-            if token == "<":
-                depth += 1
-            elif token == ">":
-                depth -= 1
-                if depth == 0:
-                    return k
-            elif self.match[k] > k:
-                k = self.match[k]
-            elif token in OPENERS or token in CLOSERS or token == ";":
-                return -1
-            k += 1
-        return -1
-
-    def angle_back(self, i):
-        """The index of the '<' that opens the '>' at i, or -1."""
-        depth, k = 0, i
-        while k >= 0:
-            token = self.tokens[k]
-            if token == ">":
-                depth += 1
-            elif token == "<":
-                depth -= 1
-                if depth == 0:
-                    return k
-            elif 0 <= self.match[k] < k:
-                k = self.match[k]
-            elif token in OPENERS or token in CLOSERS or token == ";":
-                return -1
-            k -= 1
-        return -1
-
-    def split(self, begin, end):
-        """The (begin, end) of each part between the commas that stand outside brackets of every kind."""
-        parts, start, depth, k = [], begin, 0, begin
-        while k < end:
-            token = self.tokens[k]
-            if self.match[k] > k:
-                k = self.match[k]
-            elif token == "<":
-                depth += 1
-            elif token == ">":
-                depth = max(0, depth - 1)
-            elif token == "," and depth == 0:
-                parts.append((start, k))
-                start = k + 1
-            k += 1
-        return parts + [(start, end)] if end > begin else []
-
-    def read_name(self, i):
-        """(names, (begin, end) of the last name's template arguments or None, index behind) of `a::b<c>::d<e>` at i.
-
-        The names are empty where no name stands.
-        """
-        tokens, names, start = self.tokens, [], i
-        while True:
-            arguments = None
-            while tokens[i] in ("::", "template", "typename"):
-                i += 1
-            if not tokens[i].isidentifier():
-                return [], None, start
-            names.append(tokens[i])
-            i += 1
-            if tokens[i] == "<" and self.angle(i) > 0:
-                arguments = (i + 1, self.angle(i))
-                i = self.angle(i) + 1
-            if tokens[i] != "::":
-                return names, arguments, i
-
-
 class Function(NamedTuple):
     """The body that is being walked; the braced initializer of a namespace's variable counts as one."""
 
@@ -324,15 +117,9 @@ class Launch(NamedTuple):
     in_function: bool
 
 
-class Specifiers(NamedTuple):
-    """What a declaration says before its declarators."""
-
-    words: List[int]  # the tokens that make the type
-    alignments: List[str]
-    attributes: List[str]
-    body: Optional[Tuple[int, int]]  # the braces of a class defined here
-    is_named: bool  # whether that class has a name
-    end: int
+class SharedVariable(NamedTuple):
+    reference: Reference
+    scope_end: int  # the token that closes the block or namespace of its declaration
 
 
 class Translator:
@@ -342,22 +129,23 @@ class Translator:
         self.edits = []  # (start, end, new text)
         self.errors = []  # (offset, sentence)
         self.begin = 0  # the first token of the statement that is being walked
-        self.scopes = []  # (kind, name, index of the closing brace)
+        self.scopes = []  # (kind, name, closing brace) of the namespaces and classes around it
         self.function = None
+        self.blocks = []  # the closing braces around it in the function
         self.kernels = {}  # name -> its Kernels
         self.launches = []
         self.handles = []  # (first token, index behind) of the names cast to a void pointer
         self.launch_calls = []
-        self.namespace_shared = {}  # name -> the declaration of its reference
-        self.anonymous_unions = 0
+        self.shared = []
         self.handlers = {
             ";": self.on_semicolon,
             ":": self.on_colon,
             "{": self.on_open,
             "}": self.on_close,
             "(": self.on_cast,
+            "[": self.on_bracket,
             "reinterpret_cast": self.on_reinterpret_cast,
-            "[": self.on_attribute,
+            "decltype": self.on_decltype,
             "__attribute__": self.on_attribute,
             "__attribute": self.on_attribute,
             "__noinline__": self.on_noinline,
@@ -382,8 +170,7 @@ class Translator:
             self.rewrite_handle(first, behind)
         for i in self.launch_calls:
             self.check_launch_call(i)
-        for start, end in self.source.pragmas:
-            self.edits.append((start, end, " " * (end - start)))
+        self.edits += [(start, end, " " * (end - start)) for start, end in self.source.pragmas]
         if self.errors:
             raise TranslateError("\n".join(self.error_lines()))
         return self.apply_edits()
@@ -401,7 +188,7 @@ class Translator:
     # Edits.
 
     def replace(self, first, last, text):
-        self.edits.append((self.source.starts[first], self.source.end(last), text))
+        self.edits.append((self.source.starts[first], self.source.ends[last], text))
 
     def insert_before(self, i, text):
         self.edits.append((self.source.starts[i], self.source.starts[i], text))
@@ -444,8 +231,12 @@ class Translator:
             return close + 1
         if kind in ("namespace", "class"):
             self.scopes.append((kind, name, close))
-        elif kind != "block":
+        else:
+            self.blocks.append(close)
+        if kind in ("function", "initializer"):
             self.function = Function(self.begin, i, close, kind == "function")
+        if kind == "function":
+            self.bring_shared(self.begin, i)
         if kind != "initializer":
             self.begin = i + 1
         return i + 1
@@ -453,11 +244,12 @@ class Translator:
     def on_close(self, i):
         if self.scopes and i == self.scopes[-1][2]:
             self.scopes.pop()
+        if self.blocks and i == self.blocks[-1]:
+            self.blocks.pop()
         if self.function and i == self.function.close:
             function, self.function = self.function, None
             if not function.is_body:
                 return i + 1  # the declaration goes on
-            self.bring_namespace_shared(function)
         self.begin = i + 1
         return i + 1
 
@@ -501,10 +293,24 @@ class Translator:
         return "function", ""
 
     def on_attribute(self, i):
-        """Skip __attribute__((...)) and [[...]]: the words inside are g++'s."""
-        if self.tokens[i] != "[":
-            return max(i + 1, self.source.after_group(i + 1))
-        return max(i + 1, self.source.after_group(i)) if self.tokens[i + 1] == "[" else i + 1
+        """Skip __attribute__((...)): the words inside are g++'s."""
+        return max(i + 1, self.source.after_group(i + 1))
+
+    def on_bracket(self, i):
+        """Skip [[...]]; a lambda that names shared variables brings them."""
+        before, k = self.tokens[i - 1], self.source.after_group(i)
+        if self.tokens[i + 1] == "[":
+            return max(i + 1, k)
+        is_subscript = before in (")", "]") or before[-1:].isalnum() and before not in STATEMENT_WORDS
+        if is_subscript or before[-1:] in ("_", '"') or k == i:
+            return i + 1
+        if self.tokens[k] == "<" and self.source.angle(k) > 0:
+            k = self.source.angle(k) + 1
+        while self.tokens[k] not in ("{", ";", ",", ")", "]", "}", ""):
+            k = max(k + 1, self.source.after_group(k))
+        if self.tokens[k] == "{":
+            self.bring_shared(i, k)
+        return i + 1
 
     def on_noinline(self, i):
         self.replace(i, i, "__attribute__((noinline))")
@@ -518,6 +324,50 @@ class Translator:
     def on_refused_template(self, i):
         if i == self.begin and self.tokens[i + 1] == "<" and not self.function:
             self.error(i, REFUSED_TEMPLATES[self.tokens[i]])
+        return i + 1
+
+    # Shared memory.
+
+    def on_shared(self, i):
+        end = i
+        while self.tokens[end] and self.tokens[end] != ";":
+            end = max(end + 1, self.source.after_group(end))
+        try:
+            if not self.function and self.scopes and self.scopes[-1][0] == "class":
+                raise Refusal(i, "a member cannot be __shared__; declare it in the kernel")
+            text, references = SharedDeclaration(self.source, self.begin, i, end).rewrite(self.function is not None)
+            self.replace(self.begin, end, text)
+            scope_end = self.blocks[-1] if self.blocks else len(self.tokens)
+            self.shared += [SharedVariable(reference, scope_end) for reference in references]
+        except Refusal as refusal:
+            self.error(*refusal.args)
+        self.begin = end + 1
+        return end + 1
+
+    def shared_references(self, i):
+        """The shared variables that can be named at i, by name."""
+        self.shared = [variable for variable in self.shared if variable.scope_end > i]
+        return {variable.reference.name: variable.reference for variable in self.shared}
+
+    def bring_shared(self, head, open_):
+        """Declare the shared variables that a body names, unless a parameter in its head has their name."""
+        if not self.shared or self.match[open_] < 0:
+            return
+        references = self.shared_references(open_)
+        before = zip(self.tokens[head : open_ - 1], self.tokens[head + 1 : open_])
+        parameters = {name for word, name in before if word.isidentifier() or word in ("*", "&", "&&", ">", "...")}
+        named = references.keys() & set(self.tokens[open_ : self.match[open_]]) - parameters
+        if named:  # the second pair of braces lets the body have variables of these names
+            declarations = " ".join(references[name].declaration for name in sorted(named))
+            self.insert_before(open_ + 1, f" {declarations} {{")
+            self.insert_before(self.match[open_], "}")
+
+    def on_decltype(self, i):
+        """decltype of a shared variable is its type, not that of the reference."""
+        if self.tokens[i + 1] == "(" and self.match[i + 1] == i + 3:
+            reference = self.shared_references(i).get(self.tokens[i + 2])
+            if reference and reference.type_name:
+                self.replace(i, i + 3, reference.type_name)
         return i + 1
 
     # Kernels.
@@ -625,7 +475,7 @@ class Translator:
         tokens, k = self.tokens, i - 1
         while k >= 0:
             if tokens[k] == ">":
-                k = self.source.angle_back(k) - 1
+                k = self.source.angle(k) - 1
                 if k < 0:
                     return None
             if tokens[k] in (")", "]"):
@@ -649,9 +499,9 @@ class Translator:
         """Whether the token at k ends an expression that a '(' behind it would call."""
         token = self.tokens[k]
         if token == ")" and self.match[k] > 0:
-            return self.tokens[self.match[k] - 1] not in CONTROL | {"constexpr"}
+            return self.tokens[self.match[k] - 1] not in CONTROL
         if token == ">":
-            return self.source.angle_back(k) > 0
+            return self.source.angle(k) > 0
         return token == "]" or token.isidentifier() and token not in STATEMENT_WORDS
 
     def rewrite_launch(self, launch):
@@ -695,7 +545,8 @@ class Translator:
             if "..." in self.tokens[arguments[0] : arguments[1]]:
                 return True
             explicit = len(self.source.split(*arguments))
-        omitted = kernel.has_defaults and len(given) != len(kernel.parameters)
+        has_expansion = any("..." in self.tokens[first:end] for first, end in given)
+        omitted = kernel.has_defaults and (has_expansion or len(given) != len(kernel.parameters))
         return omitted or kernel.has_pack or explicit < kernel.template_parameters
 
     # Kernels as void pointers and as arguments of the launch functions.
@@ -734,7 +585,7 @@ class Translator:
             if self.tokens[first - 1] == "&":
                 self.blank(first - 1, first - 1)
             self.insert_before(first, "::simt::handle<")
-            self.edits.append((self.source.end(behind - 1), self.source.end(behind - 1), ">()"))
+            self.edits.append((self.source.ends[behind - 1], self.source.ends[behind - 1], ">()"))
 
     def on_launch_call(self, i):
         self.launch_calls.append(i)
@@ -745,183 +596,6 @@ class Translator:
             if any(kernel.cluster for kernel in self.kernels.get(name, [])):
                 self.error(i, f"give {name} its cluster with cudaLaunchAttributeClusterDimension or launch it with <<<>>>: "
                               "on the CPU device this call does not see __cluster_dims__")
-
-    # Shared memory.
-
-    def on_shared(self, i):
-        end = i
-        while self.tokens[end] and self.tokens[end] != ";":
-            end = max(end + 1, self.source.after_group(end))
-        try:
-            if not self.function and self.scopes and self.scopes[-1][0] == "class":
-                raise Refusal(i, "a member cannot be __shared__; declare it in the kernel")
-            self.rewrite_shared(self.begin, i, end)
-        except Refusal as refusal:
-            self.error(*refusal.args)
-        self.begin = end + 1
-        return end + 1
-
-    def rewrite_shared(self, begin, keyword, end):
-        tokens, source = self.tokens, self.source
-        specifiers = self.read_specifiers(begin, end)
-        if specifiers.end <= keyword or not specifiers.words:
-            raise Refusal(keyword, "cannot read this __shared__ declaration")
-        is_dynamic = "extern" in tokens[begin : specifiers.end]
-        type_text, text = self.words(specifiers.words), []
-        resume_type = source.resume(source.starts[specifiers.words[0]])
-        if specifiers.body:
-            name = f"simt_B_{self.name_class()}"
-            text.append(f"typedef {resume_type}{type_text} {name};")
-            type_text = name
-        if specifiers.end == end:
-            text += self.share_members(specifiers, type_text, keyword)
-        for first, last in source.split(specifiers.end, end):
-            name, stop, alignments, attributes = self.read_declarator(first, last)
-            s = tokens[name]
-            if not is_dynamic and tokens[name + 1 : name + 3] == ["[", "]"]:
-                raise Refusal(name, f"the size of {s} is missing; dynamic shared memory is declared extern __shared__")
-            declarator = f"{source.slice(first, name)}simt_T_{s}{source.slice(name + 1, stop)}"
-            text.append(f"typedef {resume_type}{type_text} {declarator};")
-            if is_dynamic:
-                initializer = f"::simt::dynamic_shared<simt_T_{s}>()"
-            else:
-                tag, initializer = self.tag(s, f"simt_T_{s}", specifiers.alignments + alignments)
-                text.append(tag)
-            if self.function:
-                attributes = " ".join(specifiers.attributes + attributes)
-                resume_name = source.resume(source.starts[name])
-                text.append(f"simt_T_{s}& {resume_name}{s} {attributes} = {initializer};")
-            else:
-                self.namespace_shared[s] = f"simt_T_{s}& {s} {UNUSED} = {initializer};"
-        self.replace(begin, end, " ".join(text))
-
-    @staticmethod
-    def tag(name, type_text, alignments):
-        """The type that tells a variable from all others, and the expression for its memory."""
-        if not alignments:
-            return f"struct simt_S_{name} {{}};", f"::simt::shared<{type_text}, simt_S_{name}>()"
-        alignment = " ".join(sorted(alignments, reverse=True))  # alignas must stand before __attribute__
-        tag = f"struct simt_S_{name} {{ {alignment} {type_text} value; }};"
-        return tag, f"::simt::shared<simt_S_{name}, simt_S_{name}>().value"
-
-    def share_members(self, specifiers, type_text, keyword):
-        """The declarations for an anonymous union: its members become references of their own."""
-        if not specifiers.body or specifiers.is_named:
-            raise Refusal(keyword, "this __shared__ declaration names no variable")
-        tag, initializer = self.tag(type_text.replace("simt_B_", ""), type_text, specifiers.alignments)
-        text = [tag]
-        for name in self.member_names(*specifiers.body):
-            reference = f"auto& {name} {UNUSED} = {initializer}.{name};"
-            if self.function:
-                text.append(reference)
-            else:
-                self.namespace_shared[name] = reference
-        return text
-
-    def member_names(self, open_, close):
-        names, begin = [], open_ + 1
-        while begin < close:
-            end = begin
-            while end < close and self.tokens[end] != ";":
-                end = max(end + 1, self.source.after_group(end))
-            specifiers = self.read_specifiers(begin, end)
-            if specifiers.end == end and specifiers.body and not specifiers.is_named:
-                names += self.member_names(*specifiers.body)
-            for first, last in self.source.split(specifiers.end, end):
-                names.append(self.tokens[self.read_declarator(first, last)[0]])
-            begin = end + 1
-        return names
-
-    def read_specifiers(self, k, end):
-        tokens, source = self.tokens, self.source
-        words, alignments, attributes, body, is_named, has_type = [], [], [], None, False, False
-        while k < end:
-            start = k
-            if tokens[k] in STORAGE:
-                k += 1
-                continue
-            if tokens[k] in ATTRIBUTES or tokens[k : k + 2] == ["[", "["]:
-                k = source.after_group(k + (tokens[k] != "["))
-                text = source.slice(start, k)
-                (alignments if "align" in text else attributes).append(text)
-                continue
-            if tokens[k] in QUALIFIERS or tokens[k] in BUILTIN_TYPES:
-                has_type = has_type or tokens[k] in BUILTIN_TYPES
-                k += 1
-            elif has_type:
-                break
-            elif tokens[k] in CLASS_KEYS or tokens[k] == "enum":
-                k += 1
-                while tokens[k] in ATTRIBUTES:
-                    k = source.after_group(k + 1)
-                names, _, k = source.read_name(k)
-                is_named, has_type = bool(names), True
-                brace = next((j for j in range(k, end) if tokens[j] == "{"), end) if tokens[k] in (":", "{") else end
-                if brace < end:
-                    body, k = (brace, self.match[brace]), source.after_group(brace)
-            elif tokens[k] in TYPE_OPERATORS:
-                k = source.after_group(k + 1)
-                if tokens[k] == "::":
-                    k = source.read_name(k)[2]
-                has_type = True
-            else:
-                names, _, k = source.read_name(k)
-                has_type = True
-                if not names:
-                    raise Refusal(start, "cannot read the type of this __shared__ declaration")
-            words += range(start, k)
-        return Specifiers(words, alignments, attributes, body, is_named, k)
-
-    def read_declarator(self, first, last):
-        """(token of the name, index behind the declarator, alignments, other attributes)."""
-        tokens, k, alignments, attributes = self.tokens, first, [], []
-        while k < last and (tokens[k] in QUALIFIERS or tokens[k] in ("*", "&", "(")):
-            k += 1
-        name, stop = k, k + 1
-        if k == last or not tokens[k].isidentifier():
-            raise Refusal(min(k, last - 1), "cannot read this __shared__ declaration")
-        k += 1
-        while k < last:
-            start = k
-            if tokens[k] in ATTRIBUTES or tokens[k : k + 2] == ["[", "["]:
-                k = self.source.after_group(k + (tokens[k] != "["))
-                text = self.source.slice(start, k)
-                (alignments if "align" in text else attributes).append(text)
-            elif tokens[k] == "[" or tokens[k] in ("(", ")") and "(" in tokens[first:name]:
-                k = stop = max(k + 1, self.source.after_group(k))
-            elif tokens[k] in ("=", "{", "("):
-                raise Refusal(name, f"the __shared__ variable {tokens[name]} cannot have an initializer; "
-                                    "assign it in the kernel and call __syncthreads()")
-            else:
-                raise Refusal(k, "cannot read this __shared__ declaration")
-        return name, stop, alignments, attributes
-
-    def words(self, indices):
-        """The text of these tokens; the body of a class keeps its lines."""
-        source, parts, start = self.source, [], 0
-        for n in range(1, len(indices) + 1):
-            if n == len(indices) or indices[n] != indices[n - 1] + 1:
-                first, last = indices[start], indices[n - 1]
-                has_body = "{" in self.tokens[first:last]
-                text = source.text[source.starts[first] : source.end(last)]
-                parts.append(text if has_body else source.slice(first, last + 1))
-                start = n
-        return " ".join(parts)
-
-    def name_class(self):
-        self.anonymous_unions += 1
-        return self.anonymous_unions
-
-    def bring_namespace_shared(self, function):
-        """Declare at the head of a body the shared variables of namespaces that it names."""
-        if not self.namespace_shared:
-            return
-        hidden = self.tokens[function.head : function.open]
-        named = set(self.tokens[function.open : function.close]).difference(hidden)
-        references = [self.namespace_shared[name] for name in sorted(named) if name in self.namespace_shared]
-        if references:  # the second pair of braces lets the body have a variable of that name
-            self.insert_before(function.open + 1, f" {' '.join(references)} {{")
-            self.insert_before(function.close, "}")
 
     # Inline PTX.
 
@@ -951,20 +625,17 @@ class Translator:
 
 
 def translate(text):
-    """The C++ for a text that `g++ -E` printed, read as Latin-1. Raises TranslateError."""
-    return Translator(text).translate()
+    """The C++ for a text that `g++ -E` printed. Raises TranslateError."""
+    return Translator(restore_blanks(text)).translate()
 
 
 def main():
     parser = argparse.ArgumentParser(description="Translate preprocessed CUDA C++ for the CPU device.")
     parser.add_argument("input", help="what g++ -E printed")
-    parser.add_argument("-o", "--output", help="where to write (default: standard output)")
+    parser.add_argument("-o", "--output", default="/dev/stdout", help="where to write (default: standard output)")
     options = parser.parse_args()
     try:
-        with open(options.input, encoding="latin-1", newline="") as file:
-            result = translate(file.read())
-        with open(options.output or 1, "w", encoding="latin-1", newline="") as file:
-            file.write(result)
+        write_text(options.output, translate(read_text(options.input)))
     except OSError as error:
         sys.exit(f"translate.py: {error.filename}: {error.strerror}")
     except TranslateError as error:

@@ -79,7 +79,7 @@ __global__ void forms(T* out, int* aligned) {
   static_assert(sizeof(matrix) == sizeof(float) * TILE * (TILE + 1), "an array keeps its size");
   static_assert(sizeof(dependent) == sizeof(T) * N * kRows, "so does one of template arguments");
   static_assert(sizeof(row) == 16 && sizeof(unnamed_array) == 24, "and one of a named or an unnamed type");
-  static_assert(std::is_same<decltype(conditional), int&>::value, "its type is the declared one");
+  static_assert(std::is_same<decltype(conditional), int>::value, "its type is the declared one");
   if (threadIdx.x == 0) {
     plain[0] = 1;
     reference[1][2] = 2;

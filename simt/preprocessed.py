@@ -1,0 +1,223 @@
+"""The tokens of a preprocessed text: their brackets and names, and the file, line and column where each stands."""
+
+import bisect
+import os
+import re
+
+TOKEN = re.compile(
+    r"""(?P<directive>^[ \t]*\#[^\n]*)
+      | (?P<comment>//[^\n]* | /\*(?s:.*?)\*/)
+      | (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?s:.*?)\)(?P=delimiter)"\w*
+      | (?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"(?:(?!__)\w+)?
+      | (?:u8|[uUL])?'(?:[^'\\\n]|\\.)+'\w*
+      | [^\W\d]\w*
+      | \.?\d(?:[eEpP][+-]|'\w|[\w.])*
+      | <<[ \t]*<(?!=) | <=> | <<=? | <= | >= | == | != | :: | -> | && | \|\| | \.\.\.    # '>' always stands alone
+      | \S""",
+    re.VERBOSE | re.MULTILINE,
+)
+MARKER = re.compile(r'^# (\d+) ("(?:[^"\\\n]|\\.)*")((?: \d)*)[ \t\r]*$', re.MULTILINE)
+CUDA_WORD = re.compile(r"\b__(?:global|shared)__\b")
+UNKNOWN_PRAGMA = re.compile(r"\s*#\s*pragma\s+(?:unroll|nounroll|nv_|hd_warning|diag_)")
+
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = {closer: opener for opener, closer in OPENERS.items()}
+
+
+def unquote(name):
+    """The path that a line marker quotes."""
+    escaped = re.compile(rb"\\([0-7]{3}|.)")
+    quoted = name[1:-1].encode("utf-8", "surrogateescape")
+    return os.fsdecode(escaped.sub(lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else m[1], quoted))
+
+
+def read_text(path):
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return file.read()
+
+
+def write_text(path, text):
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write(text)
+
+
+def restore_blanks(text):
+    """Give the lines that the preprocessor left as they were their own blanks again, which it narrows: columns count."""
+
+    def restored(line, own):
+        comments = [comment.start() for comment in re.finditer(r"//|/\*", own)]
+        return next((own[:end] for end in [len(own)] + comments if own[:end].split() == line.split()), line)
+
+    files, out, end = {}, [], 0
+    marks = list(MARKER.finditer(text))
+    for mark, following in zip(marks, [mark.start() for mark in marks[1:]] + [len(text)]):
+        if "3" in mark[3] or mark[2].startswith('"<'):
+            continue
+        if mark[2] not in files:
+            try:
+                files[mark[2]] = read_text(unquote(mark[2])).split("\n")
+            except OSError:
+                files[mark[2]] = []
+        first, own = int(mark[1]) - 1, files[mark[2]]
+        lines = text[mark.end() + 1 : following].split("\n")
+        for n in range(min(len(lines), len(own) - first)):
+            if lines[n] and lines[n][0] != "#" and lines[n] != own[first + n]:
+                lines[n] = restored(lines[n], own[first + n].rstrip("\r"))
+        out += [text[end : mark.end() + 1], "\n".join(lines)]
+        end = following
+    return "".join(out) + text[end:]
+
+
+class Source:
+    """The tokens of the text that needs reading, the pairs of their brackets, and where each stands."""
+
+    def __init__(self, text):
+        self.text = text
+        self.tokens = []  # the text of each token
+        self.starts = []  # its offset
+        self.ends = []  # the offset behind it
+        self.match = []  # the index of the bracket that closes or opens this one, else -1
+        self.pragmas = []  # (start, end) of the pragmas that g++ does not know
+        self.marks = [(1, '"<input>"', "")]  # (line, quoted file, flags) of each line marker
+        self.mark_starts = [0]  # the offset of the first line that it rules
+        self.newlines = [newline.start() for newline in re.finditer("\n", text)]
+        self._lex(self._files_to_read())
+        self.tokens += [""] * 4  # those who look ahead stay inside
+        self.starts += [len(text)] * 4
+        self.ends += [len(text)] * 4
+        self._pair()
+
+    def _files_to_read(self):
+        """The quoted names of the files that are no system headers, and of the system headers that hold CUDA code."""
+        files, name, start = set(), '"<input>"', 0
+        for mark in MARKER.finditer(self.text):
+            if CUDA_WORD.search(self.text, start, mark.start()):
+                files.add(name)
+            name, start = mark[2], mark.end()
+            if "3" not in mark[3]:
+                files.add(name)
+        if CUDA_WORD.search(self.text, start):
+            files.add(name)
+        return files
+
+    def _lex(self, files):
+        text, position = self.text, 0
+        while position is not None:
+            for token in TOKEN.finditer(text, position):
+                if token.lastgroup in (None, "delimiter"):
+                    word = token[0]
+                    self.tokens.append("<<<" if len(word) > 2 and word[0] == word[-1] == "<" else word)
+                    self.starts.append(token.start())
+                    self.ends.append(token.end())
+                elif token.lastgroup == "directive":
+                    mark = MARKER.match(text, token.start())
+                    if mark and mark[2] not in files:
+                        # A system header's macro stands under the name of the file that uses it, and is read.
+                        read = (m.start() for m in MARKER.finditer(text, mark.end()) if m[2] in files)
+                        position = next(read, None)
+                        break
+                    if mark:
+                        self.marks.append((int(mark[1]), mark[2], mark[3]))
+                        self.mark_starts.append(mark.end() + 1)
+                    elif UNKNOWN_PRAGMA.match(token[0]):
+                        self.pragmas.append(token.span())
+            else:
+                position = None
+
+    def _pair(self):
+        """Match the brackets; one that the student forgot leaves those around it alone, and g++ says so."""
+        self.match = [-1] * len(self.tokens)
+        stack = []
+        for i, token in enumerate(self.tokens):
+            if token in OPENERS:
+                stack.append(i)
+            elif token in CLOSERS:
+                depth = len(stack) - 1
+                while depth >= 0 and self.tokens[stack[depth]] not in ("{", CLOSERS[token]):
+                    depth -= 1
+                if depth >= 0 and self.tokens[stack[depth]] == CLOSERS[token]:
+                    self.match[i] = stack[depth]
+                    self.match[stack[depth]] = i
+                    del stack[depth:]
+
+    def slice(self, begin, end):
+        """The text of tokens begin..end-1, on one line."""
+        if begin >= end:
+            return ""
+        text = self.text[self.starts[begin] : self.ends[end - 1]]
+        return " ".join(self.tokens[begin:end]) if "\n" in text else text
+
+    def place(self, offset):
+        """(line, quoted file, flags of the marker) at an offset."""
+        k = bisect.bisect_right(self.mark_starts, offset) - 1
+        line, name, flags = self.marks[k]
+        start, end = (bisect.bisect_left(self.newlines, x) for x in (self.mark_starts[k], offset))
+        return line + end - start, name, flags
+
+    def in_system_macro(self, i):
+        return "3" in self.place(self.starts[i])[2]
+
+    def resume(self, offset):
+        """A line marker and blanks: what follows stands on the line and column of the offset."""
+        line, name, flags = self.place(offset)
+        kept = "".join(f" {flag}" for flag in "34" if flag in flags)
+        before = self.text[self.text.rfind("\n", 0, offset) + 1 : offset]
+        return f"\n# {line} {name}{kept}\n" + " " * len(before.encode("utf-8", "surrogateescape"))
+
+    def after_group(self, i):
+        """The index behind the bracketed group that starts at i, or i where none does."""
+        return self.match[i] + 1 if self.match[i] > i else i
+
+    def angle(self, i):
+        """The index of the '>' that closes the '<' at i, or of the '<' that opens the '>', or -1 for a comparison."""
+        step = 1 if self.tokens[i] == "<" else -1
+        depth, k = 0, i
+        while 0 <= k < len(self.tokens):
+            token = self.tokens[k]
+            if token in ("<", ">"):
+                depth += step if token == "<" else -step
+                if depth == 0:
+                    return k
+            elif (self.match[k] - k) * step > 0 and self.match[k] >= 0:
+                k = self.match[k]
+            elif token in OPENERS or token in CLOSERS or token == ";":
+                return -1
+            k += step
+        return -1
+
+    def split(self, begin, end):
+        """The (begin, end) of each part between the commas that stand outside brackets of every kind."""
+        parts, start, depth, k = [], begin, 0, begin
+        while k < end:
+            token = self.tokens[k]
+            if self.match[k] > k:
+                k = self.match[k]
+            elif token == "<":
+                depth += 1
+            elif token == ">":
+                depth = max(0, depth - 1)
+            elif token == "," and depth == 0:
+                parts.append((start, k))
+                start = k + 1
+            k += 1
+        return parts + [(start, end)] if end > begin else []
+
+    def read_name(self, i):
+        """(names, (begin, end) of the last name's template arguments or None, index behind) of `a::b<c>::d<e>` at i.
+
+        The names are empty where no name stands.
+        """
+        tokens, names, start = self.tokens, [], i
+        while True:
+            arguments = None
+            while tokens[i] in ("::", "template", "typename"):
+                i += 1
+            if not tokens[i].isidentifier():
+                return [], None, start
+            names.append(tokens[i])
+            i += 1
+            if tokens[i] == "<" and self.angle(i) > 0:
+                arguments = (i + 1, self.angle(i))
+                i = self.angle(i) + 1
+            if tokens[i] != "::":
+                return names, arguments, i
