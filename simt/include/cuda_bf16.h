@@ -1,12 +1,11 @@
-// CUDA's bfloat16: __nv_bfloat16 and __nv_bfloat162 with the functions that float16 has, rounded as on a GPU.
+// CUDA's bfloat16: __nv_bfloat16 and __nv_bfloat162 with the functions that float16 has. It has float's range, but even
+// a result that underflows is exact in float or too far from a tie for the two roundings to differ from one.
 #pragma once
 #include "cuda_fp16.h"
 #define __CUDA_BF16_TYPES_EXIST__
 
 namespace simt::bf16 {
 using Code = Format<7, 8>;
-// bfloat16 has float's range, so a float could not hold the products that underflow: arithmetic is done in double.
-using Wide = double;
 
 inline float widen(unsigned short bits) { return bit_cast<float>(uint32_t{bits} << 16); }
 // Adding half a unit less one, plus the bit that decides a tie, carries into the upper half exactly when it must.

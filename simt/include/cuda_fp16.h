@@ -1,6 +1,6 @@
-// CUDA's float16: __half and __half2 with their conversions, arithmetic, comparisons and functions, rounded as on a
-// GPU. Functions that CUDA specifies to a few units in the last place (hexp, hsin, ...) may differ from it within that
-// bound.
+// CUDA's float16: __half and __half2 with their conversions, arithmetic, comparisons and functions. Conversions and
+// arithmetic give a GPU's bits; functions that CUDA states to a few units in the last place (hexp, hsin, ...) are
+// closer to exact. A NaN that is computed is CUDA's canonical one, 0x7fff.
 #pragma once
 #include "simt/rounding.h"
 #include "vector_types.h"
@@ -8,9 +8,6 @@
 
 namespace simt::fp16 {
 using Code = Format<10, 5>;
-// A product of two halves is exact in float; of the other operations, two roundings give what one would, because
-// float's 24 bits are at least twice half's 11 and two more (Figueroa).
-using Wide = float;
 
 // Half's exponent field read as float's is short by the difference of the biases; a multiplication makes it good and
 // normalizes subnormals.

@@ -201,6 +201,24 @@ TEST_CASE_TEMPLATE("Sums, differences, products, quotients and roots are rounded
   CHECK_TALLY(tally);
 }
 
+TEST_CASE("Products and quotients that underflow in bfloat16 and in float are rounded once") {
+  // All mantissas; exponents such that results lie about the smallest subnormals. A double holds every product, and
+  // every quotient closely enough.
+  Tally tally;
+  for (uint32_t a = 0; a < 0x80; ++a) {
+    for (uint32_t b = 0; b < 0x80; ++b) {
+      for (uint32_t shift = 0; shift < 20; ++shift) {
+        const auto x = Bf16::of(0x2000 | a), y = Bf16::of((0x1a00 + (shift << 7)) | b),
+                   z = Bf16::of((0x6500 - (shift << 7)) | b);
+        const double p = double{Bf16::widen(x)} * Bf16::widen(y), q = double{Bf16::widen(x)} / Bf16::widen(z);
+        tally.expect(Bf16::bits(__hmul(x, y)), Bf16::bits(Bf16::nearest(p)), p);
+        tally.expect(Bf16::bits(__hdiv(x, z)), Bf16::bits(Bf16::nearest(q)), q);
+      }
+    }
+  }
+  CHECK_TALLY(tally);
+}
+
 TEST_CASE_TEMPLATE("A fused multiply-add is rounded once", F, BOTH) {
   Bits random(3);
   Tally tally;

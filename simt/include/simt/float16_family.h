@@ -1,8 +1,9 @@
 // float16 and bfloat16 offer the same functions: this text is included once by cuda_fp16.h and once by cuda_bf16.h,
-// each of which says what it is to be called. Arithmetic is done in a wider type and rounded once, to nearest even.
+// each of which says what it is to be called. Arithmetic is done in float and rounded to nearest even: of one
+// operation the two roundings give what one would, as float's 24 bits are at least twice half's 11 and two (Figueroa).
 //   SIMT_T, SIMT_T2, SIMT_RAW, SIMT_RAW2   the types: __half, __half2, __half_raw, __half2_raw
 //   SIMT_NAME, SIMT_NAME2                  the names inside of names, as in __float2half_rn: half, half2
-//   SIMT_FORMAT                            a namespace: Code (a simt::Format), Wide, widen(bits), narrow(number)
+//   SIMT_FORMAT                            a namespace: Code (a simt::Format), widen(bits), narrow(number)
 //   SIMT_NO_CONVERSIONS, SIMT_NO_OPERATORS, SIMT_NO_OPERATORS2   defined where the program asked for none
 #define SIMT_PASTE(a, b, c) a##b##c
 #define SIMT_JOIN(a, b, c) SIMT_PASTE(a, b, c)
@@ -76,7 +77,7 @@ namespace simt::SIMT_FORMAT {
 inline unsigned short bits(SIMT_T h) { return static_cast<SIMT_RAW>(h).x; }
 inline SIMT_T from_bits(uint64_t bits) { return SIMT_RAW{static_cast<unsigned short>(bits)}; }
 inline SIMT_T canonical_nan() { return from_bits(Code::kNan); }
-inline Wide value(SIMT_T h) { return widen(bits(h)); }
+inline float value(SIMT_T h) { return widen(bits(h)); }
 template <class Number>
 SIMT_T from(Number x) {
   return from_bits(narrow(x));
@@ -252,7 +253,7 @@ SIMT_FUNCTION(sqrt, std::sqrt(value(a)))
 SIMT_FUNCTION(rsqrt, 1 / std::sqrt(value(a)))
 SIMT_FUNCTION(exp, std::exp(value(a)))
 SIMT_FUNCTION(exp2, std::exp2(value(a)))
-SIMT_FUNCTION(exp10, std::pow(decltype(value(a)){10}, value(a)))
+SIMT_FUNCTION(exp10, std::pow(10.f, value(a)))
 SIMT_FUNCTION(log, std::log(value(a)))
 SIMT_FUNCTION(log2, std::log2(value(a)))
 SIMT_FUNCTION(log10, std::log10(value(a)))
