@@ -44,7 +44,7 @@ test:
 	@.venv/bin/python -m pytest -rs tests $$ARGS
 
 stage:
-	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" && cd "$$folder" && ./rms_norm_test $$ARGS
+	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" run
 
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk

@@ -1,5 +1,6 @@
 # The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file.
 # make            builds ./NAME, a link to the program of the chosen backend
+# make run        builds and starts it, with the options in ARGS
 # make program    builds it below build/<backend>/ without touching the link
 # make objects    only compiles
 ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
@@ -10,10 +11,13 @@ OUT := $(BUILD)/$(HERE)
 PROGRAM := $(OUT)/$(NAME)
 OBJECTS := $(SOURCES:%=$(OUT)/%.o)
 
-.PHONY: all program objects prepare clean
+.PHONY: all run program objects prepare clean
 all: program
 	@[ "$$(readlink $(NAME))" = '$(PROGRAM)' ] || ln -sfn '$(PROGRAM)' $(NAME)
 	@echo '$(HERE)/$(NAME) is up to date'
+
+run: all
+	@./$(NAME) $$ARGS
 
 program: $(PROGRAM)
 objects: $(OBJECTS)

@@ -1,18 +1,18 @@
 #!/bin/bash
-# Usage: find_stage.sh STAGE ; prints the folder of the stage named by number (5, 05), name (05_warp_shuffle) or path.
+# Usage: find_stage.sh STAGE
+# Prints the folder of the stage or lecture named by number (5, 05, W1L2), name (05_warp_shuffle) or path.
 cd "$(dirname "$0")/.." || exit 2
 shopt -s nullglob
 asked=${1%/}
-stages=(assignment*/*/*/[0-9]*_*/Makefile)
+stages=(assignment*/*/*/[0-9]*_*/Makefile lectures/*/Makefile lectures/*/*/Makefile)
 stages=("${stages[@]%/Makefile}")
 found=()
 for stage in "${stages[@]}"; do
-  name=${stage##*/} number=${stage##*/}
-  number=${number%%_*}
-  if [[ $asked == "$stage" || $asked == "$PWD/$stage" || $asked == "./$stage" || $asked == "$name" ]] ||
-     [[ $asked =~ ^[0-9]+$ && ${#asked} -lt 9 && $((10#$asked)) -eq $((10#$number)) ]]; then
-    found+=("$stage")
-  fi
+  name=${stage##*/}
+  number=${name%%_*}
+  case $asked in
+    "$stage" | "./$stage" | "$PWD/$stage" | "$name" | "$number" | "${number#0}") found+=("$stage") ;;
+  esac
 done
 
 [ ${#found[@]} -eq 1 ] && { echo "${found[0]}"; exit 0; }
