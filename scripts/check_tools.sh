@@ -47,5 +47,5 @@ esac
 
 [ ${#missing[@]} -eq 0 ] && exit 0
 list=$(printf ', %s' "${missing[@]}")
-echo "The build lacks ${list:2}: install with 'sudo apt-get update && sudo apt-get install ${packages[*]}', or let 'make test' do it." >&2
+echo "The build lacks ${list:2}: install with 'sudo apt-get update && sudo apt-get install ${packages[*]}', or let 'make $([ "$1" = doctest ] && echo test || echo run)' do it." >&2
 exit 1
