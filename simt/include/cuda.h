@@ -14,7 +14,7 @@ typedef cudaEvent_t CUevent;
 typedef cudaGraph_t CUgraph;
 typedef cudaGraphExec_t CUgraphExec;
 
-enum CUresult {
+enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
   CUDA_ERROR_OUT_OF_MEMORY = 2,

@@ -3,6 +3,8 @@
 #pragma once
 #include "driver_types.h"
 
+#define __CUDA_RUNTIME_API_H__  // programs ask for these two
+#define __CUDA_RUNTIME_H__
 #define CUDART_VERSION 13000
 
 // --- Errors and versions -------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "vector_types.h"
 
+#define __DRIVER_TYPES_H__  // programs ask for it
 #define CUDARTAPI
 #define CUDART_CB
 
@@ -54,7 +55,7 @@
 #define cudaInvalidDeviceId ((int)-2)
 
 // --- Errors and handles --------------------------------------------------------------------------------------------
-enum cudaError {
+enum cudaError : int {
 #define SIMT_ERROR(name, number, text) name = number,
 #include "simt/errors.def"
 #undef SIMT_ERROR
@@ -74,7 +75,7 @@ typedef void(CUDART_CB* cudaHostFn_t)(void* userData);
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);
 
 // --- Memory --------------------------------------------------------------------------------------------------------
-enum cudaMemcpyKind {
+enum cudaMemcpyKind : int {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
@@ -82,7 +83,7 @@ enum cudaMemcpyKind {
   cudaMemcpyDefault = 4
 };
 
-enum cudaMemoryType {
+enum cudaMemoryType : int {
   cudaMemoryTypeUnregistered = 0,
   cudaMemoryTypeHost = 1,
   cudaMemoryTypeDevice = 2,
@@ -117,7 +118,7 @@ struct cudaMemcpy3DParms {
   enum cudaMemcpyKind kind;
 };
 
-enum cudaMemLocationType {
+enum cudaMemLocationType : int {
   cudaMemLocationTypeInvalid = 0,
   cudaMemLocationTypeNone = 0,
   cudaMemLocationTypeDevice = 1,
@@ -130,7 +131,7 @@ struct cudaMemLocation {
   int id;
 };
 
-enum cudaMemoryAdvise {
+enum cudaMemoryAdvise : int {
   cudaMemAdviseSetReadMostly = 1,
   cudaMemAdviseUnsetReadMostly = 2,
   cudaMemAdviseSetPreferredLocation = 3,
@@ -139,7 +140,7 @@ enum cudaMemoryAdvise {
   cudaMemAdviseUnsetAccessedBy = 6
 };
 
-enum cudaMemPoolAttr {
+enum cudaMemPoolAttr : int {
   cudaMemPoolReuseFollowEventDependencies = 1,
   cudaMemPoolReuseAllowOpportunistic = 2,
   cudaMemPoolReuseAllowInternalDependencies = 3,
@@ -149,7 +150,7 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrUsedMemCurrent = 7,
   cudaMemPoolAttrUsedMemHigh = 8
 };
-enum cudaMemAccessFlags {
+enum cudaMemAccessFlags : int {
   cudaMemAccessFlagsProtNone = 0,
   cudaMemAccessFlagsProtRead = 1,
   cudaMemAccessFlagsProtReadWrite = 3
@@ -158,13 +159,13 @@ struct cudaMemAccessDesc {
   struct cudaMemLocation location;
   enum cudaMemAccessFlags flags;
 };
-enum cudaMemAllocationType {
+enum cudaMemAllocationType : int {
   cudaMemAllocationTypeInvalid = 0,
   cudaMemAllocationTypePinned = 1,
   cudaMemAllocationTypeManaged = 2,
   cudaMemAllocationTypeMax = 0x7FFFFFFF
 };
-enum cudaMemAllocationHandleType {
+enum cudaMemAllocationHandleType : int {
   cudaMemHandleTypeNone = 0,
   cudaMemHandleTypePosixFileDescriptor = 1,
   cudaMemHandleTypeWin32 = 2,
@@ -188,13 +189,13 @@ struct CUuuid_st {
 typedef struct CUuuid_st CUuuid;
 typedef struct CUuuid_st cudaUUID_t;
 
-enum cudaComputeMode {
+enum cudaComputeMode : int {
   cudaComputeModeDefault = 0,
   cudaComputeModeExclusive = 1,
   cudaComputeModeProhibited = 2,
   cudaComputeModeExclusiveProcess = 3
 };
-enum cudaLimit {
+enum cudaLimit : int {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
@@ -203,13 +204,13 @@ enum cudaLimit {
   cudaLimitMaxL2FetchGranularity = 5,
   cudaLimitPersistingL2CacheSize = 6
 };
-enum cudaDeviceP2PAttr {
+enum cudaDeviceP2PAttr : int {
   cudaDevP2PAttrPerformanceRank = 1,
   cudaDevP2PAttrAccessSupported = 2,
   cudaDevP2PAttrNativeAtomicSupported = 3,
   cudaDevP2PAttrCudaArrayAccessSupported = 4
 };
-enum cudaDeviceAttr {
+enum cudaDeviceAttr : int {
 #define SIMT_ATTRIBUTE(name, number, value) name = number,
 #include "simt/attributes.def"
 #undef SIMT_ATTRIBUTE
@@ -339,7 +340,7 @@ struct cudaFuncAttributes {
   int clusterSchedulingPolicyPreference;
   int nonPortableClusterSizeAllowed;
 };
-enum cudaFuncAttribute {
+enum cudaFuncAttribute : int {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
   cudaFuncAttributeClusterDimMustBeSet = 10,
@@ -350,24 +351,24 @@ enum cudaFuncAttribute {
   cudaFuncAttributeClusterSchedulingPolicyPreference = 15,
   cudaFuncAttributeMax
 };
-enum cudaFuncCache {
+enum cudaFuncCache : int {
   cudaFuncCachePreferNone = 0,
   cudaFuncCachePreferShared = 1,
   cudaFuncCachePreferL1 = 2,
   cudaFuncCachePreferEqual = 3
 };
-enum cudaSharedMemConfig {
+enum cudaSharedMemConfig : int {
   cudaSharedMemBankSizeDefault = 0,
   cudaSharedMemBankSizeFourByte = 1,
   cudaSharedMemBankSizeEightByte = 2
 };
-enum cudaSharedCarveout {
+enum cudaSharedCarveout : int {
   cudaSharedmemCarveoutDefault = -1,
   cudaSharedmemCarveoutMaxShared = 100,
   cudaSharedmemCarveoutMaxL1 = 0
 };
 
-enum cudaAccessProperty {
+enum cudaAccessProperty : int {
   cudaAccessPropertyNormal = 0,
   cudaAccessPropertyStreaming = 1,
   cudaAccessPropertyPersisting = 2
@@ -378,18 +379,18 @@ struct cudaAccessPolicyWindow {
   float hitRatio;
   enum cudaAccessProperty hitProp, missProp;
 };
-enum cudaSynchronizationPolicy {
+enum cudaSynchronizationPolicy : int {
   cudaSyncPolicyAuto = 1,
   cudaSyncPolicySpin = 2,
   cudaSyncPolicyYield = 3,
   cudaSyncPolicyBlockingSync = 4
 };
-enum cudaClusterSchedulingPolicy {
+enum cudaClusterSchedulingPolicy : int {
   cudaClusterSchedulingPolicyDefault = 0,
   cudaClusterSchedulingPolicySpread = 1,
   cudaClusterSchedulingPolicyLoadBalancing = 2
 };
-typedef enum cudaLaunchAttributeID {
+typedef enum cudaLaunchAttributeID : int {
   cudaLaunchAttributeIgnore = 0,
   cudaLaunchAttributeAccessPolicyWindow = 1,
   cudaLaunchAttributeCooperative = 2,
@@ -453,17 +454,17 @@ typedef struct cudaLaunchConfig_st {
 #define cudaKernelNodeAttrValue cudaLaunchAttributeValue
 
 // --- Stream capture and graphs -------------------------------------------------------------------------------------
-enum cudaStreamCaptureStatus {
+enum cudaStreamCaptureStatus : int {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
   cudaStreamCaptureStatusInvalidated = 2
 };
-enum cudaStreamCaptureMode {
+enum cudaStreamCaptureMode : int {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
   cudaStreamCaptureModeRelaxed = 2
 };
-enum cudaGraphNodeType {
+enum cudaGraphNodeType : int {
   cudaGraphNodeTypeKernel = 0,
   cudaGraphNodeTypeMemcpy = 1,
   cudaGraphNodeTypeMemset = 2,
@@ -502,13 +503,13 @@ struct cudaHostNodeParams {
 typedef struct cudaGraphEdgeData_st {
   unsigned char from_port, to_port, type, reserved[5];
 } cudaGraphEdgeData;
-enum cudaGraphInstantiateFlags {
+enum cudaGraphInstantiateFlags : int {
   cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
   cudaGraphInstantiateFlagUpload = 2,
   cudaGraphInstantiateFlagDeviceLaunch = 4,
   cudaGraphInstantiateFlagUseNodePriority = 8
 };
-enum cudaGraphExecUpdateResult {
+enum cudaGraphExecUpdateResult : int {
   cudaGraphExecUpdateSuccess = 0,
   cudaGraphExecUpdateError = 1,
   cudaGraphExecUpdateErrorTopologyChanged = 2,

@@ -182,6 +182,7 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
 cudaError_t cudaDeviceSynchronize() { return api(check_device_wait); }
 
 cudaError_t cudaDeviceReset() {
+  refuse_in_kernel();
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
   reset_streams();

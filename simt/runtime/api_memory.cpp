@@ -1,8 +1,4 @@
-// Allocation, copies and symbols. Every range is checked before it is touched.
-#include <link.h>
-
-#include <cstring>
-
+// Allocation, and what pointers are.
 #include "memory.h"
 #include "state.h"
 
@@ -11,139 +7,6 @@ using namespace simt;
 namespace {
 
 constexpr size_t kPitch = 512;
-
-// A pitched box of bytes; a plain range has one row.
-struct Box {
-  const void* pointer;
-  size_t row_pitch, slice_pitch;
-};
-struct Extent {
-  size_t width, height = 1, depth = 1;
-  bool empty() const { return !width || !height || !depth; }
-};
-
-bool multiply_add(size_t a, size_t b, size_t& sum) {
-  size_t product;
-  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
-}
-
-// Bytes from the box's first to its last, or false where that is no size.
-bool span(const Box& box, Extent extent, size_t& size) {
-  size = extent.width;
-  return multiply_add(box.row_pitch, extent.height - 1, size) && multiply_add(box.slice_pitch, extent.depth - 1, size);
-}
-
-enum class Side { host, device };
-
-// Whether the range may stand on that side of a copy: device memory must be within one live allocation, host memory
-// must be there and not be the device's; managed and pinned memory is both.
-bool stands_on(Side side, const void* pointer, size_t size) {
-  Allocation a;
-  if (!pointer || size > ~uintptr_t(pointer)) return false;
-  if (!find_allocation(pointer, a) || uintptr_t(pointer) == a.begin + a.size)
-    return side == Side::host && !in_device_space(pointer) && is_readable(pointer) &&
-           is_readable(static_cast<const char*>(pointer) + size - 1);
-  if (size > a.begin + a.size - uintptr_t(pointer)) return false;
-  if (side == Side::device) return true;
-  return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned;
-}
-
-cudaError_t check_range(Side side, const Box& box, Extent extent) {
-  size_t size;
-  return span(box, extent, size) && stands_on(side, box.pointer, size) ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-Side infer(const void* pointer) {
-  Allocation a;
-  return find_allocation(pointer, a) || in_device_space(pointer) ? Side::device : Side::host;
-}
-
-cudaError_t check_copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
-  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  if (extent.empty()) return cudaSuccess;
-  if (extent.width > dst.row_pitch || extent.width > src.row_pitch) return cudaErrorInvalidPitchValue;
-  Side to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice ? Side::device : Side::host;
-  Side from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice ? Side::device : Side::host;
-  if (kind == cudaMemcpyDefault) {
-    to = infer(dst.pointer);
-    from = infer(src.pointer);
-  }
-  const cudaError_t error = check_range(to, dst, extent);
-  return error == cudaSuccess ? check_range(from, src, extent) : error;
-}
-
-cudaError_t copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
-  const cudaError_t error = check_copy(dst, src, extent, kind);
-  if (error != cudaSuccess || extent.empty()) return error;
-  size_t dst_size = 0, src_size = 0;
-  span(dst, extent, dst_size);
-  span(src, extent, src_size);
-  const OpenRange open_dst(dst.pointer, dst_size), open_src(src.pointer, src_size);
-  for (size_t z = 0; z < extent.depth; ++z)
-    for (size_t y = 0; y < extent.height; ++y)
-      std::memmove(static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch,
-                   static_cast<const char*>(src.pointer) + z * src.slice_pitch + y * src.row_pitch, extent.width);
-  return cudaSuccess;
-}
-
-cudaError_t check_set(const Box& dst, Extent extent) {
-  if (extent.empty()) return cudaSuccess;
-  return extent.width > dst.row_pitch ? cudaErrorInvalidPitchValue : check_range(Side::device, dst, extent);
-}
-
-// Fills with a value of 1, 2 or 4 bytes.
-cudaError_t set(const Box& dst, unsigned value, size_t value_size, Extent extent) {
-  const cudaError_t error = check_set(dst, extent);
-  if (error != cudaSuccess || extent.empty()) return error;
-  size_t size = 0;
-  span(dst, extent, size);
-  const OpenRange open(dst.pointer, size);
-  for (size_t z = 0; z < extent.depth; ++z)
-    for (size_t y = 0; y < extent.height; ++y) {
-      char* row = static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch;
-      if (value_size == 1)
-        std::memset(row, int(value), extent.width);
-      else
-        for (size_t x = 0; x < extent.width; x += value_size) std::memcpy(row + x, &value, value_size);
-    }
-  return cudaSuccess;
-}
-
-// Wrong arguments are refused at the call, even where the copy itself waits in a graph.
-cudaError_t enqueue_copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind, cudaStream_t stream) {
-  const cudaError_t error = check_copy(dst, src, extent, kind);
-  if (error != cudaSuccess) return error;
-  return enqueue(
-      stream, [=] { return copy(dst, src, extent, kind); }, cudaGraphNodeTypeMemcpy);
-}
-
-cudaError_t copy_now(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
-  cudaError_t error = check_legacy_stream();
-  if (error == cudaSuccess) error = check_unsafe_call();
-  return error == cudaSuccess ? enqueue_copy(dst, src, extent, kind, nullptr) : error;
-}
-
-cudaError_t enqueue_set(const Box& dst, unsigned value, Extent extent, cudaStream_t stream, size_t value_size = 1) {
-  const cudaError_t error = check_set(dst, extent);
-  if (error != cudaSuccess) return error;
-  return enqueue(
-      stream, [=] { return set(dst, value, value_size, extent); }, cudaGraphNodeTypeMemset);
-}
-
-Box plain(const void* pointer, size_t size) { return {pointer, size, size}; }
-
-Box pitched(const cudaPitchedPtr& p, const cudaPos& at = {}) {
-  const size_t offset = at.z * p.pitch * p.ysize + at.y * p.pitch + at.x;
-  return {p.ptr ? static_cast<char*>(p.ptr) + offset : nullptr, p.pitch, p.pitch * p.ysize};
-}
-
-template <class Run>
-cudaError_t copy_3d(const cudaMemcpy3DParms* p, Run run) {
-  if (!p) return cudaErrorInvalidValue;
-  if (p->srcArray || p->dstArray) return not_supported("cudaMemcpy3D: the CPU device has no CUDA arrays");
-  const Extent extent{p->extent.width, p->extent.height, p->extent.depth};
-  return run(pitched(p->dstPtr, p->dstPos), pitched(p->srcPtr, p->srcPos), extent, p->kind);
-}
 
 cudaError_t allocate_for_api(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags = 0) {
   if (!pointer) return cudaErrorInvalidValue;
@@ -202,7 +65,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
     size_t size = 0;
     if (!pitch || width > ~size_t(0) - kPitch) return cudaErrorInvalidValue;
     *pitch = (width + kPitch - 1) / kPitch * kPitch;
-    if (!multiply_add(*pitch, height, size)) return cudaErrorMemoryAllocation;
+    if (__builtin_mul_overflow(*pitch, height, &size)) return cudaErrorMemoryAllocation;
     return allocate_for_api(pointer, size, MemoryKind::device, "cudaMallocPitch");
   });
 }
@@ -210,7 +73,7 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
   return api([&] {
     size_t rows = 0;
-    if (!pointer || !multiply_add(extent.height, extent.depth, rows)) return cudaErrorInvalidValue;
+    if (!pointer || __builtin_mul_overflow(extent.height, extent.depth, &rows)) return cudaErrorInvalidValue;
     *pointer = {nullptr, 0, extent.width, extent.height};
     return cudaMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, rows);
   });
@@ -316,88 +179,6 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   });
 }
 
-// --- Copies --------------------------------------------------------------------------------------------------------
-
-cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
-  return api([&] { return copy_now(plain(dst, count), plain(src, count), {count}, kind); });
-}
-
-cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
-  return api([&] { return enqueue_copy(plain(dst, count), plain(src, count), {count}, kind, stream); });
-}
-
-cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
-  return api([&] {
-    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
-    return copy_now(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice);
-  });
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
-                                cudaStream_t stream) {
-  return api([&] {
-    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
-    return enqueue_copy(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice, stream);
-  });
-}
-
-cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
-                         cudaMemcpyKind kind) {
-  return api([&] { return copy_now({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind); });
-}
-
-cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream) {
-  return api([&] { return enqueue_copy({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind, stream); });
-}
-
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
-  return api([&] { return copy_3d(parameters, copy_now); });
-}
-
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
-  return api([&] {
-    return copy_3d(parameters, [stream](const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
-      return enqueue_copy(dst, src, extent, kind, stream);
-    });
-  });
-}
-
-// Setting device memory does not wait for it, so these go through the stream alone.
-cudaError_t cudaMemset(void* pointer, int value, size_t count) { return cudaMemsetAsync(pointer, value, count); }
-
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t count, cudaStream_t stream) {
-  return api([&] { return enqueue_set(plain(pointer, count), unsigned(value), {count}, stream); });
-}
-
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  return cudaMemset2DAsync(pointer, pitch, value, width, height);
-}
-
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream) {
-  return api([&] { return enqueue_set({pointer, pitch, 0}, unsigned(value), {width, height}, stream); });
-}
-
-cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) {
-  return cudaMemset3DAsync(pointer, value, extent);
-}
-
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream) {
-  return api([&] {
-    return enqueue_set(pitched(pointer), unsigned(value), {extent.width, extent.height, extent.depth}, stream);
-  });
-}
-
-namespace simt {
-cudaError_t enqueue_fill(const cudaMemsetParams& p, cudaStream_t stream) {
-  if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4) return cudaErrorInvalidValue;
-  const size_t width = p.width * p.elementSize;
-  const size_t pitch = p.height > 1 ? p.pitch : width;
-  return enqueue_set({p.dst, pitch, 0}, p.value, {width, p.height}, stream, p.elementSize);
-}
-}  // namespace simt
-
 // --- Managed memory: checked, and without effect where host and device share their memory
 // ------------------------------
 
@@ -433,89 +214,3 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t 
                                 : error;
   });
 }
-
-// --- __device__ and __constant__ variables are plain variables of the program
-// ------------------------------------------
-
-namespace simt {
-
-namespace {
-// The variable as a range that copies may use; it stays known once its address was asked for.
-class Symbol {
- public:
-  Symbol(const void* symbol, size_t size) {
-    const Allocation range{uintptr_t(symbol), size, MemoryKind::symbol, "__device__ variable", 0};
-    added_ = add_foreign(range);
-    begin_ = range.begin;
-  }
-  ~Symbol() {
-    if (added_) remove_foreign(begin_);
-  }
-  void keep() { added_ = false; }
-
- private:
-  uintptr_t begin_;
-  bool added_;
-};
-
-// Only the program's own variables are symbols: no temporaries, no strings.
-bool is_variable(const void* address, bool writable) {
-  struct Search {
-    uintptr_t address;
-    unsigned flags;
-    bool found;
-  } search{uintptr_t(address), unsigned(writable ? PF_R | PF_W : PF_R), false};
-  const auto visit = [](dl_phdr_info* object, size_t, void* data) {
-    auto& s = *static_cast<Search*>(data);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const auto& segment = object->dlpi_phdr[i];
-      const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-      if (segment.p_type == PT_LOAD && (segment.p_flags & s.flags) == s.flags && s.address >= begin &&
-          s.address < begin + segment.p_memsz)
-        s.found = true;
-    }
-    return int(s.found);
-  };
-  dl_iterate_phdr(visit, &search);
-  return search.found;
-}
-
-cudaError_t copy_symbol(const void* symbol, bool write, size_t size, size_t count, size_t offset, const Box& dst,
-                        const Box& src, cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  if (!is_variable(symbol, write)) return cudaErrorInvalidSymbol;
-  if (offset > size || count > size - offset) return cudaErrorInvalidValue;
-  Symbol range(symbol, size);
-  if (is_capturing(stream)) range.keep();
-  return async ? enqueue_copy(dst, src, {count}, kind, stream) : copy_now(dst, src, {count}, kind);
-}
-}  // namespace
-
-cudaError_t copy_to_symbol(const void* symbol, size_t size, const void* src, size_t count, size_t offset,
-                           cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  return api([&] {
-    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost) return cudaErrorInvalidMemcpyDirection;
-    return copy_symbol(symbol, true, size, count, offset, plain(static_cast<const char*>(symbol) + offset, count),
-                       plain(src, count), kind, stream, async);
-  });
-}
-
-cudaError_t copy_from_symbol(void* dst, const void* symbol, size_t size, size_t count, size_t offset,
-                             cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  return api([&] {
-    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice) return cudaErrorInvalidMemcpyDirection;
-    return copy_symbol(symbol, false, size, count, offset, plain(dst, count),
-                       plain(static_cast<const char*>(symbol) + offset, count), kind, stream, async);
-  });
-}
-
-cudaError_t symbol_address(void** pointer, const void* symbol, size_t size) {
-  return api([&] {
-    if (!pointer) return cudaErrorInvalidValue;
-    if (!is_variable(symbol, false)) return cudaErrorInvalidSymbol;
-    Symbol(symbol, size).keep();
-    *pointer = const_cast<void*>(symbol);
-    return cudaSuccess;
-  });
-}
-
-}  // namespace simt

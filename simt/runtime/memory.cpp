@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -151,8 +152,27 @@ size_t untouched(const Allocation& a) {
   return absent * page_size();
 }
 
+bool is_readable(const void* pointer) {
+  // The kernel reads the set before it refuses the first argument: EFAULT means that the address cannot be read.
+  const int saved = errno;
+  syscall(SYS_rt_sigprocmask, ~0, uintptr_t(pointer) & ~uintptr_t(7), nullptr, 8);
+  const bool readable = errno != EFAULT;
+  errno = saved;
+  return readable;
+}
+
 // The host may use at least this much besides the device.
 size_t reserve() { return std::min<size_t>(total_memory() / 16, size_t(512) << 20); }
+
+// The kernel limits the number of mappings of a process; an allocation is one, and the gap behind it another.
+size_t allocation_limit() {
+  static const size_t limit = [] {
+    std::ifstream file("/proc/sys/vm/max_map_count");
+    size_t mappings = 0;
+    return file >> mappings && mappings > 8192 ? mappings / 2 - 4096 : size_t(1024);
+  }();
+  return limit;
+}
 
 bool fits(Space& s, size_t size) {
   constexpr size_t kCredit = 16 << 20;
@@ -221,7 +241,8 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   const size_t padded = round_up(size, kAlignment), mapped = round_up(padded, page_size());
   const size_t gap = std::clamp(mapped, kSmallestGap, kLargestGap);
   const uintptr_t start = round_up(s.next, mapped >= kLarge ? kHuge : page_size());
-  if (start + mapped + gap > s.end || !fits(s, mapped)) return cudaErrorMemoryAllocation;
+  if (start + mapped + gap > s.end || s.live.size() >= allocation_limit() || !fits(s, mapped))
+    return cudaErrorMemoryAllocation;
   const Allocation a{start + mapped - padded, size, kind, made_by, flags};
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
@@ -307,18 +328,20 @@ bool find_allocation(const void* pointer, Allocation& found) {
   return true;
 }
 
-bool is_readable(const void* pointer) {
-  // The kernel reads the set before it refuses the first argument: EFAULT means that the address cannot be read.
-  const int saved = errno;
-  syscall(SYS_rt_sigprocmask, ~0, uintptr_t(pointer) & ~uintptr_t(7), nullptr, 8);
-  const bool readable = errno != EFAULT;
-  errno = saved;
-  return readable;
-}
-
 bool is_host_memory(const void* pointer) {
   Allocation found;
   return pointer && !in_device_space(pointer) && !find_allocation(pointer, found) && is_readable(pointer);
+}
+
+bool stands_on(Side side, const void* pointer, size_t size) {
+  Allocation a;
+  if (!pointer || size > ~uintptr_t(pointer)) return false;
+  if (!find_allocation(pointer, a) || uintptr_t(pointer) == a.begin + a.size)
+    return side == Side::host && !in_device_space(pointer) && is_readable(pointer) &&
+           is_readable(static_cast<const char*>(pointer) + size - 1);
+  if (size > a.begin + a.size - uintptr_t(pointer)) return false;
+  if (side == Side::device) return true;
+  return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned;
 }
 
 std::string describe_address(const void* pointer) {

@@ -30,8 +30,12 @@ size_t allocated_with(unsigned pool);  // bytes of device memory
 
 bool find_allocation(const void* pointer, Allocation& found);  // live and containing the pointer (end pointer counts)
 bool in_device_space(const void* pointer);                     // inside the reserved range, live or not
-bool is_readable(const void* pointer);                         // by a system call
 bool is_host_memory(const void* pointer);                      // readable, and none of the first two
+
+// Whether a range may stand on that side of a copy: device memory must be within one live allocation, host memory must
+// be there and not be the device's; managed and pinned memory is both.
+enum class Side { host, device };
+bool stands_on(Side side, const void* pointer, size_t size);
 
 // "4 bytes past the end of a 1024-byte allocation (cudaMalloc)", "inside a freed 1024-byte allocation (cudaMalloc)",
 // "near no allocation", "host memory", "null".

@@ -1,12 +1,13 @@
 #include "state.h"
 
+#include <atomic>
 #include <cstdio>
 
 namespace simt {
 
 namespace {
 thread_local cudaError_t last_error = cudaSuccess;
-cudaError_t sticky_error = cudaSuccess;
+std::atomic<cudaError_t> sticky_error{cudaSuccess};
 
 struct ErrorText {
   int number;
@@ -35,10 +36,13 @@ std::recursive_mutex& api_mutex() {
 
 cudaError_t sticky() { return sticky_error; }
 void set_sticky(cudaError_t error) { sticky_error = error; }
-void clear_errors() { sticky_error = last_error = cudaSuccess; }
+void clear_errors() {
+  sticky_error = cudaSuccess;
+  last_error = cudaSuccess;
+}
 
 cudaError_t record(cudaError_t error) {
-  if (sticky_error != cudaSuccess) error = sticky_error;
+  if (sticky() != cudaSuccess) error = sticky();
   if (error != cudaSuccess) last_error = error;
   return error;
 }
@@ -53,16 +57,12 @@ cudaError_t not_supported(const std::string& sentence) {
 using namespace simt;
 
 cudaError_t cudaGetLastError() {
-  std::lock_guard<std::recursive_mutex> lock(api_mutex());
   const cudaError_t error = record(last_error);
   last_error = cudaSuccess;
   return error;
 }
 
-cudaError_t cudaPeekAtLastError() {
-  std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  return record(last_error);
-}
+cudaError_t cudaPeekAtLastError() { return record(last_error); }
 
 const char* cudaGetErrorName(cudaError_t error) { return error_text(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return error_text(error).text; }

@@ -5,22 +5,31 @@
 #include <string>
 
 #include "cuda_runtime_api.h"
+#include "simt/core.h"
 
 namespace simt {
 
+class Worker;
+extern __thread Worker* worker;  // null outside a kernel
+
 std::recursive_mutex& api_mutex();  // every API call holds it
 
-cudaError_t record(
-    cudaError_t error);              // remembers an error as the thread's last one and returns it; the sticky one wins
+// Remembers an error as the thread's last one and returns it; the sticky one wins.
+cudaError_t record(cudaError_t error);
 void set_sticky(cudaError_t error);  // after a kernel fault: every later call returns it until cudaDeviceReset
 void clear_errors();
 cudaError_t sticky();
 
 extern thread_local bool in_host_function;  // a callback makes no API calls
 
+inline void refuse_in_kernel() {
+  if (worker) device_fault(cudaErrorNotSupported, "the CPU device does not call the runtime API from kernels", {});
+}
+
 // The body of an API function.
 template <class Body>
 cudaError_t api(Body&& body) {
+  refuse_in_kernel();
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
   if (sticky() != cudaSuccess) return record(sticky());

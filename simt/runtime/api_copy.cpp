@@ -1,0 +1,299 @@
+// Copies, fills and symbols. Every range is checked before it is touched.
+#include <link.h>
+
+#include <cstring>
+
+#include "memory.h"
+#include "streams.h"
+
+using namespace simt;
+
+namespace {
+
+// A pitched box of bytes; a plain range has one row.
+struct Box {
+  const void* pointer;
+  size_t row_pitch, slice_pitch;
+};
+struct Extent {
+  size_t width, height = 1, depth = 1;
+  bool empty() const { return !width || !height || !depth; }
+};
+
+bool multiply_add(size_t a, size_t b, size_t& sum) {
+  size_t product;
+  return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
+}
+
+// Bytes from the box's first to its last, or false where that is no size.
+bool span(const Box& box, Extent extent, size_t& size) {
+  size = extent.width;
+  return multiply_add(box.row_pitch, extent.height - 1, size) && multiply_add(box.slice_pitch, extent.depth - 1, size);
+}
+
+cudaError_t check_range(Side side, const Box& box, Extent extent) {
+  size_t size;
+  return span(box, extent, size) && stands_on(side, box.pointer, size) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+Side infer(const void* pointer) {
+  Allocation a;
+  return find_allocation(pointer, a) || in_device_space(pointer) ? Side::device : Side::host;
+}
+
+cudaError_t check_copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  if (extent.empty()) return cudaSuccess;
+  if (extent.width > dst.row_pitch || extent.width > src.row_pitch) return cudaErrorInvalidPitchValue;
+  Side to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice ? Side::device : Side::host;
+  Side from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice ? Side::device : Side::host;
+  if (kind == cudaMemcpyDefault) {
+    to = infer(dst.pointer);
+    from = infer(src.pointer);
+  }
+  const cudaError_t error = check_range(to, dst, extent);
+  return error == cudaSuccess ? check_range(from, src, extent) : error;
+}
+
+cudaError_t copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
+  const cudaError_t error = check_copy(dst, src, extent, kind);
+  if (error != cudaSuccess || extent.empty()) return error;
+  size_t dst_size = 0, src_size = 0;
+  span(dst, extent, dst_size);
+  span(src, extent, src_size);
+  const OpenRange open_dst(dst.pointer, dst_size), open_src(src.pointer, src_size);
+  for (size_t z = 0; z < extent.depth; ++z)
+    for (size_t y = 0; y < extent.height; ++y)
+      std::memmove(static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch,
+                   static_cast<const char*>(src.pointer) + z * src.slice_pitch + y * src.row_pitch, extent.width);
+  return cudaSuccess;
+}
+
+cudaError_t check_set(const Box& dst, Extent extent) {
+  if (extent.empty()) return cudaSuccess;
+  return extent.width > dst.row_pitch ? cudaErrorInvalidPitchValue : check_range(Side::device, dst, extent);
+}
+
+// Fills with a value of 1, 2 or 4 bytes.
+cudaError_t set(const Box& dst, unsigned value, size_t value_size, Extent extent) {
+  const cudaError_t error = check_set(dst, extent);
+  if (error != cudaSuccess || extent.empty()) return error;
+  size_t size = 0;
+  span(dst, extent, size);
+  const OpenRange open(dst.pointer, size);
+  for (size_t z = 0; z < extent.depth; ++z)
+    for (size_t y = 0; y < extent.height; ++y) {
+      char* row = static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch;
+      if (value_size == 1)
+        std::memset(row, int(value), extent.width);
+      else
+        for (size_t x = 0; x < extent.width; x += value_size) std::memcpy(row + x, &value, value_size);
+    }
+  return cudaSuccess;
+}
+
+// Wrong arguments are refused at the call, even where the copy itself waits in a graph.
+cudaError_t enqueue_copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind, cudaStream_t stream) {
+  const cudaError_t error = check_copy(dst, src, extent, kind);
+  if (error != cudaSuccess) return error;
+  return enqueue(
+      stream, [=] { return copy(dst, src, extent, kind); }, cudaGraphNodeTypeMemcpy);
+}
+
+cudaError_t copy_now(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
+  cudaError_t error = check_legacy_stream();
+  if (error == cudaSuccess) error = check_unsafe_call();
+  return error == cudaSuccess ? enqueue_copy(dst, src, extent, kind, nullptr) : error;
+}
+
+cudaError_t enqueue_set(const Box& dst, unsigned value, Extent extent, cudaStream_t stream, size_t value_size = 1) {
+  const cudaError_t error = check_set(dst, extent);
+  if (error != cudaSuccess) return error;
+  return enqueue(
+      stream, [=] { return set(dst, value, value_size, extent); }, cudaGraphNodeTypeMemset);
+}
+
+Box plain(const void* pointer, size_t size) { return {pointer, size, size}; }
+
+Box pitched(const cudaPitchedPtr& p, const cudaPos& at = {}) {
+  const size_t offset = at.z * p.pitch * p.ysize + at.y * p.pitch + at.x;
+  return {p.ptr ? static_cast<char*>(p.ptr) + offset : nullptr, p.pitch, p.pitch * p.ysize};
+}
+
+template <class Run>
+cudaError_t copy_3d(const cudaMemcpy3DParms* p, Run run) {
+  if (!p) return cudaErrorInvalidValue;
+  if (p->srcArray || p->dstArray) return not_supported("cudaMemcpy3D: the CPU device has no CUDA arrays");
+  const Extent extent{p->extent.width, p->extent.height, p->extent.depth};
+  return run(pitched(p->dstPtr, p->dstPos), pitched(p->srcPtr, p->srcPos), extent, p->kind);
+}
+
+}  // namespace
+
+// --- Copies --------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
+  return api([&] { return copy_now(plain(dst, count), plain(src, count), {count}, kind); });
+}
+
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+  return api([&] { return enqueue_copy(plain(dst, count), plain(src, count), {count}, kind, stream); });
+}
+
+cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
+  return api([&] {
+    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
+    return copy_now(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice);
+  });
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
+                                cudaStream_t stream) {
+  return api([&] {
+    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
+    return enqueue_copy(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice, stream);
+  });
+}
+
+cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return api([&] { return copy_now({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind); });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
+  return api([&] { return enqueue_copy({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind, stream); });
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
+  return api([&] { return copy_3d(parameters, copy_now); });
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {
+  return api([&] {
+    return copy_3d(parameters, [stream](const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
+      return enqueue_copy(dst, src, extent, kind, stream);
+    });
+  });
+}
+
+// Setting device memory does not wait for it, so these go through the stream alone.
+cudaError_t cudaMemset(void* pointer, int value, size_t count) { return cudaMemsetAsync(pointer, value, count); }
+
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t count, cudaStream_t stream) {
+  return api([&] { return enqueue_set(plain(pointer, count), unsigned(value), {count}, stream); });
+}
+
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(pointer, pitch, value, width, height);
+}
+
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  return api([&] { return enqueue_set({pointer, pitch, 0}, unsigned(value), {width, height}, stream); });
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) {
+  return cudaMemset3DAsync(pointer, value, extent);
+}
+
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream) {
+  return api([&] {
+    return enqueue_set(pitched(pointer), unsigned(value), {extent.width, extent.height, extent.depth}, stream);
+  });
+}
+
+namespace simt {
+cudaError_t enqueue_fill(const cudaMemsetParams& p, cudaStream_t stream) {
+  if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4) return cudaErrorInvalidValue;
+  const size_t width = p.width * p.elementSize;
+  const size_t pitch = p.height > 1 ? p.pitch : width;
+  return enqueue_set({p.dst, pitch, 0}, p.value, {width, p.height}, stream, p.elementSize);
+}
+}  // namespace simt
+
+// --- __device__ and __constant__ variables are plain variables of the program
+// ------------------------------------------
+
+namespace simt {
+
+namespace {
+// The variable as a range that copies may use; it stays known once its address was asked for.
+class Symbol {
+ public:
+  Symbol(const void* symbol, size_t size) {
+    const Allocation range{uintptr_t(symbol), size, MemoryKind::symbol, "__device__ variable", 0};
+    added_ = add_foreign(range);
+    begin_ = range.begin;
+  }
+  ~Symbol() {
+    if (added_) remove_foreign(begin_);
+  }
+  void keep() { added_ = false; }
+
+ private:
+  uintptr_t begin_;
+  bool added_;
+};
+
+// Only the program's own variables are symbols: no temporaries, no strings.
+bool is_variable(const void* address, bool writable) {
+  struct Search {
+    uintptr_t address;
+    unsigned flags;
+    bool found;
+  } search{uintptr_t(address), unsigned(writable ? PF_R | PF_W : PF_R), false};
+  const auto visit = [](dl_phdr_info* object, size_t, void* data) {
+    auto& s = *static_cast<Search*>(data);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+      if (segment.p_type == PT_LOAD && (segment.p_flags & s.flags) == s.flags && s.address >= begin &&
+          s.address < begin + segment.p_memsz)
+        s.found = true;
+    }
+    return int(s.found);
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+cudaError_t copy_symbol(const void* symbol, bool write, size_t size, size_t count, size_t offset, const Box& dst,
+                        const Box& src, cudaMemcpyKind kind, cudaStream_t stream, bool async) {
+  if (!is_variable(symbol, write)) return cudaErrorInvalidSymbol;
+  if (offset > size || count > size - offset) return cudaErrorInvalidValue;
+  Symbol range(symbol, size);
+  if (is_capturing(stream)) range.keep();
+  return async ? enqueue_copy(dst, src, {count}, kind, stream) : copy_now(dst, src, {count}, kind);
+}
+}  // namespace
+
+cudaError_t copy_to_symbol(const void* symbol, size_t size, const void* src, size_t count, size_t offset,
+                           cudaMemcpyKind kind, cudaStream_t stream, bool async) {
+  return api([&] {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost) return cudaErrorInvalidMemcpyDirection;
+    return copy_symbol(symbol, true, size, count, offset, plain(static_cast<const char*>(symbol) + offset, count),
+                       plain(src, count), kind, stream, async);
+  });
+}
+
+cudaError_t copy_from_symbol(void* dst, const void* symbol, size_t size, size_t count, size_t offset,
+                             cudaMemcpyKind kind, cudaStream_t stream, bool async) {
+  return api([&] {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice) return cudaErrorInvalidMemcpyDirection;
+    return copy_symbol(symbol, false, size, count, offset, plain(dst, count),
+                       plain(static_cast<const char*>(symbol) + offset, count), kind, stream, async);
+  });
+}
+
+cudaError_t symbol_address(void** pointer, const void* symbol, size_t size) {
+  return api([&] {
+    if (!pointer) return cudaErrorInvalidValue;
+    if (!is_variable(symbol, false)) return cudaErrorInvalidSymbol;
+    Symbol(symbol, size).keep();
+    *pointer = const_cast<void*>(symbol);
+    return cudaSuccess;
+  });
+}
+
+}  // namespace simt
