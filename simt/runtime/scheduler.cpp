@@ -54,7 +54,9 @@ std::string at_line(Site site) {
   return site.file ? std::string(site.file) + ":" + std::to_string(site.line) : "an unknown line";
 }
 
-bool same_line(Site a, Site b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+bool same_line(Site a, Site b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
 
 uint3 unflatten(uint64_t linear, dim3 size) {
   return {unsigned(linear % size.x), unsigned(linear / size.x % size.y), unsigned(linear / size.x / size.y)};
