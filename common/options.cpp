@@ -57,15 +57,23 @@ Options parse_options(const std::vector<Stage>& stages, int argc, const char* co
   add_seed(app, options);
   add_number<int>(app, "--iterations", options.iterations, 1, 1000000,
                   "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
-  bool no_weight = false, no_timing = false;
+  bool no_weight = false, no_timing = false, no_small = false;
   app.add_flag("--no-weight", no_weight, "Leave the weight out of the main input");
   app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
+  app.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");
+  app.add_flag("--profile", options.profile,
+               "Launch each stage once on the main input, for a profiler: checks nothing");
   app.add_option("--csv", options.csv, "Also write the table to this file")->type_name("FILE");
   app.add_flag("--list", options.list, "List the stages and stop");
   parse(app, argc, argv);
 
   options.weight = !no_weight;
   options.timing = !no_timing;
+  options.small = !no_small;
+  if (options.profile && app.count("--csv") > 0)
+    throw UsageError("--profile with --csv: a single unchecked launch has no table; leave one of them out");
+  if (options.profile && options.rows == 0)
+    throw UsageError("--profile with --rows 0: nothing to launch; give some rows");
   if (app.count("--csv") > 0 && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
   for (const std::string& stage : chosen) options.stages.push_back(find_stage(stages, stage));
   std::sort(options.stages.begin(), options.stages.end());

@@ -15,9 +15,11 @@ struct Options {
   uint64_t seed = 1;
   int iterations = 50;
   bool weight = true, timing = true;
-  std::string csv;     // empty: none
-  bool list = false;   // mutants and stages alike
-  std::string mutant;  // run_mutants only
+  bool small = true;     // check the small problems before the main input
+  bool profile = false;  // one launch of each stage on the main input and nothing else
+  std::string csv;       // empty: none
+  bool list = false;     // mutants and stages alike
+  std::string mutant;    // run_mutants only
 };
 
 // What is wrong with the command line, in one sentence. Exit code 2.

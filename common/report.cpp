@@ -154,7 +154,9 @@ std::string Report::table() const {
   std::string out =
       text("%s float32, %s, eps 1e-06, seed %llu, %s\n", shape_text(options.rows, options.cols).c_str(),
            options.weight ? "weight" : "no weight", static_cast<unsigned long long>(options.seed), today().c_str());
-  out += text("checked on %d small problems first; error: worst relative error on the main input\n", hurtful_checks);
+  out += options.small ? text("checked on %d small problems first", hurtful_checks)
+                       : std::string("checked on the main input only");
+  out += "; error: worst relative error on the main input\n";
   if (device.cpu)
     out += "modelled: bytes, sectors of a warp's load; counted: barriers and warp operations of a block\n";
   if (copy_timed) {

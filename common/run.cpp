@@ -51,6 +51,38 @@ bool context_is_dead() {
   return cudaDeviceSynchronize() != cudaSuccess;
 }
 
+Variant main_variant(const Options& options) {
+  Variant variant;
+  variant.weight = options.weight;
+  return variant;
+}
+
+// Empty where the device can run the stage.
+std::string why_skipped(const Stage& stage, const Device& device) {
+  if (stage.min_compute_capability <= device.compute_capability) return "";
+  return text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
+}
+
+// What a profiler looks at: no other kernel runs in this process.
+void launch_once(const std::vector<Stage>& stages, const Options& options) {
+  const Device device = current_device();
+  const Shape shape{options.rows, options.cols};
+  require_memory(shape, device, false);
+  std::printf("%s\n", device.line().c_str());
+  const Case main_case(shape, options.seed);
+  Problem problem(main_case, main_variant(options));
+  for (const size_t position : options.stages) {
+    const Stage& stage = stages[position];
+    const std::string skipped = why_skipped(stage, device);
+    if (skipped.empty()) {
+      problem.launch(stage.launch, problem.input.data(), problem.output.data(), cudaStreamPerThread);
+      cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+    }
+    std::printf("%s %s: %s\n", stage.name, skipped.empty() ? "launched once, not checked" : "skipped",
+                skipped.empty() ? problem.context().c_str() : skipped.c_str());
+  }
+}
+
 class LadderRun {
  public:
   LadderRun(const std::vector<Stage>& stages, const Options& options) {
@@ -69,12 +101,10 @@ class LadderRun {
     std::fflush(stdout);
     progress_.show("preparing inputs");
     const Options& options = report_.options;
-    const HurtfulChecks hurtful(report_.device.cpu, options.seed);
-    report_.hurtful_checks = hurtful.count();
+    std::optional<HurtfulChecks> hurtful;
+    if (options.small) report_.hurtful_checks = hurtful.emplace(report_.device.cpu, options.seed).count();
     const Case main_case({options.rows, options.cols}, options.seed);
-    Variant variant;
-    variant.weight = options.weight;
-    Problem problem(main_case, variant);
+    Problem problem(main_case, main_variant(options));
     std::optional<Pool> pool;
     if (timing_) time_copy(pool.emplace(problem, report_.device));
 
@@ -85,7 +115,7 @@ class LadderRun {
         continue;
       }
       try {
-        run_stage(result, hurtful, problem, pool ? &*pool : nullptr);
+        run_stage(result, hurtful ? &*hurtful : nullptr, problem, pool ? &*pool : nullptr);
       } catch (const std::exception& error) {
         result.verdict = Verdict::fail;
         result.timed = false;
@@ -112,13 +142,12 @@ class LadderRun {
     report_.pool_pairs = pool.pairs();
   }
 
-  void run_stage(Result& result, const HurtfulChecks& hurtful, Problem& problem, Pool* pool) {
+  void run_stage(Result& result, const HurtfulChecks* hurtful, Problem& problem, Pool* pool) {
     const Stage& stage = *result.stage;
     const Device& device = report_.device;
-    if (stage.min_compute_capability > device.compute_capability) {
+    result.reason = why_skipped(stage, device);
+    if (!result.reason.empty()) {
       result.verdict = Verdict::skipped;
-      result.reason =
-          text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
       return;
     }
     const size_t position = static_cast<size_t>(&result - report_.results.data()) + 1;
@@ -131,7 +160,7 @@ class LadderRun {
     };
 
     progress_.show(where + "small problems");
-    if (failed(hurtful.check(stage.launch), "")) return;
+    if (hurtful && failed(hurtful->check(stage.launch), "")) return;
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
     const Outcome outcome = problem.check(
@@ -173,6 +202,10 @@ int run_ladder(const std::vector<Stage>& stages, int argc, char** argv) {
     }
     const CsvFile csv(options.csv);
     require_device();
+    if (options.profile) {
+      launch_once(stages, options);
+      return 0;
+    }
     LadderRun run(stages, options);
     const Report& report = run.run();
     csv.write(report.csv());

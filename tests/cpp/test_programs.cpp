@@ -66,6 +66,9 @@ TEST_CASE("options") {
   CHECK(options({"--stage", "02_reduction5"}).stages == std::vector<size_t>{1});
   CHECK(options({"--rows", "0", "--cols=7"}).cols == 7);
   CHECK(options({"--seed", "18446744073709551615"}).seed == UINT64_MAX);
+  CHECK(options({}).small);
+  CHECK_FALSE(options({"--no-small"}).small);
+  CHECK(options({"--profile"}).profile);
   CHECK_THROWS_AS(options({"--help"}), HelpAsked);
 }
 
@@ -84,6 +87,8 @@ TEST_CASE("a bad command line gets one sentence that says what was given and wha
                                                                                          {"--stage", ""},
                                                                                          {"--seed", "-1"},
                                                                                          {"--iterations", "0"},
+                                                                                         {"--profile", "--csv", "x"},
+                                                                                         {"--profile", "--rows", "0"},
                                                                                          {"--csv"}}) {
     const std::string sentence = complaint(arguments);
     CHECK(sentence != "none");
@@ -118,6 +123,7 @@ TEST_CASE("exit codes") {
   CHECK(run({"--rows", "1000000000", "--cols", "1000000"}) == 2);
   CHECK(run({"--rows", "8", "--cols", "8", "--csv", csv.c_str()}) == 1);  // these stages write nothing
   CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,") != std::string::npos);
+  CHECK(run({"--rows", "8", "--cols", "8", "--profile"}) == 0);  // launched, and not judged
   const Stage hopper = {"07_later", "needs what is not there", does_nothing, {1, 16, false}, 1000};
   const char* arguments[] = {"program", "--rows", "8", "--cols", "8"};
   CHECK(run_stage(hopper, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
