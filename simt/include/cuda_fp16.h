@@ -16,10 +16,15 @@ inline float widen_by_bits(unsigned short bits) {
   const uint32_t sign = (bits & 0x8000u) << 16, special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
   return bit_cast<float>(bit_cast<uint32_t>(magnitude) | sign | special);
 }
-#if defined(__F16C__) && defined(__FLT16_MANT_DIG__)
-inline float widen(unsigned short bits) { return bit_cast<_Float16>(bits); }
+#if defined(__F16C__)
+// The processor's own instructions; _Float16 would make g++ go from half to double by a library call.
+using Shorts = short __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(16)));
+inline float widen(unsigned short bits) { return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(bits)})[0]; }
 inline unsigned short narrow(float x) {
-  return x != x ? Code::kNan : bit_cast<unsigned short>(static_cast<_Float16>(x));
+  constexpr int kNearest = 0;
+  if (x != x) return Code::kNan;
+  return static_cast<unsigned short>(__builtin_ia32_vcvtps2ph(Floats{x}, kNearest)[0]);
 }
 #else
 inline float widen(unsigned short bits) { return widen_by_bits(bits); }

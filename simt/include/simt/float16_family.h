@@ -172,7 +172,7 @@ SIMT_BINARY(__hadd, __hadd2, from(value(a) + value(b)))
 SIMT_BINARY(__hsub, __hsub2, from(value(a) - value(b)))
 SIMT_BINARY(__hmul, __hmul2, from(value(a) * value(b)))
 SIMT_BINARY(__hdiv, __h2div, from(value(a) / value(b)))
-SIMT_TERNARY(__hfma, __hfma2, from(::simt::fma_to_odd(value(a), value(b), value(c))))
+SIMT_TERNARY(__hfma, __hfma2, from(::simt::fma_before_rounding(value(a), value(b), value(c))))
 // Nothing here is ever fused into an __hfma, so the _rn forms, which promise just that, are the plain ones.
 SIMT_BINARY(__hadd_rn, __hadd2_rn, __hadd(a, b))
 SIMT_BINARY(__hsub_rn, __hsub2_rn, __hsub(a, b))

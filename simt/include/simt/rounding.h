@@ -87,10 +87,14 @@ inline float round_to_odd(double x) {
   return bit_cast<float>(bits | 1);
 }
 
-// a * b + c rounded once, to odd: the product is exact in double, and the second line is what the sum lost (Knuth).
-inline float fma_to_odd(float a, float b, float c) {
-  const double product = static_cast<double>(a) * b, sum = product + c, c_part = sum - product;
-  const double lost = (product - (sum - c_part)) + (c - c_part);
+// a * b + c, such that rounding it again, to 11 bits or fewer, is right. A tie of such a rounding ends in twelve zero
+// bits; any other float is as good as the exact sum. The product is exact in double, and `lost` is what the sum lost
+// (Knuth).
+inline float fma_before_rounding(float a, float b, float c) {
+  const double product = static_cast<double>(a) * b, sum = product + c;
+  const float nearest = static_cast<float>(sum);
+  if ((bit_cast<uint32_t>(nearest) & 0xfff) != 0) return nearest;
+  const double c_part = sum - product, lost = (product - (sum - c_part)) + (c - c_part);
   if (!(std::fabs(lost) > 0)) return round_to_odd(sum);
   const uint64_t bits = bit_cast<uint64_t>(sum) - ((lost > 0) != (sum > 0));
   return round_to_odd(bit_cast<double>(bits | 1));
@@ -99,9 +103,8 @@ inline float fma_to_odd(float a, float b, float c) {
 // The GPU's conversion to an integer: saturates; a NaN gives 0, or the top bit alone if either side has 64 bits.
 template <class Integer, class Real>
 Integer to_integer(Real x, Round mode) {
-  if (x != x)
-    return sizeof(Integer) == 8 || sizeof(Real) == 8 ? static_cast<Integer>(uint64_t{1} << (8 * sizeof(Integer) - 1))
-                                                     : Integer{0};
+  constexpr bool kTopBit = sizeof(Integer) == 8 || sizeof(Real) == 8;
+  if (x != x) return static_cast<Integer>(kTopBit ? uint64_t{1} << (8 * sizeof(Integer) - 1) : 0);
   x = mode == Round::nearest ? std::nearbyint(x)
       : mode == Round::zero  ? std::trunc(x)
       : mode == Round::up    ? std::ceil(x)

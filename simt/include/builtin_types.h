@@ -1,0 +1,5 @@
+// CUDA's types without its functions.
+#pragma once
+#include "device_types.h"
+#include "driver_types.h"
+#include "vector_types.h"
