@@ -66,7 +66,7 @@ def ladder():
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory):
     """A copy of the working tree with what is built, whose files a test may change."""
-    copy = tmp_path_factory.mktemp("tree") / "copy"
+    copy = tmp_path_factory.mktemp("tree with blanks") / "copy"
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
