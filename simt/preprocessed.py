@@ -19,6 +19,7 @@ TOKEN = re.compile(
 MARKER = re.compile(r'^# (\d+) ("(?:[^"\\\n]|\\.)*")((?: \d)*)[ \t\r]*$', re.MULTILINE)
 CUDA_WORD = re.compile(r"\b__(?:global|shared)__\b")
 UNKNOWN_PRAGMA = re.compile(r"\s*#\s*pragma\s+(?:unroll|nounroll|nv_|hd_warning|diag_)")
+EMPTY_MACRO = re.compile(r"\b__(?:device|host|constant|managed|grid_constant)__\b")
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {closer: opener for opener, closer in OPENERS.items()}
@@ -45,6 +46,7 @@ def restore_blanks(text):
     """Give the lines that the preprocessor left as they were their own blanks again, which it narrows: columns count."""
 
     def restored(line, own):
+        own = EMPTY_MACRO.sub(lambda macro: " " * len(macro[0]), own)
         comments = [comment.start() for comment in re.finditer(r"//|/\*", own)]
         return next((own[:end] for end in [len(own)] + comments if own[:end].split() == line.split()), line)
 

@@ -84,6 +84,7 @@ class SharedDeclaration:
                 raise Refusal(declarator.name, sentence)
             before = source.slice(first, declarator.name)
             behind = source.slice(declarator.name + 1, declarator.end)
+            behind = source.resume(source.ends[declarator.name]) + behind if behind else ""
             text.append(f"typedef {resume_type}{type_text} {before}{alias}{behind};")
             memory = f"::simt::dynamic_shared<{alias}>()"
             if not self.is_dynamic:

@@ -1,0 +1,336 @@
+"""The driver: the command lines that nvcc takes, and one sentence for what goes wrong."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+SIMT = Path(__file__).resolve().parent.parent
+SIMTCC = SIMT / "simtcc"
+CHECKED = "__global__ void k(int* x) { *x = VALUE; }\nint value_of_kernel() {\n  int *p, v = 0;\n  cudaMalloc(&p, 4);\n"
+CHECKED += "  k<<<1, 1>>>(p);\n  cudaMemcpy(&v, p, 4, cudaMemcpyDeviceToHost);\n  cudaFree(p);\n  return v;\n}\n"
+MAIN = "int value_of_kernel();\nint main() { return value_of_kernel(); }\n"
+
+
+def simtcc(*arguments, cwd, program=SIMTCC, **environment):
+    return subprocess.run(
+        [str(word) for word in (program, *arguments)],
+        cwd=str(cwd),
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=300,
+    )
+
+
+def made(*arguments, **keywords):
+    result = simtcc(*arguments, **keywords)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+def commands(*arguments, cwd):
+    """The tools that a command line would start."""
+    return made("--dryrun", *arguments, cwd=cwd).stderr.splitlines()
+
+
+def exit_code(program, cwd):
+    return subprocess.run([str(cwd / program)]).returncode
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a blank in its name, a kernel in value.cu and a main in main.cpp."""
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "value.cu").write_text(CHECKED)
+    (folder / "main.cpp").write_text(MAIN)
+    (folder / "one.cu").write_text("#define VALUE 3\n#include \"value.cu\"\n#include \"main.cpp\"\n")
+    return folder
+
+
+def test_one_command_makes_a_program(folder):
+    result = made("-O0", "one.cu", cwd=folder)
+    assert result.stdout + result.stderr == ""
+    assert exit_code("a.out", folder) == 3
+    assert sorted(path.name for path in folder.iterdir()) == ["a.out", "main.cpp", "one.cu", "value.cu"]
+
+
+def test_objects_and_several_files(folder):
+    made("-O0", "-c", "-DVALUE=4", "value.cu", cwd=folder)
+    made("-O0", "main.cpp", "value.o", "-o", "from object", cwd=folder)
+    assert exit_code("from object", folder) == 4
+    (folder / "sub").mkdir()
+    shutil.move(str(folder / "main.cpp"), str(folder / "sub/value.cpp"))
+    made("-O0", "-D", "VALUE=5", "value.cu", "sub/value.cpp", "-lcudart", "-lcuda", "-lcudadevrt", "-o", "both", cwd=folder)
+    assert exit_code("both", folder) == 5
+    made("-O0", "-lib", "-DVALUE=6", "value.cu", "-o", "libvalue.a", cwd=folder)
+    made("-O0", "sub/value.cpp", "-L.", "-lvalue", "-o", "from library", cwd=folder)
+    assert exit_code("from library", folder) == 6
+
+
+def test_separate_compilation_and_c(folder):
+    (folder / "c.c").write_text("int offset(void) { int class = 1; return class; }\n")
+    (folder / "main.cpp").write_text("extern \"C\" int offset();\n" + MAIN.replace("return v", "return offset() + v"))
+    made("-rdc=true", "-dc", "-DVALUE=7", "value.cu", "-o", "v.o", cwd=folder)
+    made("-dlink", "v.o", "-o", "link.o", cwd=folder)
+    made("-O0", "-std=c++17", "v.o", "link.o", "main.cpp", "c.c", "-o", "all", cwd=folder)
+    assert exit_code("all", folder) == 8
+
+
+def test_shared_library(folder):
+    made("-O0", "-shared", "-Xcompiler", "-fPIC", "-DVALUE=9", "value.cu", "-o", "libvalue.so", cwd=folder)
+    made("main.cpp", "-L.", "-lvalue", "-Xlinker", f"-rpath,{folder}", "-o", "dynamic", cwd=folder)
+    assert exit_code("dynamic", folder) == 9
+
+
+def test_through_a_link_from_elsewhere(folder, tmp_path):
+    link = tmp_path / "bin with blank" / "nvcc"
+    link.parent.mkdir()
+    link.symlink_to(SIMTCC)
+    made("-O0", folder / "one.cu", "-o", folder / "linked", cwd="/", program=link)
+    assert exit_code("linked", folder) == 3
+
+
+def test_other_names_of_cuda_files(folder):
+    shutil.copy(str(folder / "one.cu"), str(folder / "one.cpp"))
+    made("-O0", "-x", "cu", "one.cpp", "-o", "as cuda", cwd=folder)
+    assert exit_code("as cuda", folder) == 3
+
+
+def test_options_reach_gxx(folder):
+    preprocess, _, compile_, link = commands(
+        "one.cu", "-o", "x", "-Iinc one", "-I", "inc2", "-isystem", "sys", "-include", "first.h", "-DA=1", "-D", "B", "-UC",
+        "-O3", "-g", "-std=c++20", "-Wall", "-w", "-Xcompiler", "-fopenmp,-funroll-loops", "--compiler-options=-Wextra",
+        "-Xlinker", "-z,now", "-lm", "-L", "lib", "-Werror", "all-warnings", "-fmad=false", cwd=folder,
+    )  # fmt: skip
+    for word in ["'-Iinc one'", "-I inc2", "-isystem sys", "-include first.h", "-D A=1", "-D B", "-U C"]:
+        assert word.replace("'-Iinc one'", "-I 'inc one'") in preprocess and word not in compile_
+    for word in "-O3 -g -std=c++20 -Wall -w -fopenmp -funroll-loops -Wextra -Werror -ffp-contract=off".split():
+        assert f" {word} " in preprocess and f" {word} " in compile_
+    for word in ["-fopenmp", "-Xlinker -z -Xlinker now", "-lm", "-Llib", "-lboost_context", "-o x"]:
+        assert word in link
+    assert compile_.index("-O2") < compile_.index("-O3")
+
+
+def test_options_about_gpu_code_have_no_effect(folder):
+    plain = commands("one.cu", "-o", "x", cwd=folder)
+    ignored = commands(
+        "-arch=sm_90a", "-arch", "sm_80", "-gencode", "arch=compute_90,code=sm_90", "--generate-code=arch=compute_80,code=sm_80",
+        "-lineinfo", "-use_fast_math", "--use_fast_math", "-maxrregcount=32", "-Xptxas", "-v", "--ptxas-options=-v",
+        "--threads", "4", "-t4", "-t", "0", "-diag-suppress", "177", "--diag-suppress=20012", "-m64", "-cudart", "static",
+        "-Wno-deprecated-gpu-targets", "--resource-usage", "-lcudart", "one.cu", "-o", "x", cwd=folder,
+    )  # fmt: skip
+    without_names = [re.sub(r"/\S*simtcc-\w+", "TMP", "\n".join(lines)) for lines in (plain, ignored)]
+    assert without_names[0] == without_names[1]
+
+
+def test_macros_of_nvcc(folder):
+    (folder / "m.cu").write_text(
+        "#if !defined __CUDACC__ || !defined __NVCC__ || __CUDACC_VER_MAJOR__ != 13 || defined __CUDA_ARCH__ || __SIMT__ != 1\n"
+        "#error macros\n#endif\n#ifndef __CUDACC_EXTENDED_LAMBDA__\n#error lambda\n#endif\n#ifndef __CUDACC_RDC__\n#error rdc\n#endif\n"
+    )
+    made("-E", "--extended-lambda", "-rdc=true", "m.cu", "-o", "m.ii", cwd=folder)
+
+
+def test_preprocessor_output(folder):
+    assert "__global__ void k(int* x) { *x = 3; }" in made("-E", "one.cu", cwd=folder).stdout
+    made("-E", "one.cu", "-o", "one.ii", cwd=folder)
+    assert "__global__ void k(int* x)" in (folder / "one.ii").read_text()
+
+
+def rule(text):
+    """{target: prerequisites} of a file for make."""
+    rules = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        if ":" in line:
+            targets, _, prerequisites = line.partition(":")
+            rules[targets.strip()] = prerequisites.split()
+    return rules
+
+
+def test_dependencies(folder):
+    assert rule(made("-MM", "one.cu", cwd=folder).stdout)["one.o"] == ["one.cu", "value.cu", "main.cpp"]
+    assert any(name.endswith("/cuda_runtime.h") for name in rule(made("-M", "one.cu", cwd=folder).stdout)["one.o"])
+    (folder / "out").mkdir()
+    made("-c", "-MMD", "-MP", "one.cu", "-o", "out/o.o", cwd=folder)
+    assert rule((folder / "out/o.d").read_text()) == {"out/o.o": ["one.cu", "value.cu", "main.cpp"], "value.cu": [], "main.cpp": []}
+    made("-c", "-MD", "-MF", "d.txt", "-MT", "goal", "main.cpp", cwd=folder)
+    assert rule((folder / "d.txt").read_text())["goal"][0] == "main.cpp"
+    made("-O0", "-MMD", "one.cu", "-o", "program", cwd=folder)
+    assert rule((folder / "program.d").read_text())["program"] == ["one.cu", "value.cu", "main.cpp"]
+
+
+def test_make_follows_the_dependencies(folder):
+    (folder / "Makefile").write_text(f"one.o: one.cu\n\t{SIMTCC} -O0 -c -MMD -MF one.d one.cu -o $@\n-include one.d\n")
+    def make():
+        return subprocess.run(["make", "-C", str(folder)], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+
+    assert "simtcc" in make()
+    assert "simtcc" not in make()
+    later = time.time() + 5
+    os.utime(str(folder / "value.cu"), (later, later))
+    assert "simtcc" in make()
+
+
+def test_debug_information_names_the_source(folder):
+    made("-c", "one.cu", cwd=folder)
+    lines = subprocess.run(["objdump", "-dl", str(folder / "one.o")], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    assert "a folder/value.cu:5" in lines and ".ii" not in lines
+
+
+def test_keep_shows_the_steps(folder):
+    made("-c", "--keep", "--keep-dir", "steps", "one.cu", cwd=folder)
+    assert "::simt::launch(" in (folder / "steps/one.translated.ii").read_text()
+    assert "k<<<1, 1>>>(p)" in (folder / "steps/one.ii").read_text()
+    assert "translate.py" in made("-v", "-c", "one.cu", cwd=folder).stderr
+
+
+def test_help_and_version(folder):
+    assert "-gencode" in made("--help", cwd=folder).stdout
+    assert "release 13.0" in made("--version", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ([], "no input file"),
+        (["absent.cu"], "absent.cu: no such file"),
+        (["one.cu", "--frobnicate"], "unknown option --frobnicate"),
+        (["one.cu", "-fPIC"], "-Xcompiler -fPIC"),
+        (["one.cu", "-o"], "-o lacks its value"),
+        (["one.cu", "-ptx"], "-ptx"),
+        (["-cubin", "one.cu"], "no GPU code"),
+        (["one.cu", "-lcublas"], "does not have this library"),
+        (["one.cu", "-lcurand"], "does not have this library"),
+        (["one.cu", "-lcufft"], "does not have this library"),
+        (["one.cu", "-lcudnn"], "does not have this library"),
+        (["one.cu", "-c", "value.cu", "-o", "x.o"], "one source file"),
+        (["one.cu", "-c", "-o", "absent/x.o"], "no folder absent"),
+        (["one.cu", "-o", "one.cu"], "also an input"),
+        (["one.cu", "-std=c++99"], "-std=c++99"),
+        (["notes.txt"], "notes.txt"),
+        (["kernel.ptx"], "GPU code"),
+        (["-x", "fortran", "one.cu"], "fortran"),
+    ],
+)  # fmt: skip
+def test_wrong_command_line(folder, arguments, words):
+    (folder / "notes.txt").write_text("")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = simtcc(*arguments, cwd=folder)
+    assert result.returncode == 2
+    assert result.stderr.startswith("simtcc: ") and words in result.stderr and len(result.stderr.splitlines()) == 1
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("header, owner", [("cudnn_new.h", "cuDNN"), ("thrust/new.h", "Thrust"), ("cute/new.h", "CUTLASS")])
+def test_absent_cuda_library(folder, header, owner):
+    (folder / "h.cu").write_text(f"#include <{header}>\n")
+    result = simtcc("-c", "h.cu", cwd=folder)
+    assert result.returncode == 1 and "h.cu:1:" in result.stderr
+    assert owner in result.stderr.splitlines()[-1] and result.stderr.splitlines()[-1].startswith("simtcc: the CPU device")
+
+
+def test_headers_of_an_installed_toolkit_are_not_used(folder):
+    toolkit = folder / "toolkit"
+    for name in ["crt/host_config.h", "cuda_runtime.h", "cublas_v2.h", "thrust/sort.h"]:
+        (toolkit / name).parent.mkdir(parents=True, exist_ok=True)
+        (toolkit / name).write_text("#error a header for nvcc\n")
+    made("-O0", "-I", toolkit, "one.cu", "-o", "x", cwd=folder)
+    for header, owner in [("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")]:
+        (folder / "h.cu").write_text(f"#include <{header}>\n")
+        result = simtcc("-c", "-I", toolkit, "h.cu", cwd=folder)
+        assert result.returncode == 1 and owner in result.stderr.splitlines()[-1]
+
+
+def test_refused_source_names_the_line_and_leaves_no_object(folder):
+    (folder / "ptx.cu").write_text("void f() {\n  asm(\"ld.global.nc.f32 %0, [%1];\" : \"=f\"(a) : \"l\"(b));\n}\n")
+    result = simtcc("-c", "ptx.cu", cwd=folder)
+    assert result.returncode == 1
+    assert result.stderr.startswith("ptx.cu:2: error: inline PTX cannot run on the CPU device; use __ldg")
+    assert not (folder / "ptx.o").exists()
+
+
+def fake_gxx(folder, version, name="g++"):
+    (folder / "bin").mkdir(exist_ok=True)
+    path = folder / "bin" / name
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_compiler_that_is_absent_or_old(folder):
+    absent = simtcc("one.cu", cwd=folder, CXX="no-such-compiler")
+    assert absent.returncode == 1 and "no-such-compiler is not installed" in absent.stderr and "apt-get" in absent.stderr
+    old = simtcc("one.cu", cwd=folder, CXX=str(fake_gxx(folder, "11.4.0")))
+    assert old.returncode == 1 and "version 11.4.0" in old.stderr and "g++ 12 or newer" in old.stderr
+    assert simtcc("-ccbin", folder / "bin", "one.cu", cwd=folder).stderr == old.stderr
+
+
+def test_absent_boost(folder):
+    compiler = fake_gxx(folder, "12.2.0", "fake")
+    real = shutil.which("g++")
+    compiler.write_text(f"#!/bin/sh\ncase \"$*\" in *-lboost_context*) echo ld: cannot find -lboost_context >&2; exit 1;; esac\nexec {real} \"$@\"\n")
+    result = simtcc("-O0", "one.cu", cwd=folder, CXX=str(compiler))
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].endswith("is missing: apt-get install libboost-context-dev")
+
+
+def test_runtime_is_built_on_demand_once(folder, tmp_path):
+    build = tmp_path / "new"
+    jobs = [
+        subprocess.Popen([str(SIMTCC), "-O0", "one.cu", "-o", f"p{n}"], cwd=str(folder), env={**os.environ, "SIMT_BUILD_DIR": str(build)})
+        for n in range(2)
+    ]
+    assert [job.wait(timeout=600) for job in jobs] == [0, 0]
+    assert exit_code("p0", folder) == 3 and exit_code("p1", folder) == 3
+    archive = (build / "libsimt.a").stat()
+    made("-O0", "one.cu", "-o", "p2", cwd=folder, SIMT_BUILD_DIR=str(build))
+    assert (build / "libsimt.a").stat().st_mtime_ns == archive.st_mtime_ns
+    assert [path.name for path in build.glob("libsimt*")] == ["libsimt.a"]
+
+
+def test_runtime_folder_that_cannot_be_written(folder):
+    (folder / "file").write_text("")
+    result = simtcc("-O0", "one.cu", cwd=folder, SIMT_BUILD_DIR=str(folder / "file/build"))
+    assert result.returncode == 1 and "set SIMT_BUILD_DIR" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("sent, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_in_the_middle(folder, tmp_path, sent, code):
+    """Nothing temporary is left, and no compiler goes on."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (folder / "long.cu").write_text("template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; };\n"
+                                    "constexpr long slow(int n) { return n < 2 ? n : slow(n - 1) + slow(n - 2); }\n"
+                                    "constexpr long v = slow(45);\n")
+    job = subprocess.Popen([str(SIMTCC), "-Xcompiler", "-fconstexpr-ops-limit=2147483647,-fconstexpr-cache-depth=1", "-c", "long.cu"],
+                           cwd=str(folder), env={**os.environ, "TMPDIR": str(temporary)}, stderr=subprocess.PIPE)
+    deadline = time.time() + 60
+    while not list(temporary.glob("*/*.translated.ii")) and time.time() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    assert job.poll() is None
+    job.send_signal(sent)
+    assert job.wait(timeout=30) == code
+    job.stderr.close()
+    assert list(temporary.iterdir()) == []
+    assert not (folder / "long.o").exists()
+    time.sleep(0.3)
+    running = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    assert str(temporary) not in running
+
+
+def test_nothing_temporary_is_left(folder, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    (folder / "wrong.cu").write_text("int main() { return missing; }\n")
+    assert simtcc("wrong.cu", cwd=folder, TMPDIR=str(temporary)).returncode == 1
+    assert list(temporary.iterdir()) == []
