@@ -21,7 +21,7 @@
 #define __device__
 #define __host__
 #define __constant__
-#define __managed__
+#define __managed__ __attribute__((section("simt_managed")))
 #define __grid_constant__
 #define __forceinline__ inline
 #define __align__(n) __attribute__((aligned(n)))

@@ -247,8 +247,8 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
   if (mapped >= kLarge) madvise(reinterpret_cast<void*>(start), mapped, MADV_HUGEPAGE);
-  if (size <= kPoisonLimit) {
-    poison_all(pages);  // nothing reads zeros by luck
+  if (kind != MemoryKind::managed && size <= kPoisonLimit) {  // managed memory is zero, as from any operating system
+    poison_all(pages);                                        // nothing reads zeros by luck
   } else {
     poison(pages.begin, a.begin);
     poison(a.begin + size, pages.end);

@@ -13,7 +13,7 @@ namespace {
 __device__ float device_array[64];
 __device__ int device_counter;
 __constant__ float constant_array[4];
-__attribute__((section("simt_managed"))) int managed_value;
+__device__ __managed__ int managed_value;
 
 __global__ void fill(float* out, float value, int begin, int end) {
   for (int i = begin + int(threadIdx.x); i < end; i += int(blockDim.x)) out[i] = value;

@@ -72,12 +72,13 @@ unsigned shuffle_source(unsigned lane, unsigned operand, unsigned width) {
   }
 }
 
+// CUDA leaves the value of a lane that takes no part undefined; an H200 gives 0, and programs lean on it.
 template <Shuffle kind>
 void combine_shuffle(Exchange& exchange, uint32_t mask) {
   for_each_lane(mask, [&](unsigned lane) {
     const uint32_t packed = exchange.operand[lane];
     const unsigned source = shuffle_source<kind>(lane, packed & 0xff, packed >> 8);
-    exchange.result[lane] = exchange.value[mask >> source & 1 ? source : lane];
+    exchange.result[lane] = mask >> source & 1 ? exchange.value[source] : 0;
   });
 }
 
