@@ -121,9 +121,9 @@ def test_help_and_list():
 @cpu_only
 def test_interrupted_run_leaves_no_csv(tmp_path):
     process = subprocess.Popen(
-        [PROGRAM, "--csv-dir", tmp_path], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [PROGRAM, "--csv-dir", tmp_path], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    time.sleep(0.2)
+    process.stdout.readline()  # the device; the checks have begun
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130 and b"interrupted" in errors

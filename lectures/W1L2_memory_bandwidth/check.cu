@@ -13,6 +13,7 @@ namespace memory_bandwidth {
 namespace {
 
 constexpr int kOffsets[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
+constexpr int64_t kAround = 1024;  // words
 constexpr int64_t kStaging = 1 << 22;
 
 // Around the sizes of vectors, warps, blocks and tiles; the last has more tiles than a resident grid has blocks.
@@ -38,17 +39,20 @@ std::vector<uint32_t> download(const ladder::DeviceBuffer& buffer) {
   return bits;
 }
 
+// `from` has random words before and behind it, so that a copy that goes too far brings something else into the guards
+// of `to` than what is there.
 std::string check_once(const Variant& variant, int64_t count, const int (&offsets)[2]) {
-  ladder::DeviceBuffer from(count, 1024, offsets[0]), to(count, 1024, offsets[1]);
-  fill_random(from.data(), count, static_cast<uint32_t>(count) + 1);
-  const std::vector<uint32_t> before = download(from);
+  ladder::DeviceBuffer around(count + 2 * kAround, 0, offsets[0]), to(count, kAround, offsets[1]);
+  const float* from = around.data() + kAround;
+  fill_random(around.data(), around.size(), static_cast<uint32_t>(count) + 1);
+  const std::vector<uint32_t> before = download(around);
   prepare(variant, to.data(), count);
-  variant.launch(from.data(), to.data(), count, cudaStreamPerThread);
+  variant.launch(from, to.data(), count, cudaStreamPerThread);
   CUDA_CHECK(cudaGetLastError());
-  std::string failure = verify(variant, from.data(), to.data(), count);
-  if (download(from) != before) failure += "; changed what it may only read";
-  if (const size_t words = from.overrun().size() + to.overrun().size())
-    failure += ladder::text("; wrote outside its buffers: %zu guard words overwritten", words);
+  std::string failure = verify(variant, from, to.data(), count);
+  if (download(around) != before) failure += "; changed what it may only read";
+  if (const size_t words = to.overrun().size())
+    failure += ladder::text("; wrote outside its buffer: %zu guard words overwritten", words);
   return failure;
 }
 
