@@ -12,12 +12,6 @@
 #include "vector_functions.h"
 #include "vector_types.h"
 
-#ifdef __CUDACC__
-#include <cmath>
-#include <cstdlib>
-#include <utility>
-
-// __global__, __shared__, __noinline__ and the launch bounds stay as they are: the translator reads them.
 #define __device__
 #define __host__
 #define __constant__
@@ -26,6 +20,16 @@
 #define __forceinline__ inline
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
+#ifndef __CUDACC__  // in CUDA files the translator reads these
+#define __global__
+#define __shared__
+#define __launch_bounds__(...)
+#endif
+
+#ifdef __CUDACC__
+#include <cmath>
+#include <cstdlib>
+#include <utility>
 
 #include "simt/core.h"
 #include "simt/device.h"
