@@ -1,6 +1,6 @@
 """The build rules: right after any change of sources, flags and backend, quick, and clear about what they cannot do.
 
-All but the suites at the end work on a copy of the tree, in a folder with blanks in its name..
+All but the suites at the end work on a copy of the tree, in a folder with blanks in its name.
 """
 
 import os
