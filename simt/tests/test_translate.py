@@ -266,10 +266,12 @@ def test_errors_name_the_students_line_and_column(tmp_path):
         line, row = next((n + 1, row) for n, row in enumerate(code.splitlines()) if re.search(rf"\b{word}\b", row))
         column = re.search(rf"\b{word}\b", row.expandtabs()).start() + 1
         assert f"student.cu:{line}:{column}: error: '{word}'" in errors
+    assert "simt_" not in errors
 
 
 def test_a_shared_array_of_variable_length_is_refused(tmp_path):
-    assert "student.cu:2:" in compile_errors(tmp_path, "__global__ void k(int n) {\n  __shared__ float s[n]; s[0] = 1;\n}\n")
+    errors = compile_errors(tmp_path, "__global__ void k(int n) {\n  __shared__ float s[n];\n  s[0] = 1;\n}\n")
+    assert "student.cu:2:20: error: variable length array 's'" in errors and "simt_" not in errors
 
 
 @pytest.fixture(scope="session", params=PROGRAMS, ids=lambda path: path.stem)
