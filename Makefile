@@ -11,9 +11,9 @@ LADDER := assignment1/rms_norm/matrix
 PROGRAM := rms_norm_matrix_test
 # Every folder with a program of its own.
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures tests 2>/dev/null))
-export S ARGS
+export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage programs objects libs compile-check format clean
+.PHONY: all help run test stage bench plots readme profile programs objects libs compile-check format clean
 
 all:
 	@$(MAKE) -C $(LADDER)
@@ -24,6 +24,10 @@ help:
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot'
 	@echo 'make test               install what is missing, run everything that CI runs'
 	@echo 'make stage S=05         build and run one stage; S is its number, its name or its folder'
+	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/'
+	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
+	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
+	@echo 'make readme             write the stored figures into the pages; needs no GPU'
 	@echo 'make programs           build every program, run none'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
 	@echo 'make format             run clang-format over every C++ and CUDA file'
@@ -32,12 +36,14 @@ help:
 	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
 	@echo 'ARGS="--rows 7"         options of the program that make run or make stage starts'
+	@echo 'RESULTS=dir             where make bench and make profile store results'
+	@echo 'GPU=h200                whose stored results make plots and make readme take'
 
 run:
 	@scripts/setup.sh run
 	@$(MAKE) -j"$$(nproc)" all
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
-	@.venv/bin/python plots/plot_bandwidth.py build/run/rms_norm_matrix.csv
+	@.venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv
 
 test:
 	@scripts/setup.sh test
@@ -45,6 +51,16 @@ test:
 
 stage:
 	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" run
+
+bench:
+	@python3 scripts/bench.py "$$RESULTS"
+profile:
+	@python3 scripts/profile_stage.py "$$S" "$$RESULTS"
+plots:
+	@scripts/setup.sh plots
+	@.venv/bin/python plots/plot_bandwidth.py --gpu "$$GPU"
+readme:
+	@python3 scripts/readme.py --gpu "$$GPU"
 
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk

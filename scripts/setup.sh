@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: setup.sh run|test
+# Usage: setup.sh run|test|plots
 # Installs what is missing on Debian or Ubuntu and says what and why first: packages through apt-get, Python's into .venv.
 # Quick and silent when all is there.
 set -euo pipefail
@@ -27,9 +27,10 @@ need() { # need PACKAGE WHY : after a failed check
 }
 check() {
   packages=()
-  has_gcc12 || need g++ "compiles the CPU device and the programs (12 or newer)"
   command -v python3 >/dev/null || need python3 "translates CUDA launches for the CPU device, draws the plot, runs the tests"
   has_venv || need python3-venv "holds the Python packages of requirements.txt in .venv"
+  [ "$goal" != plots ] || return 0
+  has_gcc12 || need g++ "compiles the CPU device and the programs (12 or newer)"
   has_header CLI/CLI.hpp || need libcli11-dev "parses the programs' options"
   has_header boost/context/detail/fcontext.hpp || need libboost-context-dev "switches between CUDA threads on the CPU device"
   [ "$goal" = test ] || return 0

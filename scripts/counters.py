@@ -1,0 +1,55 @@
+"""The counters of a profile: ncu's name of each, and a name for people. Names as of Nsight Compute 2025.3 for sm_90."""
+
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+DURATION = "gpu__time_duration.sum"
+
+# ncu's name -> a readable name, in the order of the stored files.
+COUNTERS = {
+    DURATION: "duration",
+    "launch__grid_size": "blocks in the grid",
+    "launch__block_size": "threads a block",
+    "launch__registers_per_thread": "registers a thread",
+    "launch__shared_mem_per_block_static": "shared memory a block",
+    "launch__shared_mem_config_size": "shared memory set aside a multiprocessor",
+    "launch__occupancy_limit_blocks": "blocks a multiprocessor, limit of its slots",
+    "launch__occupancy_limit_registers": "blocks a multiprocessor, limit of registers",
+    "launch__occupancy_limit_shared_mem": "blocks a multiprocessor, limit of shared memory",
+    "launch__occupancy_limit_warps": "blocks a multiprocessor, limit of warps",
+    "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "achieved occupancy",
+    "sm__cycles_active.avg": "cycles a multiprocessor had work",
+    "sm__cycles_elapsed.max": "cycles from start to end",
+    "dram__bytes_read.sum": "read from DRAM",
+    "dram__bytes_write.sum": "written to DRAM",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "DRAM throughput",
+    "l1tex__m_xbar2l1tex_read_bytes.sum": "moved from L2 to L1",
+    "lts__t_sector_hit_rate.pct": "L2 hit rate",
+    "lts__t_sector_op_read_hit_rate.pct": "L2 hit rate of reads",
+    "l1tex__t_sector_hit_rate.pct": "L1 hit rate",
+    "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct": "L1 hit rate of global loads",
+    "l1tex__throughput.avg.pct_of_peak_sustained_active": "L1 throughput",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global load requests",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "global store requests",
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio": "sectors per load request",
+    "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio": "sectors per store request",
+    "smsp__sass_inst_executed_op_shared_ld.sum": "shared-memory load instructions",
+    "smsp__sass_inst_executed_op_shared_st.sum": "shared-memory store instructions",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "bank conflicts of shared loads",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "bank conflicts of shared stores",
+    "smsp__inst_executed.sum": "instructions executed",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active": "issue slots busy",
+    "smsp__average_warp_latency_per_inst_issued.ratio": "cycles a warp spends on an instruction",
+    STALL.format("long_scoreboard"): "of these: waits for global memory (long scoreboard)",
+    STALL.format("barrier"): "of these: waits at a barrier",
+    STALL.format("lg_throttle"): "of these: queue of global accesses full (lg throttle)",
+    STALL.format("mio_throttle"): "of these: queue of shared accesses full (mio throttle)",
+    STALL.format("short_scoreboard"): "of these: waits for shared memory (short scoreboard)",
+    STALL.format("wait"): "of these: fixed latency (wait)",
+    STALL.format("math_pipe_throttle"): "of these: arithmetic unit busy (math pipe throttle)",
+    STALL.format("not_selected"): "of these: ready, another warp was chosen (not selected)",
+    STALL.format("no_instruction"): "of these: waits for its next instruction (no instruction)",
+    STALL.format("drain"): "of these: stores to finish before it ends (drain)",
+    STALL.format("selected"): "of these: issues (selected)",
+}
+
+MISSING = "missing"  # the value of a counter that this GPU or this ncu lacks

@@ -1,0 +1,326 @@
+"""The tables and captions that readme.py puts between markers, made from the stored CSVs of one GPU."""
+
+import os
+import re
+
+import results
+from counters import COUNTERS, DURATION, MISSING, STALL
+from results import LADDER, ROOT, Unusable, number
+
+MATRIX_COLUMNS = (
+    "stage rows cols weight microseconds gb_per_s percent_of_copy percent_of_datasheet speedup_over_basic "
+    "copy_microseconds iterations device runtime date"
+).split()
+ENVIRONMENT = ("gpu", "cuda_runtime", "driver", "date", "sm_clock_mhz")
+
+LOADS = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+STORES = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"
+L1_HITS = "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"
+L2_TO_L1 = "l1tex__m_xbar2l1tex_read_bytes.sum"
+L2_HITS = "lts__t_sector_hit_rate.pct"
+DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
+SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
+LOAD_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
+STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
+BLOCKS, THREADS = "launch__grid_size", "launch__block_size"
+REGISTERS = "launch__registers_per_thread"
+BY_REGISTERS = "launch__occupancy_limit_registers"
+OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+POSSIBLE_OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
+ACTIVE = "sm__cycles_active.avg"
+ELAPSED = "sm__cycles_elapsed.max"
+LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
+GLOBAL_STALL, BARRIER, LG_THROTTLE = (STALL.format(name) for name in ("long_scoreboard", "barrier", "lg_throttle"))
+
+# What a write-up shows of its own stage and the one before; the others are in PROFILING.md and in the CSVs.
+FEW = [LOADS, INSTRUCTIONS, BARRIER, OCCUPANCY, L1_HITS, L2_TO_L1, DRAM_READ]
+# PROFILING.md: the comparison of all stages, and for each stage the counters that its section speaks of.
+ALL_STAGES = [DURATION, BLOCKS, THREADS, REGISTERS, POSSIBLE_OCCUPANCY, OCCUPANCY, DRAM_READ, DRAM_WRITTEN, DRAM]
+ALL_STAGES += [L2_TO_L1, L2_HITS, L1_HITS, LOADS, STORES, SHARED_LOADS, LOAD_CONFLICTS, STORE_CONFLICTS]
+ALL_STAGES += [INSTRUCTIONS, ISSUE, LATENCY, GLOBAL_STALL, BARRIER, LG_THROTTLE]
+STORY = {
+    "01_basic": [DURATION, BLOCKS, OCCUPANCY, ACTIVE, ELAPSED, LOADS, STORES, L1_HITS, L2_TO_L1, DRAM_READ, DRAM],
+    "02_reduction5": [DURATION, LOADS, STORES, OCCUPANCY, DRAM_READ, DRAM_WRITTEN, DRAM, L1_HITS, L2_TO_L1, BARRIER],
+    "03_tiled": [
+        *(DURATION, INSTRUCTIONS, SHARED_LOADS, SHARED_STORES, LOAD_CONFLICTS, STORE_CONFLICTS),
+        *(BARRIER, GLOBAL_STALL, LOADS, DRAM_READ, L1_HITS, L2_TO_L1),
+    ],
+    "04_hybrid": [DURATION, INSTRUCTIONS, ISSUE, LOADS, BARRIER, GLOBAL_STALL, DRAM_READ, L1_HITS, L2_TO_L1],
+    "05_warp_shuffle": [DURATION, SHARED_LOADS, BARRIER, INSTRUCTIONS, ISSUE, LOADS, GLOBAL_STALL, L1_HITS, L2_TO_L1],
+    "06_vectorized": [
+        *(DURATION, INSTRUCTIONS, LOADS, REGISTERS, BY_REGISTERS, OCCUPANCY),
+        *(L1_HITS, L2_TO_L1, DRAM_READ, DRAM, GLOBAL_STALL),
+    ],
+}
+
+
+def table(header, rows, left=1):
+    """A Markdown table whose first columns are words and whose others are numbers."""
+    rule = ["---"] * left + ["---:"] * (len(header) - left)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
+
+
+def link(text, target, page):
+    return f"[{text}]({os.path.relpath(target, page.parent)})"
+
+
+def image(folder, name, text, page):
+    """The plot, where it has been drawn."""
+    path = ROOT / "plots" / f"{folder.name}_{name}.png"
+    return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
+
+
+def stages_of(ladder=LADDER):
+    return sorted(path.parent.name for path in (ROOT / ladder).glob("[0-9]*_*/kernel.cuh"))
+
+
+# The ladder.
+
+
+def matrix_rows(folder):
+    rows = results.read(folder / results.MATRIX_CSV, MATRIX_COLUMNS)
+    if not rows:
+        raise Unusable(f"{results.shown(folder / results.MATRIX_CSV)} holds no stage")
+    return rows
+
+
+def copy_row(rows):
+    """The copy kernel of the same run, in the columns of a stage. It moves no weight."""
+    microseconds = number(rows[0], "copy_microseconds")
+    rate = 8e-3 * int(rows[0]["rows"]) * int(rows[0]["cols"]) / microseconds
+    of_datasheet = ""
+    for row in rows:  # the same datasheet, told by any stage that has a percentage
+        if number(row, "percent_of_datasheet"):
+            of_datasheet = f"{rate / number(row, 'gb_per_s') * number(row, 'percent_of_datasheet'):.1f}"
+    return ["copy kernel, same bytes", f"{microseconds:.2f}", f"{rate:.0f}", "100", of_datasheet]
+
+
+def measured(row, name):
+    rate = number(row, "gb_per_s")
+    cells = [name, row["microseconds"], f"{rate:.0f}" if rate else ""]
+    return cells + [row["percent_of_copy"], row["percent_of_datasheet"]]
+
+
+def matrix_caption(folder, rows, page):
+    facts = results.environment(folder)
+    clocks = "clocks as found"
+    if "SM clock right after" in facts and "SM clock at most" in facts:
+        clocks += f" (SM: {facts['SM clock right after']} right after the run, at most {facts['SM clock at most']})"
+    row, path = rows[0], folder / results.MATRIX_CSV
+    weight = " with a weight" if row["weight"] == "1" else ""
+    return (
+        f"{row['rows']} × {row['cols']} float32{weight}, cold cache, median of {row['iterations']} samples. "
+        f"{row['device']}, {clocks}, CUDA {results.version(row['runtime'])}, {row['date']}. "
+        f"From {link(results.shown(path), path, page)}."
+    )
+
+
+def matrix_ladder(folder, page):
+    """The plot and the table of the whole ladder."""
+    rows = matrix_rows(folder)
+    header = ["stage", "µs", "GB/s", "% of copy", "% of datasheet", "times 01_basic's speed"]
+    lines = []
+    for row in rows:
+        name = link(row["stage"], ROOT / LADDER / row["stage"] / "README.md", page)
+        lines.append(measured(row, name) + [row["speedup_over_basic"]])
+    lines.append(copy_row(rows) + [""])
+    parts = image(folder, "matrix_bandwidth", "Bandwidth of each stage beside the copy kernel and the datasheet", page)
+    return "\n\n".join(parts + [table(header, lines), matrix_caption(folder, rows, page)])
+
+
+def ladder_index(folder, page):
+    """The same for the ladder's own page, and the bandwidth over columns."""
+    parts = image(folder, "matrix_by_columns", "Bandwidth of each stage from 256 to 65536 columns", page)
+    path = folder / results.COLUMNS_CSV
+    if path.is_file():
+        parts.append(f"The same number of elements in rows of other lengths: {link(results.shown(path), path, page)}.")
+    return "\n\n".join([matrix_ladder(folder, page), *parts])
+
+
+def against(row, before):
+    now, then = number(row, "microseconds"), number(before, "microseconds")
+    if then / now >= 2:
+        return f"{row['stage']} is {then / now:.1f} times as fast as {before['stage']}."
+    word = "less" if now < then else "more"
+    return f"{row['stage']} takes {abs(100 * (now - then) / then):.1f} % {word} time than {before['stage']}."
+
+
+def stage_figures(folder, page):
+    """One stage's row, what changed against the stage before, and its few counters; None if it was not measured."""
+    stage = page.parent.name
+    rows = [row for row in matrix_rows(folder) if row["microseconds"]]
+    names = [row["stage"] for row in rows]
+    if stage not in names:
+        return None
+    place = names.index(stage)
+    header = ["", "µs", "GB/s", "% of copy", "% of datasheet"]
+    parts = [table(header, [measured(rows[place], stage), copy_row(rows)])]
+    if place > 0:
+        parts.append(against(rows[place], rows[place - 1]))
+    parts.append(matrix_caption(folder, rows, page))
+    few = counter_table(folder, page, FEW, names[max(place - 1, 0) : place + 1])
+    return "\n\n".join(parts + ([few] if few else []))
+
+
+# The counters.
+
+
+def counters(folder, stage):
+    """One stage's stored counters: {ncu's name: (unit, number or None)}, and what else its file says."""
+    rows = results.read(folder / "ncu" / f"{stage}.csv", ["name", "metric", "unit", "value"])
+    about = {row["name"]: row["value"] for row in rows if not row["metric"]}
+    values = {}
+    for row in rows:
+        if row["metric"]:
+            values[row["metric"]] = (row["unit"], None if row["value"] == MISSING else number(row, "value"))
+    return values, about
+
+
+def plain(value):
+    """As many digits as a reader compares."""
+    if value is None:
+        return MISSING
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def scaled(unit, values):
+    """The unit that all cells of a row share, and its size."""
+    most = max((abs(value) for value in values if value is not None), default=0)
+    if unit in ("ns", "nsecond"):
+        return "µs", 1e3
+    if unit in ("byte", "bytes"):
+        return ("MB", 1e6) if most >= 1e6 else ("bytes", 1)
+    if unit == "%":
+        return "%", 1
+    return ("million", 1e6) if most >= 1e7 else ("", 1)
+
+
+def counter_table(folder, page, metrics, stages):
+    """Counters against stages, with the files they came from; None where none of these stages has been profiled."""
+    stages = [stage for stage in stages if (folder / "ncu" / f"{stage}.csv").is_file()]
+    if not stages:
+        return None
+    profiles = [counters(folder, stage) for stage in stages]
+    lines = []
+    for metric in metrics:
+        cells = [values.get(metric, ("", None)) for values, _ in profiles]
+        values = [value for _, value in cells]
+        unit, scale = scaled(next((unit for unit, value in cells if value is not None), ""), values)
+        name = COUNTERS[metric] + (f", {unit}" if unit else "")
+        lines.append([name] + [plain(None if value is None else value / scale) for value in values])
+    about = profiles[-1][1]
+    files = ", ".join(link(stage, folder / "ncu" / f"{stage}.csv", page) for stage in stages)
+    caption = (
+        f"One launch, caches emptied first. {about.get('GPU', '')}, Nsight Compute {about.get('Nsight Compute', '')}, "
+        f"{about.get('date', '')}. All counters: {files}."
+    )
+    return f"{table(['counter', *stages], lines)}\n\n{caption}"
+
+
+def counters_of(name):
+    """The function for the table counters, or counters_<stage>: that stage beside the one before."""
+
+    def build(folder, page):
+        stages = stages_of()
+        if name == "counters":
+            return counter_table(folder, page, ALL_STAGES, stages)
+        stage = name[len("counters_") :]
+        if stage not in stages:
+            raise Unusable(f"{results.shown(page)}: table {name}: there is no stage {stage}")
+        place = stages.index(stage)
+        return counter_table(folder, page, STORY.get(stage, FEW), stages[max(place - 1, 0) : place + 1])
+
+    return build
+
+
+# Any other CSV.
+
+UNITS = (("microseconds", "µs"), ("gb_per_s", "GB/s"), ("mhz", "MHz"), ("spread_percent", "spread, %"))
+
+
+def title(column):
+    """cold_gb_per_s -> "cold, GB/s"; percent_of_ceiling -> "% of ceiling"; buffer_bytes -> "buffer"."""
+    before, percent, after = column.partition("percent_of_")
+    if percent:
+        return (before.replace("_", " ").strip() + ", " if before else "") + "% of " + after.replace("_", " ")
+    for suffix, unit in UNITS:
+        if column.endswith(suffix):
+            words = column[: -len(suffix)].replace("_", " ").strip()
+            return f"{words}, {unit}" if words else unit
+    return re.sub(r"_bytes$|^is_", "", column).replace("_", " ")
+
+
+def size(count):
+    """Bytes as people write them: powers of two as KiB, MiB, GiB."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= scale and count * 16 % scale == 0:
+            return f"{count / scale:g} {unit}"
+    return f"{count:,}"
+
+
+def cell(column, text):
+    if column.endswith("_bytes") and text.isdigit():
+        return size(int(text))
+    if column.startswith("is_"):
+        return {"1": "yes", "0": ""}.get(text, text)
+    return text.replace("|", "\\|")
+
+
+def is_numeric(rows, column):
+    return all(re.fullmatch(r"[-+]?[\d.]*(e[-+]?\d+)?", row[column]) for row in rows) and not column.startswith("is_")
+
+
+def any_csv(path, page, chosen):
+    """A CSV's table: the columns chosen, or all; what is the same in every row is said once, below it."""
+    rows = results.read(path)
+    if not rows:
+        raise Unusable(f"{results.shown(path)} holds no rows")
+    unknown = [column for column in chosen if column not in rows[0]]
+    if unknown:
+        where = f"{results.shown(page)}: {path.name}"
+        raise Unusable(f"{where} has no column {', '.join(unknown)}; it has {', '.join(rows[0])}")
+    same = [column for column in rows[0] if len({row[column] for row in rows}) == 1 and column not in chosen]
+    same = [column for column in same if len(rows) > 1 or column in ENVIRONMENT]
+    columns = list(chosen) or [column for column in rows[0] if column not in same]
+    columns.sort(key=lambda column: is_numeric(rows, column))  # words first, and otherwise as they stand
+    left = sum(not is_numeric(rows, column) for column in columns)
+    body = table([title(column) for column in columns], [[cell(c, row[c]) for c in columns] for row in rows], left)
+    first = rows[0]
+    facts = [column for column in same if column not in ENVIRONMENT and first[column]]
+    facts = "; ".join(f"{title(column)} {cell(column, first[column])}" for column in facts)
+    where = [first.get("gpu", "")]
+    where += [f"clocks as found (SM: at most {first['sm_clock_mhz']} MHz)"] if first.get("sm_clock_mhz") else []
+    where += [f"CUDA {first['cuda_runtime']}"] if first.get("cuda_runtime") else []
+    where = ", ".join(word for word in [*where, first.get("date", "")] if word)
+    sentences = [facts[:1].upper() + facts[1:], where, f"From {link(results.shown(path), path, page)}"]
+    return body + "\n\n" + " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def known_tables():
+    return ["matrix_ladder", "counters", *(f"counters_{stage}" for stage in stages_of())]
+
+
+def build(name, chosen, folder, page):
+    """The text of the table `name` on a page; None where nothing is stored for it yet."""
+    if name == "figures":
+        parent = page.parent
+        return (ladder_index if parent == ROOT / LADDER else stage_figures)(folder, page)
+    if name == "matrix_ladder":
+        return matrix_ladder(folder, page)
+    if name == "counters" or name.startswith("counters_"):
+        return counters_of(name)(folder, page)
+    path = folder / f"{name}.csv"
+    if not path.is_file():
+        there = ", ".join(sorted(csv.stem for csv in folder.glob("*.csv")))
+        raise Unusable(
+            f"{results.shown(page)}: unknown table {name}: there is no {results.shown(path)}; "
+            f"known are {', '.join(known_tables())} and the CSVs stored beside it: {there}"
+        )
+    picture = image(folder, name, name.replace("_", " "), page)
+    return "\n\n".join([*picture, any_csv(path, page, chosen)])
