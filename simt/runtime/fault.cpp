@@ -1,11 +1,13 @@
 // Turns signals raised by device code into CUDA errors with a sentence, and stops kernels that hang.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -45,29 +47,46 @@ std::string to_string(uint3 index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
 }
 
-// The student's line of an instruction, by the addr2line of binutils; inlined frames of the device's own headers are
-// passed over. Empty when it cannot be told.
-std::string source_line(uintptr_t pc) {
-  Dl_info object;
-  if (!dladdr(reinterpret_cast<void*>(pc), &object) || !object.dli_fname) return "";
+// What the addr2line of binutils prints for these addresses of the program, line by line; nothing where it is missing.
+std::vector<std::string> addr2line(const char* options, const std::vector<uintptr_t>& addresses) {
   char executable[4096];
   const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-  if (length <= 0) return "";
-  executable[length] = 0;
-  char command[4400];
-  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", executable,
-                size_t(pc - uintptr_t(object.dli_fbase)));
-  FILE* pipe = popen(command, "r");
-  if (!pipe) return "";
-  std::string found;
+  std::vector<std::string> lines;
+  if (length <= 0) return lines;
+  std::string command = "addr2line " + std::string(options) + " -e '" + std::string(executable, size_t(length)) + "'";
+  for (const uintptr_t address : addresses) {
+    Dl_info object;
+    if (!dladdr(reinterpret_cast<void*>(address), &object)) continue;
+    char offset[32];
+    std::snprintf(offset, sizeof offset, " 0x%zx", size_t(address - uintptr_t(object.dli_fbase)));
+    command += offset;
+  }
+  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  if (!pipe) return lines;
   char line[4096];
   while (std::fgets(line, sizeof line, pipe)) {
-    line[std::strcspn(line, " \n")] = 0;
-    const bool own = std::strstr(line, "/simt/include/") || std::strstr(line, "/c++/");
-    if (found.empty() && !own && line[0] != '?') found = line;
+    line[std::strcspn(line, "\n")] = 0;
+    lines.push_back(line);
   }
   pclose(pipe);
-  return found;
+  return lines;
+}
+
+// The innermost line of the student's among the calls that led to an instruction: frames of the device itself and of
+// the C++ library are passed over. Empty where it cannot be told.
+std::string source_line(uintptr_t pc) {
+  void* frames[32];
+  const int count = backtrace(frames, 32);
+  std::vector<uintptr_t> addresses = {pc};
+  const auto here = std::find(frames, frames + count, reinterpret_cast<void*>(pc));
+  for (auto frame = here; frame < frames + count - 1;)  // a return address lies behind its call
+    addresses.push_back(reinterpret_cast<uintptr_t>(*++frame) - 1);
+  for (std::string& line : addr2line("-i", addresses)) {
+    line.resize(std::min(line.find(' '), line.size()));  // " (discriminator 2)"
+    const auto in = [&](const char* folder) { return line.find(folder) != std::string::npos; };
+    if (line[0] != '?' && !in("/simt/include/") && !in("/simt/runtime/") && !in("/include/c++/")) return line;
+  }
+  return "";
 }
 
 [[noreturn]] void fail_at(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
@@ -159,9 +178,19 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, stru
 
 }  // namespace
 
+std::string kernel_name(const Launch& launch) {
+  if (launch.kernel) return launch.kernel;
+  const std::vector<std::string> said = addr2line("-fC", {reinterpret_cast<uintptr_t>(launch.function)});
+  if (said.empty() || said[0][0] == '?') return "(launched by its address)";
+  return said[0].substr(0, said[0].find('('));
+}
+
+std::string block_name(const Launch& launch, uint3 index) {
+  return "kernel " + kernel_name(launch) + ", block " + to_string(index);
+}
+
 std::string place(const Worker& w, Site site) {
-  std::string text = std::string("kernel ") + w.launch->kernel;
-  if (w.lane) text += ", block " + to_string(w.block().index) + ", thread " + to_string(w.lane->thread);
+  std::string text = block_name(*w.launch, w.block().index) + ", thread " + to_string(w.lane->thread);
   if (site.file) text += std::string(", ") + site.file + ":" + std::to_string(site.line);
   return text;
 }

@@ -171,20 +171,20 @@ cudaError_t fault(cudaError_t error, const std::string& message) {
 }
 
 cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
-  for (const auto& [position, pointer] : kernel.pointers)
-    if (is_host_memory(pointer))
-      return fault(cudaErrorIllegalAddress, std::string("kernel ") + config.kernel + ": argument " +
-                                                std::to_string(position) +
-                                                " points to host memory; allocate it with cudaMalloc and copy it "
-                                                "with cudaMemcpy");
   Launch launch;
   launch.kernel = config.kernel;
+  launch.function = config.function;
   launch.grid = config.grid;
   launch.block = config.block;
   launch.cluster = config.cluster_size;
   launch.dynamic_shared = config.shared;
   launch.cooperative = config.cooperative;
   launch.body = &kernel.thread;
+  for (const auto& [position, pointer] : kernel.pointers)
+    if (is_host_memory(pointer))
+      return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
+                                                " points to host memory; allocate it with cudaMalloc and copy it "
+                                                "with cudaMemcpy");
   launch.id = ++launches;
   launch.threads = unsigned(volume(config.block));
   launch.warps_per_block = (launch.threads + 31) / 32;
@@ -204,8 +204,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   last_stats = launch.stats;
   if (launch.failed) return fault(launch.error, launch.message);
   const std::string overwritten = check_guards();
-  if (!overwritten.empty())
-    return fault(cudaErrorIllegalAddress, std::string("kernel ") + config.kernel + ": " + overwritten);
+  if (!overwritten.empty()) return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": " + overwritten);
   return cudaSuccess;
 }
 
@@ -235,7 +234,7 @@ cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arg
 }
 
 LaunchConfig from_cuda(const cudaLaunchConfig_t& c) {
-  LaunchConfig config("(launched by cudaLaunchKernelEx)", c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream);
+  LaunchConfig config(nullptr, c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream);
   for (unsigned i = 0; i < c.numAttrs; ++i) {
     const auto& attribute = c.attrs[i];
     if (attribute.id == cudaLaunchAttributeClusterDimension)

@@ -54,9 +54,7 @@ std::string at_line(Site site) {
   return site.file ? std::string(site.file) + ":" + std::to_string(site.line) : "an unknown line";
 }
 
-bool same_line(Site a, Site b) {
-  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
-}
+bool same_line(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
 
 uint3 unflatten(uint64_t linear, dim3 size) {
   return {unsigned(linear % size.x), unsigned(linear / size.x % size.y), unsigned(linear / size.x / size.y)};
@@ -177,8 +175,9 @@ void Worker::check_arenas() {
     if (overrun && !launch->failed.exchange(true)) {
       std::lock_guard<std::mutex> lock(launch->mutex);
       launch->error = cudaErrorIllegalAddress;
-      launch->message = place(*this, {nullptr, 0}) + ": the block wrote past the end of its shared memory (" +
-                        std::to_string(used) + " bytes)";
+      launch->message = block_name(*launch, blocks_[slot].index) +
+                        ": the block wrote past the end of its shared memory (" + std::to_string(used) + " bytes" +
+                        (launch->dynamic_shared ? ")" : "; the third launch argument adds dynamic ones)");
     }
     std::memset(arena, kPoison, overrun ? kSharedLimit : used);
   }

@@ -33,7 +33,8 @@ constexpr unsigned kBlocksPerMultiprocessor = 32;
 
 // One kernel launch, shared by the workers that run it.
 struct Launch {
-  const char* kernel = nullptr;
+  const char* kernel = nullptr;    // its name; null where it was launched by its address
+  const void* function = nullptr;  // its address, where known
   dim3 grid, block, cluster;
   size_t dynamic_shared = 0;
   bool cooperative = false;
@@ -194,6 +195,8 @@ extern __thread Worker* worker;  // null outside a kernel
 uint64_t oldest_running_block();
 std::vector<Worker*> all_workers();
 // fault.cpp
-std::string place(const Worker& worker, Site site);
+std::string kernel_name(const Launch& launch);
+std::string block_name(const Launch& launch, uint3 index);  // with its kernel's
+std::string place(const Worker& worker, Site site);         // with its thread and the line
 
 }  // namespace simt

@@ -12,7 +12,7 @@
 namespace simt {
 
 struct LaunchConfig {
-  const char* kernel;
+  const char* kernel;  // its name, or null
   dim3 grid, block;
   size_t shared;
   cudaStream_t stream;
@@ -114,7 +114,7 @@ int blocks_per_multiprocessor(int block_size, size_t shared);
 
 inline cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared = 0,
                                     cudaStream_t stream = nullptr) {
-  return simt::launch_untyped({"(launched by pointer)", grid, block, shared, stream}, function, arguments);
+  return simt::launch_untyped({nullptr, grid, block, shared, stream}, function, arguments);
 }
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, size_t shared = 0,
@@ -124,7 +124,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
 
 inline cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                                size_t shared = 0, cudaStream_t stream = nullptr) {
-  simt::LaunchConfig config("(launched by pointer)", grid, block, shared, stream);
+  simt::LaunchConfig config(nullptr, grid, block, shared, stream);
   config.cooperative = true;
   return simt::launch_untyped(config, function, arguments);
 }
