@@ -301,13 +301,15 @@ __global__ void incomplete_warps(int* wrong) {
   warp.sync();
   if (warp.meta_group_size() != 2) wrong[2] = 1;
   if (warp.ballot(1) != (t < 32 ? 0xffffffffu : 0xffu)) wrong[3] = 1;
+  const int4 next = warp.shfl_down(make_int4(t, 1, 2, 3), 1);  // the last lane of 8 reads one that is not there
+  if (next.x != (t == 31 ? 31 : t == 39 ? 0 : t + 1) || next.w != (t == 39 ? 0 : 3)) wrong[4] = 1;
 }
 
 TEST_CASE("groups of a block that does not fill its last warp") {
-  Device<int> wrong(4);
+  Device<int> wrong(5);
   incomplete_warps<<<1, 40>>>(wrong.data);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(wrong.host() == std::vector<int>(4, 0));
+  CHECK(wrong.host() == std::vector<int>(5, 0));
 }
 
 // --- Collectives ---------------------------------------------------------------------------------------------------

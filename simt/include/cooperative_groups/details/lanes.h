@@ -18,7 +18,11 @@ void combine_parcels(simt::Exchange& exchange, uint32_t mask) {
   simt::for_each_lane(mask, [&](unsigned lane) {
     const unsigned source =
         simt::shuffle_source<kind>(lane, exchange.operand[lane] & 0xff, exchange.operand[lane] >> 8);
-    *parcel(lane)->result = *parcel(mask >> source & 1 ? source : lane)->value;
+    T* result = parcel(lane)->result;
+    if (mask >> source & 1)
+      *result = *parcel(source)->value;
+    else
+      std::memset(static_cast<void*>(result), 0, sizeof(T));
   });
 }
 
