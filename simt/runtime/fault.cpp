@@ -34,15 +34,6 @@ uintptr_t program_counter(const void* context) {
 #endif
 }
 
-uintptr_t stack_pointer(const void* context) {
-  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return uintptr_t(registers.gregs[REG_RSP]);
-#else
-  return uintptr_t(registers.sp);
-#endif
-}
-
 std::string to_string(uint3 index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
 }
@@ -105,8 +96,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (w && w->in_kernel && w->lane) {
     if (signal == SIGFPE) fail_at(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
     if (signal == SIGILL) fail_at(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
-    const uintptr_t stack = stack_pointer(context);
-    if (uintptr_t(info->si_addr) + 65536 > stack && uintptr_t(info->si_addr) < stack + 4096)
+    if (w->is_below_a_stack(info->si_addr))
       fail_at(*w, cudaErrorLaunchFailure, pc, "the thread's stack overflowed (256 KB on the CPU device)");
 #if defined(__x86_64__)
     if (info->si_code == SI_KERNEL)

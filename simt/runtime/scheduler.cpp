@@ -24,9 +24,9 @@ __thread Worker* worker = nullptr;
 namespace {
 
 constexpr size_t kStackSize = 256 * 1024;  // lazily mapped: a lane touches a few kilobytes of it
-constexpr size_t kGuard = 4096;
-constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
-constexpr size_t kCanary = 64;           // bytes checked behind a block's shared memory
+constexpr size_t kGuard = 64 * 1024;       // inaccessible, before and behind stacks and arenas
+constexpr unsigned char kPoison = 0xff;    // all bits set is NaN in every float format
+constexpr size_t kCanary = 64;             // bytes checked behind a block's shared memory
 constexpr uint32_t kAtomicsPerTurn = 64;
 
 void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
@@ -96,7 +96,7 @@ void Worker::prepare() {
   lane = nullptr;
   blocks_.resize(l.blocks_per_gang);
   while (arenas_.size() < blocks_.size()) {
-    arenas_.push_back(map_pages((kSharedLimit + kGuard) / kGuard * kGuard));
+    arenas_.push_back(map_pages(kSharedLimit));  // whole pages
     std::memset(arenas_.back(), kPoison, kSharedLimit);
   }
   warp_count_ = unsigned(l.blocks_per_gang) * l.warps_per_block;
@@ -215,6 +215,12 @@ void Worker::fiber_main(transfer_t from) {
     w.free_stacks_.push_back(stack);  // safe: nothing takes it before the jump
     jump_fcontext(next ? next->context : w.main_, nullptr);
   }
+}
+
+bool Worker::is_below_a_stack(const void* address) const {
+  const char* byte = static_cast<const char*>(address);
+  return std::any_of(stacks_.begin(), stacks_.end(),
+                     [&](const char* stack) { return byte >= stack - kGuard && byte < stack; });
 }
 
 void Worker::make_current(Lane& next) {

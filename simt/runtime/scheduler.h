@@ -138,6 +138,7 @@ class Worker {
   void yield();
   void take_turn();  // waits until every block before this one has finished
   void land_copies(size_t count);
+  bool is_below_a_stack(const void* address) const;  // where a stack that is too small ends up
   [[noreturn]] void fail(cudaError_t error, const std::string& sentence, Site site = {nullptr, 0});
 
   Block& block() const { return *lane->warp->block; }
