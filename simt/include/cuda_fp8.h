@@ -109,7 +109,7 @@ struct alignas(4) Four {
   explicit Four(float4 v) : Four(Two<Kind>(float2{v.x, v.y}), Two<Kind>(float2{v.z, v.w})) {}
   explicit Four(double4 v) : Four(double4_16a{v.x, v.y, v.z, v.w}) {}
   explicit Four(double4_16a v) : Four(Two<Kind>(double2{v.x, v.y}), Two<Kind>(double2{v.z, v.w})) {}
-  explicit Four(double4_32a v) : Four(double4_16a{v.x, v.y, v.z, v.w}) {}
+  explicit Four(const double4_32a& v) : Four(double4_16a{v.x, v.y, v.z, v.w}) {}
 
   explicit operator float4() const {
     return {Kind::widen(__x & 0xff), Kind::widen(__x >> 8 & 0xff), Kind::widen(__x >> 16 & 0xff),

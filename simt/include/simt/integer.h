@@ -70,13 +70,15 @@ inline int __mulhi(int x, int y) { return static_cast<int>(static_cast<int64_t>(
 inline unsigned int __umulhi(unsigned int x, unsigned int y) {
   return static_cast<unsigned int>(static_cast<uint64_t>(x) * y >> 32);
 }
-__extension__ typedef __int128 simt_int128;
-__extension__ typedef unsigned __int128 simt_uint128;
+namespace simt {
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+}  // namespace simt
 inline long long __mul64hi(long long x, long long y) {
-  return static_cast<long long>(static_cast<simt_int128>(x) * y >> 64);
+  return static_cast<long long>(static_cast<simt::int128>(x) * y >> 64);
 }
 inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
-  return static_cast<unsigned long long>(static_cast<simt_uint128>(x) * y >> 64);
+  return static_cast<unsigned long long>(static_cast<simt::uint128>(x) * y >> 64);
 }
 // The low 32 bits of the product of the low 24 bits.
 inline unsigned int __umul24(unsigned int x, unsigned int y) { return (x & 0xffffff) * (y & 0xffffff); }
