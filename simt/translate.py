@@ -23,7 +23,7 @@ a guess.
 import argparse
 import re
 import sys
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Tuple
 
 from preprocessed import CLOSERS, Source, read_text, restore_blanks, unquote, write_text
 from shared_memory import ATTRIBUTES, CLASS_KEYS, Reference, Refusal, SharedDeclaration
@@ -77,6 +77,11 @@ class TranslateError(Exception):
     """What the translator refuses: one line `file:line: error: sentence` each."""
 
 
+def is_type(word):
+    """Whether a name behind this word is one that is declared there."""
+    return word.isidentifier() and word not in STATEMENT_WORDS
+
+
 class Function(NamedTuple):
     """The body that is being walked; the braced initializer of a namespace's variable counts as one."""
 
@@ -119,7 +124,8 @@ class Launch(NamedTuple):
 
 class SharedVariable(NamedTuple):
     reference: Reference
-    scope_end: int  # the token that closes the block or namespace of its declaration
+    namespace: Tuple[str, ...]
+    scope_end: int  # the token that closes the block of its declaration
 
 
 class Translator:
@@ -215,6 +221,9 @@ class Translator:
 
     # Statements and scopes.
 
+    def namespace(self):
+        return tuple(name for kind, name, _ in self.scopes if kind == "namespace" and name)
+
     def on_semicolon(self, i):
         self.begin = i + 1
         return i + 1
@@ -276,7 +285,8 @@ class Translator:
         call = words.index("()") if "()" in words else len(words)
         colon = words.index(":") if ":" in words else len(words)
         if "namespace" in words[:2]:
-            return "namespace", "".join(words[words.index("namespace") + 1 :])
+            is_inline = words[0] == "inline"
+            return "namespace", "" if is_inline else "".join(words[words.index("namespace") + 1 :])
         if len(words) == 2 and words[0] == "extern":
             return "namespace", ""
         if "=" in words[:call]:
@@ -306,7 +316,7 @@ class Translator:
             return i + 1
         if self.tokens[k] == "<" and self.source.angle(k) > 0:
             k = self.source.angle(k) + 1
-        while self.tokens[k] not in ("{", ";", ",", ")", "]", "}", ""):
+        while self.tokens[k] not in ("{", ";", ",", "=", ")", "]", "}", ""):
             k = max(k + 1, self.source.after_group(k))
         if self.tokens[k] == "{":
             self.bring_shared(i, k)
@@ -338,7 +348,7 @@ class Translator:
             text, references = SharedDeclaration(self.source, self.begin, i, end).rewrite(self.function is not None)
             self.replace(self.begin, end, text)
             scope_end = self.blocks[-1] if self.blocks else len(self.tokens)
-            self.shared += [SharedVariable(reference, scope_end) for reference in references]
+            self.shared += [SharedVariable(reference, self.namespace(), scope_end) for reference in references]
         except Refusal as refusal:
             self.error(*refusal.args)
         self.begin = end + 1
@@ -346,19 +356,24 @@ class Translator:
 
     def shared_references(self, i):
         """The shared variables that can be named at i, by name."""
+        namespace = self.namespace()
         self.shared = [variable for variable in self.shared if variable.scope_end > i]
-        return {variable.reference.name: variable.reference for variable in self.shared}
+        visible = [v.reference for v in self.shared if v.namespace == namespace[: len(v.namespace)]]
+        return {reference.name: reference for reference in visible}
 
     def bring_shared(self, head, open_):
-        """Declare the shared variables that a body names, unless a parameter in its head has their name."""
+        """Declare the shared variables that a body names, unless it is host code or has its own of that name."""
         if not self.shared or self.match[open_] < 0:
             return
         references = self.shared_references(open_)
-        before = zip(self.tokens[head : open_ - 1], self.tokens[head + 1 : open_])
-        parameters = {name for word, name in before if word.isidentifier() or word in ("*", "&", "&&", ">", "...")}
-        named = references.keys() & set(self.tokens[open_ : self.match[open_]]) - parameters
-        if named:  # the second pair of braces lets the body have variables of these names
-            declarations = " ".join(references[name].declaration for name in sorted(named))
+        words, body = self.tokens[head:open_], self.tokens[open_ : self.match[open_]]
+        named = references.keys() & set(body)
+        if not named or "<<<" in body or "main" in words:
+            return
+        own = {b for a, b in zip(words, words[1:]) if is_type(a) or a in ("*", "&", "&&", ">", "...")}
+        own |= {b for a, b in zip(body, body[1:]) if is_type(a)}
+        if named - own:  # the second pair of braces lets the body have variables of these names after all
+            declarations = " ".join(references[name].declaration for name in sorted(named - own))
             self.insert_before(open_ + 1, f" {declarations} {{")
             self.insert_before(self.match[open_], "}")
 

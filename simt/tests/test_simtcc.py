@@ -140,6 +140,16 @@ def test_macros_of_nvcc(folder):
     made("-E", "--extended-lambda", "-rdc=true", "m.cu", "-o", "m.ii", cwd=folder)
 
 
+def test_a_kernel_that_the_preprocessor_may_empty_is_told(folder):
+    (folder / "arch.cu").write_text(
+        "#if UNKNOWN > 1\n#endif\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ > 700\n#endif\n"
+        "__global__ void k() {\n#if __CUDA_ARCH__ >= 700\n#endif\n}\n"
+    )
+    warnings = made("-c", "-Werror", "all-warnings", "arch.cu", cwd=folder).stderr
+    assert re.findall(r"arch.cu:(\d+):\d+: warning", warnings) == ["6"]
+    assert made("-c", "-w", "arch.cu", cwd=folder).stderr == ""
+
+
 def test_preprocessor_output(folder):
     assert "__global__ void k(int* x) { *x = 3; }" in made("-E", "one.cu", cwd=folder).stdout
     made("-E", "one.cu", "-o", "one.ii", cwd=folder)

@@ -164,7 +164,19 @@ __global__ void file_scope(int* out) {
   };
   out[5] = inside_lambda();
 }
-int after_all(int at_file_scope) { return at_file_scope; }
+namespace scope {
+__global__ void reopened(int* out) {
+  tile[1][1] = 24;
+  out[0] = int(read(1));
+}
+}  // namespace scope
+struct Host {
+  int tile;
+};
+int on_the_host(int at_file_scope) {
+  int other_at_file_scope = 2;
+  return at_file_scope + other_at_file_scope;
+}
 
 int main() {
   Cell<int> out, aligned;
@@ -176,6 +188,9 @@ int main() {
   file_scope<<<1, 1>>>(out.device);
   const int scoped[] = {3, 2, 11, 7, 11, 6};
   for (int i = 0; i < 6; ++i) CHECK(out.get(i) == scoped[i]);
-  CHECK(after_all(3) == 3);
+  size_t at_file_scope = 16;
+  scope::reopened<<<1, 1, at_file_scope>>>(out.device);
+  CHECK(out.get() == 24);
+  CHECK(on_the_host(3) + Host{4}.tile == 9);
   return 0;
 }
