@@ -23,7 +23,7 @@ inline double cosine_of_pi(double x) {
 // exp(x^2) erfc(x), without the overflow and underflow of the factors.
 inline double scaled_erfc(double x) {
   const double square = x * x, rest = std::fma(x, x, -square);  // exp(x^2) = exp(square) (1 + rest)
-  if (x < -27) return HUGE_VAL;  // out of range; and an infinite square has no rest
+  if (x < -27) return HUGE_VAL;                                 // out of range; and an infinite square has no rest
   if (x < 10) return std::exp(square) * (1 + rest) * std::erfc(x);
   double term = 1, sum = 0;  // 1/(x sqrt(pi)) (1 - 1/(2x^2) + 1*3/(2x^2)^2 - ...), NIST DLMF 7.12.1
   for (int k = 1; k < 30 && term != 0; ++k) {
