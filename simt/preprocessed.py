@@ -10,7 +10,7 @@ TOKEN = re.compile(
       | (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?s:.*?)\)(?P=delimiter)"\w*
       | (?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"(?:(?!__)\w+)?
       | (?:u8|[uUL])?'(?:[^'\\\n]|\\.)+'\w*
-      | [^\W\d]\w*
+      | (?:[^\W\d]|\\U[0-9a-f]{8})(?:\w|\\U[0-9a-f]{8})*
       | \.?\d(?:[eEpP][+-]|'\w|[\w.])*
       | <<[ \t]*<(?!=) | <=> | <<=? | <= | >= | == | != | :: | -> | && | \|\| | \.\.\.    # '>' always stands alone
       | \S""",
@@ -107,8 +107,7 @@ class Source:
         while position is not None:
             for token in TOKEN.finditer(text, position):
                 if token.lastgroup in (None, "delimiter"):
-                    word = token[0]
-                    self.tokens.append("<<<" if len(word) > 2 and word[0] == word[-1] == "<" else word)
+                    self.tokens.append(self._word(token[0]))
                     self.starts.append(token.start())
                     self.ends.append(token.end())
                 elif token.lastgroup == "directive":
@@ -125,6 +124,14 @@ class Source:
                         self.pragmas.append(token.span())
             else:
                 position = None
+
+    @staticmethod
+    def _word(word):
+        if word[0] == "<" and word[-1] == "<" and len(word) > 2:
+            return "<<<"
+        if "\\U" in word and word[-1] not in "\"'":  # g++ -E prints a letter outside ASCII so
+            return re.sub(r"\\U(\w{8})", lambda letter: chr(int(letter[1], 16)), word)
+        return word
 
     def _pair(self):
         """Match the brackets; one that the student forgot leaves those around it alone, and g++ says so."""

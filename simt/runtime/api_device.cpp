@@ -220,7 +220,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
       case cudaLimitPersistingL2CacheSize:
         return cudaSuccess;
       default:
-        return cudaErrorUnsupportedLimit;
+        return cudaErrorInvalidValue;  // as an H200's driver answers
     }
   });
 }

@@ -43,7 +43,7 @@ cudaError_t cudaMalloc(void** pointer, size_t size) {
 
 cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags) {
   return api([&] {
-    if (!size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) return cudaErrorInvalidValue;
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return cudaErrorInvalidValue;
     return allocate_for_api(pointer, size, MemoryKind::managed, "cudaMallocManaged");
   });
 }
@@ -172,9 +172,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return api([&] {
-    if (!free || !total) return cudaErrorInvalidValue;
-    *free = free_memory();
-    *total = total_memory();
+    if (free) *free = free_memory();
+    if (total) *total = total_memory();
     return cudaSuccess;
   });
 }

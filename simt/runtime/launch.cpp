@@ -233,6 +233,8 @@ cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arg
   return launch_kernel(config, known->second.binder(function, arguments));
 }
 
+cudaError_t refuse(cudaError_t error) { return record(error); }
+
 LaunchConfig from_cuda(const cudaLaunchConfig_t& c) {
   LaunchConfig config(nullptr, c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream);
   for (unsigned i = 0; i < c.numAttrs; ++i) {

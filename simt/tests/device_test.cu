@@ -84,7 +84,7 @@ TEST_CASE("settings") {
   CHECK(cudaDeviceSetLimit(cudaLimitStackSize, 1024) == cudaSuccess);
   CHECK(contains(stderr_of([] { CHECK(cudaDeviceSetLimit(cudaLimitStackSize, 1 << 30) == cudaErrorNotSupported); }),
                  "256 KB of stack"));
-  CHECK(cudaDeviceSetLimit(cudaLimit(77), 1) == cudaErrorUnsupportedLimit);
+  CHECK(cudaDeviceSetLimit(cudaLimit(77), 1) == cudaErrorInvalidValue);
   CHECK(cudaSetDeviceFlags(cudaDeviceScheduleYield) == cudaSuccess);
   unsigned flags = 0;
   CHECK(cudaGetDeviceFlags(&flags) == cudaSuccess);

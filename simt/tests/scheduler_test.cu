@@ -269,8 +269,8 @@ TEST_CASE("other faults end with a sentence too") {
                  "stack overflowed"));
   CHECK(contains(fault_of(cudaErrorAssert, [] { assert_equal<<<1, 1>>>(1, 2); }), "a == b"));
   Environment timeout("SIMT_TIMEOUT", "0.5");
-  CHECK(contains(fault_of(cudaErrorLaunchTimeout, [&] { with_word([](int* p) { spin<<<1, 1>>>(p); }); }),
-                 "no progress"));
+  CHECK(
+      contains(fault_of(cudaErrorLaunchTimeout, [&] { with_word([](int* p) { spin<<<1, 1>>>(p); }); }), "no progress"));
 }
 
 __global__ void overrun_shared(int index) {

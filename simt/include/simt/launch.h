@@ -105,6 +105,7 @@ constexpr auto handle() {
   return kernel;
 }
 
+cudaError_t refuse(cudaError_t error);  // the last error, from now on
 LaunchConfig from_cuda(const cudaLaunchConfig_t& config);
 int blocks_per_multiprocessor(int block_size, size_t shared);
 
@@ -135,11 +136,12 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 bl
 }
 
 inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  return config ? simt::launch_untyped(simt::from_cuda(*config), function, arguments) : cudaErrorInvalidValue;
+  return config ? simt::launch_untyped(simt::from_cuda(*config), function, arguments)
+                : simt::refuse(cudaErrorInvalidValue);
 }
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
-  if (!config) return cudaErrorInvalidValue;
+  if (!config) return simt::refuse(cudaErrorInvalidValue);
   simt::LaunchConfig own = simt::from_cuda(*config);
   own.function = reinterpret_cast<const void*>(kernel);
   return [&](P... converted) {
@@ -176,7 +178,7 @@ cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel, int block_size, size_t shared,
                                                                    unsigned) {
-  if (!blocks || block_size < 1) return cudaErrorInvalidValue;
+  if (!blocks || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
   *blocks = simt::blocks_per_multiprocessor(block_size, shared);
   return cudaSuccess;
 }
@@ -198,19 +200,19 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block
 }
 template <class Kernel>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel, int blocks, int block_size) {
-  if (!bytes || blocks < 1 || block_size < 1) return cudaErrorInvalidValue;
+  if (!bytes || blocks < 1 || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
   *bytes = std::min<size_t>(228 * 1024 / size_t(blocks) - 1024, 227 * 1024);
   return cudaSuccess;
 }
 template <class Kernel>
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, Kernel, const cudaLaunchConfig_t* config) {
-  if (!size || !config) return cudaErrorInvalidValue;
+  if (!size || !config) return simt::refuse(cudaErrorInvalidValue);
   *size = 8;
   return cudaSuccess;
 }
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel, const cudaLaunchConfig_t* config) {
-  if (!clusters || !config) return cudaErrorInvalidValue;
+  if (!clusters || !config) return simt::refuse(cudaErrorInvalidValue);
   const simt::LaunchConfig own = simt::from_cuda(*config);
   const unsigned threads = own.block.x * own.block.y * own.block.z;
   const unsigned blocks = own.cluster_size.x * own.cluster_size.y * own.cluster_size.z;

@@ -66,6 +66,11 @@ __global__ void with_pragmas(int* out) {
   __asm__ __volatile__("");
   *out = outlined(outlined_first(gnu_outlined(standard_outlined(sum))));
 }
+__global__ void größe(int* out) {
+  __shared__ int größer[2];
+  größer[1] = 50;
+  *out = größer[1];
+}
 __global__ void ptx(int* out, unsigned long long* clock) {
   int lane, warp;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -93,6 +98,8 @@ int main() {
   CHECK(out.get() == 2);
   with_pragmas<<<1, 1>>>(out.device);
   CHECK(out.get() == 30);
+  größe<<<1, 1>>>(out.device);
+  CHECK(out.get() == 50);
   Cell<unsigned long long> clock;
   ptx<<<1, 40>>>(out.device, clock.device);
   for (int i = 0; i < 40; ++i) CHECK(out.get(i) == i);

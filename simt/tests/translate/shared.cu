@@ -20,6 +20,14 @@ struct Reduce {
     Constructed constructed;
   };
 };
+template <typename T>
+struct Vector {
+  T values[2];
+  template <int I>
+  __device__ T get() const {
+    return values[I];
+  }
+};
 namespace types {
 struct Inner {
   int value;
@@ -67,6 +75,8 @@ __global__ void forms(T* out, int* aligned) {
       int first, second;
     };
   };
+  __shared__ Vector<int> known_type;
+  __shared__ Vector<T> type_of_arguments;
   __shared__ Row row;
   __shared__ float (*pointer_to_row)[TILE];
   __shared__ T (*function)(T);
@@ -113,6 +123,9 @@ __global__ void forms(T* out, int* aligned) {
     out[2] = T(type_first + *pointer_to_const + point.y + inner.value + absolute.value + storage.values[3]);
     out[3] = T(unnamed.a + unnamed_array[1].b[1] + named.a + (*pointer_to_row)[3] + conditional + deduced);
     out[4] = T(shared_int[0] == 0x3f800000 && first == shared_int[0] && second == shared_int[1]);
+    known_type.values[1] = 3;
+    type_of_arguments.values[0] = T(known_type.get<1>() + 1);
+    out[6] = type_of_arguments.template get<0>();
     out[5] = T(constructed[1].value + (function == nullptr) + (punned.as_t[0] == T(1)));
     auto modulo = [](const void* address, int n) { return int(reinterpret_cast<std::uintptr_t>(address) % n); };
     *aligned = modulo(aligned_before, 16) + modulo(aligned_after, 32) + modulo(aligned_as, 64) +
@@ -181,8 +194,8 @@ int on_the_host(int at_file_scope) {
 int main() {
   Cell<int> out, aligned;
   forms<int, 5><<<1, 1>>>(out.device, aligned.device);
-  const int expected[] = {12, 51, 79, 117, 1, 25};
-  for (int i = 0; i < 6; ++i) CHECK(out.get(i) == expected[i]);
+  const int expected[] = {12, 51, 79, 117, 1, 25, 4};
+  for (int i = 0; i < 7; ++i) CHECK(out.get(i) == expected[i]);
   CHECK(out.get(16) == 5);
   CHECK(aligned.get() == 0);
   file_scope<<<1, 1>>>(out.device);
