@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(condition)                                              \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-      std::exit(1);                                                   \
-    }                                                                 \
+#define CHECK(condition)                                          \
+  do {                                                            \
+    if (!(condition)) {                                           \
+      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                               \
+    }                                                             \
   } while (0)
 
 // Device memory for one value that the host reads back.

@@ -35,9 +35,7 @@ __global__ void forms(T* out) {
   extern __shared__ alignas(1024) char very_aligned[];
   extern __shared__ T rows[][4];
   extern __shared__ float4 vectors[], other_vectors[];
-  extern __shared__ struct Header {
-    T a, b;
-  } header;
+  extern __shared__ struct Header { T a, b; } header;
   DYNAMIC(double, from_macro);
   for (int i = 0; i < 8; ++i) typed[i] = T(i + 1);
   bool same = (void*)bytes == (void*)typed && (void*)ints == (void*)typed && (void*)float_first == (void*)typed &&

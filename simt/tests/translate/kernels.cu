@@ -19,12 +19,14 @@ __global__ __launch_bounds__(64) void bounds_middle(int* out) { *out = 8; }
 __global__ void __attribute__((used)) gnu_attributed(int* out) { *out = 10; }
 __global__ void unnamed(int*, int = 3) {}
 __global__ auto trailing(int* out) -> void { *out = 11; }
+// clang-format off
 inline __global__ void
 on_several_lines(int* out,
                  int value)
 {
   *out = value;
 }
+// clang-format on
 
 __global__ void with_defaults(int* out, int a = 5, float2 b = {1, 2}) { *out = a + int(b.x + b.y); }
 __global__ void overloaded(int* out, int a) { *out = a; }
@@ -143,7 +145,7 @@ int main() {
   Cell<int> out;
   early(out.device);
   CHECK(out.get() == 1);
-#define RUN(kernel, expected, ...)            \
+#define RUN(kernel, expected, ...)             \
   kernel<<<1, 1>>>(out.device, ##__VA_ARGS__); \
   CHECK(out.get() == (expected))
   RUN(static_first, 2);

@@ -67,6 +67,7 @@ int main() {
 #define EXPECT(amount) CHECK(out.get() == (sum += (amount)))
   add<<<1, 2>>>(out.device, 1);
   EXPECT(2);
+  // clang-format off
   add <<< 1, 2 >>> (out.device, 1);
   EXPECT(2);
   add<<<dim3(2, 1), dim3(1, 1, 2), 0, stream>>>(out.device, 1);
@@ -82,6 +83,7 @@ int main() {
   EXPECT(2);
   add<<<n >> 1, n << 1>>>(out.device, 1);
   EXPECT(4);
+  // clang-format on
   add<<<(n + 1 - 1) / n, n>>>(out.device, 1);
   EXPECT(2);
   add<<<Type<Type<Type<int>>>::value, 1>>>(out.device, 1);
@@ -127,8 +129,11 @@ int main() {
   for (int i = 0; i < 2; ++i) add<<<1, 1>>>(out.device, i);
   EXPECT(1);
   switch (n) {
-    case 2: add<<<1, 1>>>(out.device, 1); break;
-    default: add<<<1, 1>>>(out.device, 100);
+    case 2:
+      add<<<1, 1>>>(out.device, 1);
+      break;
+    default:
+      add<<<1, 1>>>(out.device, 100);
   }
   EXPECT(1);
 label:

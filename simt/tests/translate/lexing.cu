@@ -60,7 +60,8 @@ __global__ void with_pragmas(int* out) {
 #pragma unroll 4
   for (int i = 0; i < 4; ++i) sum += i;
   _Pragma("unroll") for (int i = 0; i < 4; ++i) sum += i;
-  _Pragma("nounroll") while (sum < 20) ++sum;
+#pragma nounroll
+  while (sum < 20) ++sum;
   assert(sum > 0 && out != NULL);
   asm volatile("" ::: "memory");
   __asm__ __volatile__("");
@@ -77,7 +78,7 @@ __global__ void ptx(int* out, unsigned long long* clock) {
   asm("mov.u32 %0, %%warpid;\n" : "=r"(warp));
   asm volatile("membar.gl;" ::: "memory");
   asm volatile("bar.sync 0;");
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(*clock) :: "memory");
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(*clock)::"memory");
   out[threadIdx.x] = warp * 32 + lane;
 }
 
@@ -91,8 +92,10 @@ int main() {
   CHECK(kLess == '<' && "<<<"_text.size() == 3 && Value<(3 > 2 ? 4 : 5)>::value == 4);
   Box<int> box{3};
   CHECK((box << 2) == 12 && box < Box<int>{4} && Box<int>{5} > box && box(3) == box[3]);
+  // clang-format off
   CHECK(box.operator<<<int>(1) == 6);
   set<<<1, 1>>>(out.device, value /* >>>( */); CHECK(out.get() == 40);
+  // clang-format on
   auto nested = [&](auto f) { return [&, f](int x) { set<<<1, 1>>>(out.device, f(x)); }; };
   nested([](int x) { return x < 2 ? x : 2; })(7);
   CHECK(out.get() == 2);

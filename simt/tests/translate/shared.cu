@@ -61,9 +61,7 @@ __global__ void forms(T* out, int* aligned) {
     int a;
     float b[2];
   } unnamed, unnamed_array[2];
-  __shared__ struct Named {
-    int a;
-  } named;
+  __shared__ struct Named { int a; } named;
   __shared__ union {
     T as_t[2];
     unsigned bits[4];
@@ -78,12 +76,16 @@ __global__ void forms(T* out, int* aligned) {
   __shared__ Vector<int> known_type;
   __shared__ Vector<T> type_of_arguments;
   __shared__ Row row;
-  __shared__ float (*pointer_to_row)[TILE];
+  __shared__ float(*pointer_to_row)[TILE];
   __shared__ T (*function)(T);
   __shared__ std::conditional_t<(N > 2), int, float> conditional;
   __shared__ decltype(T() + 1) deduced;
   [[maybe_unused]] __shared__ int attributed;
-  { __shared__ int plain; plain = 5; out[16] = plain; }
+  {
+    __shared__ int plain;
+    plain = 5;
+    out[16] = plain;
+  }
 
   auto& reference = matrix;
   static_assert(sizeof(matrix) == sizeof(float) * TILE * (TILE + 1), "an array keeps its size");
