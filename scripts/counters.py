@@ -36,6 +36,8 @@ COUNTERS = {
     "smsp__sass_inst_executed_op_shared_st.sum": "shared-memory store instructions",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "bank conflicts of shared loads",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "bank conflicts of shared stores",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "passes of shared loads",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "passes of shared stores",
     "smsp__inst_executed.sum": "instructions executed",
     "smsp__issue_active.avg.pct_of_peak_sustained_active": "issue slots busy",
     "smsp__average_warp_latency_per_inst_issued.ratio": "cycles a warp spends on an instruction",

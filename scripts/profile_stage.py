@@ -124,7 +124,8 @@ def profile(ncu, stage):
         unit, value = cells.get(metric, ("", ""))
         rows.append([name, metric, unit, value] if is_number(value) else [name, metric, "", MISSING])
     if all(row[3] == MISSING for row in rows):
-        raise Unusable(f"{stage}: ncu knows none of the counters here; see {results.shown(WORK / stage)}.log")
+        log = results.shown(WORK / f"{stage}.log")
+        raise Unusable(f"{stage}: ncu knows none of the counters here, see {log}\n{STORED}")
     return kernel, rows
 
 

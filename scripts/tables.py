@@ -13,54 +13,68 @@ MATRIX_COLUMNS = (
 ).split()
 ENVIRONMENT = ("gpu", "cuda_runtime", "driver", "date", "sm_clock_mhz")
 
-LOADS = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
-STORES = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"
-L1_HITS = "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"
-L2_TO_L1 = "l1tex__m_xbar2l1tex_read_bytes.sum"
-L2_HITS = "lts__t_sector_hit_rate.pct"
+SECTORS = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{}.ratio"
+LOAD_SECTORS, STORE_SECTORS = SECTORS.format("ld"), SECTORS.format("st")
+LOAD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+L1_HITS, L1_BUSY = (
+    "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+)
+L2_TO_L1, L2_HITS = "l1tex__m_xbar2l1tex_read_bytes.sum", "lts__t_sector_hit_rate.pct"
 DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
-INSTRUCTIONS = "smsp__inst_executed.sum"
-ISSUE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
-SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
-SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
-LOAD_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"
-STORE_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
-BLOCKS, THREADS = "launch__grid_size", "launch__block_size"
-REGISTERS = "launch__registers_per_thread"
-BY_REGISTERS = "launch__occupancy_limit_registers"
+DRAM_BUSY = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+INSTRUCTIONS, ISSUE_BUSY = "smsp__inst_executed.sum", "smsp__issue_active.avg.pct_of_peak_sustained_active"
+SHARED = ["smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed_op_shared_st.sum"]
+CONFLICTS = [f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]
+PASSES = [f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]
+BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__block_size", "launch__registers_per_thread"
+BY_REGISTERS, BY_WARPS = "launch__occupancy_limit_registers", "launch__occupancy_limit_warps"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 POSSIBLE_OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
-ACTIVE = "sm__cycles_active.avg"
-ELAPSED = "sm__cycles_elapsed.max"
-LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"
-GLOBAL_STALL, BARRIER, LG_THROTTLE = (STALL.format(name) for name in ("long_scoreboard", "barrier", "lg_throttle"))
+ACTIVE, ELAPSED = "sm__cycles_active.avg", "sm__cycles_elapsed.max"
+WAITS = "smsp__average_warp_latency_per_inst_issued.ratio"
+GLOBAL_WAIT, BARRIER, LG_THROTTLE = (STALL.format(name) for name in ("long_scoreboard", "barrier", "lg_throttle"))
 
 # What a write-up shows of its own stage and the one before; the others are in PROFILING.md and in the CSVs.
-FEW = [LOADS, INSTRUCTIONS, BARRIER, OCCUPANCY, L1_HITS, L2_TO_L1, DRAM_READ]
+FEW = [LOAD_SECTORS, LOAD_REQUESTS, INSTRUCTIONS, BARRIER, OCCUPANCY, L1_HITS, L2_TO_L1, DRAM_READ, DRAM_BUSY]
 # PROFILING.md: the comparison of all stages, and for each stage the counters that its section speaks of.
-ALL_STAGES = [DURATION, BLOCKS, THREADS, REGISTERS, POSSIBLE_OCCUPANCY, OCCUPANCY, DRAM_READ, DRAM_WRITTEN, DRAM]
-ALL_STAGES += [L2_TO_L1, L2_HITS, L1_HITS, LOADS, STORES, SHARED_LOADS, LOAD_CONFLICTS, STORE_CONFLICTS]
-ALL_STAGES += [INSTRUCTIONS, ISSUE, LATENCY, GLOBAL_STALL, BARRIER, LG_THROTTLE]
+ALL_STAGES = [DURATION, DRAM_READ, DRAM_WRITTEN, DRAM_BUSY, L2_TO_L1, L2_HITS, L1_HITS, L1_BUSY, LOAD_SECTORS]
+ALL_STAGES += [STORE_SECTORS, LOAD_REQUESTS, BLOCKS, THREADS, REGISTERS, POSSIBLE_OCCUPANCY, OCCUPANCY, *SHARED]
+ALL_STAGES += [*CONFLICTS, INSTRUCTIONS, ISSUE_BUSY, WAITS, GLOBAL_WAIT, BARRIER, LG_THROTTLE]
+BYTES = [DRAM_READ, DRAM_WRITTEN, DRAM_BUSY]
 STORY = {
-    "01_basic": [DURATION, BLOCKS, OCCUPANCY, ACTIVE, ELAPSED, LOADS, STORES, L1_HITS, L2_TO_L1, DRAM_READ, DRAM],
-    "02_reduction5": [DURATION, LOADS, STORES, OCCUPANCY, DRAM_READ, DRAM_WRITTEN, DRAM, L1_HITS, L2_TO_L1, BARRIER],
-    "03_tiled": [
-        *(DURATION, INSTRUCTIONS, SHARED_LOADS, SHARED_STORES, LOAD_CONFLICTS, STORE_CONFLICTS),
-        *(BARRIER, GLOBAL_STALL, LOADS, DRAM_READ, L1_HITS, L2_TO_L1),
+    "01_basic": [
+        *(DURATION, LOAD_SECTORS, STORE_SECTORS, L1_HITS, L2_TO_L1, L1_BUSY),
+        *(BLOCKS, ACTIVE, ELAPSED, OCCUPANCY, *BYTES),
     ],
-    "04_hybrid": [DURATION, INSTRUCTIONS, ISSUE, LOADS, BARRIER, GLOBAL_STALL, DRAM_READ, L1_HITS, L2_TO_L1],
-    "05_warp_shuffle": [DURATION, SHARED_LOADS, BARRIER, INSTRUCTIONS, ISSUE, LOADS, GLOBAL_STALL, L1_HITS, L2_TO_L1],
+    "02_reduction5": [
+        *(DURATION, LOAD_SECTORS, STORE_SECTORS, L1_BUSY, BLOCKS, ACTIVE, ELAPSED, OCCUPANCY),
+        *(*BYTES, L1_HITS, L2_TO_L1, WAITS, BARRIER),
+    ],
+    "03_tiled": [
+        *(DURATION, *BYTES, THREADS, BY_WARPS, L2_TO_L1, L1_HITS, LOAD_SECTORS, INSTRUCTIONS),
+        *(*SHARED, *CONFLICTS, *PASSES, WAITS, GLOBAL_WAIT, BARRIER),
+    ],
+    "04_hybrid": [
+        *(DURATION, *BYTES, LOAD_REQUESTS, LOAD_SECTORS, INSTRUCTIONS, ISSUE_BUSY, *SHARED),
+        *(WAITS, GLOBAL_WAIT, BARRIER),
+    ],
+    "05_warp_shuffle": [
+        *(DURATION, *BYTES, *SHARED, LOAD_REQUESTS, INSTRUCTIONS, ISSUE_BUSY),
+        *(WAITS, GLOBAL_WAIT, BARRIER, LG_THROTTLE),
+    ],
     "06_vectorized": [
-        *(DURATION, INSTRUCTIONS, LOADS, REGISTERS, BY_REGISTERS, OCCUPANCY),
-        *(L1_HITS, L2_TO_L1, DRAM_READ, DRAM, GLOBAL_STALL),
+        *(DURATION, *BYTES, L2_TO_L1, L1_HITS, THREADS, REGISTERS, BY_REGISTERS, OCCUPANCY),
+        *(LOAD_REQUESTS, INSTRUCTIONS, ISSUE_BUSY, WAITS, GLOBAL_WAIT, BARRIER),
     ],
 }
+# The stage that PROFILING.md holds a stage against, where it is not the one before.
+AGAINST = {"04_hybrid": ["02_reduction5", "03_tiled"]}
 
 
-def table(header, rows, left=1):
-    """A Markdown table whose first columns are words and whose others are numbers."""
-    rule = ["---"] * left + ["---:"] * (len(header) - left)
+def table(header, rows, words=(0,)):
+    """A Markdown table; the columns numbered in `words` hold words, the others numbers."""
+    rule = ["---" if column in words else "---:" for column in range(len(header))]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
 
 
@@ -122,7 +136,7 @@ def matrix_caption(folder, rows, page):
 def matrix_ladder(folder, page):
     """The plot and the table of the whole ladder."""
     rows = matrix_rows(folder)
-    header = ["stage", "µs", "GB/s", "% of copy", "% of datasheet", "times 01_basic's speed"]
+    header = ["stage", "µs", "GB/s", "% of copy", "% of datasheet", "speed-up over 01_basic"]
     lines = []
     for row in rows:
         name = link(row["stage"], ROOT / LADDER / row["stage"] / "README.md", page)
@@ -209,6 +223,8 @@ def counter_table(folder, page, metrics, stages):
     profiles = [counters(folder, stage) for stage in stages]
     lines = []
     for metric in metrics:
+        if not any(metric in values for values, _ in profiles):
+            continue  # not asked for when these were profiled
         cells = [values.get(metric, ("", None)) for values, _ in profiles]
         values = [value for _, value in cells]
         unit, scale = scaled(next((unit for unit, value in cells if value is not None), ""), values)
@@ -234,18 +250,28 @@ def counters_of(name):
         if stage not in stages:
             raise Unusable(f"{results.shown(page)}: table {name}: there is no stage {stage}")
         place = stages.index(stage)
-        return counter_table(folder, page, STORY.get(stage, FEW), stages[max(place - 1, 0) : place + 1])
+        before = AGAINST.get(stage, stages[max(place - 1, 0) : place])
+        return counter_table(folder, page, STORY.get(stage, FEW), [*before, stage])
 
     return build
 
 
 # Any other CSV.
 
+TITLES = {
+    "graph_microseconds": "in a graph, µs",
+    "plain_microseconds": "in a stream, µs",
+    "submit_microseconds": "CPU's share, µs",
+    "event_pair_microseconds": "an event pair each, µs",
+    "right": "right?",
+}
 UNITS = (("microseconds", "µs"), ("gb_per_s", "GB/s"), ("mhz", "MHz"), ("spread_percent", "spread, %"))
 
 
 def title(column):
     """cold_gb_per_s -> "cold, GB/s"; percent_of_ceiling -> "% of ceiling"; buffer_bytes -> "buffer"."""
+    if column in TITLES:
+        return TITLES[column]
     before, percent, after = column.partition("percent_of_")
     if percent:
         return (before.replace("_", " ").strip() + ", " if before else "") + "% of " + after.replace("_", " ")
@@ -288,9 +314,8 @@ def any_csv(path, page, chosen):
     same = [column for column in rows[0] if len({row[column] for row in rows}) == 1 and column not in chosen]
     same = [column for column in same if len(rows) > 1 or column in ENVIRONMENT]
     columns = list(chosen) or [column for column in rows[0] if column not in same]
-    columns.sort(key=lambda column: is_numeric(rows, column))  # words first, and otherwise as they stand
-    left = sum(not is_numeric(rows, column) for column in columns)
-    body = table([title(column) for column in columns], [[cell(c, row[c]) for c in columns] for row in rows], left)
+    words = [place for place, column in enumerate(columns) if not is_numeric(rows, column)]
+    body = table([title(column) for column in columns], [[cell(c, row[c]) for c in columns] for row in rows], words)
     first = rows[0]
     facts = [column for column in same if column not in ENVIRONMENT and first[column]]
     facts = "; ".join(f"{title(column)} {cell(column, first[column])}" for column in facts)
