@@ -259,6 +259,44 @@ TEST_CASE("coalesced threads count by rank") {
   CHECK(wrong.host() == std::vector<int>(14, 0));
 }
 
+__device__ int aggregated_increment(int* counter) {
+  auto group = cg::coalesced_threads();
+  int base = 0;
+  if (group.thread_rank() == 0) base = atomicAdd(counter, int(group.size()));
+  return group.shfl(base, 0) + int(group.thread_rank());
+}
+
+// Both branches call the same function: its lanes belong to one of two groups.
+__global__ void split_by_sign(const int* in, int n, int* positive, int* negative, int* counters) {
+  const int i = int(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= n) return;
+  const int value = in[i];
+  if (value >= 0)
+    positive[aggregated_increment(&counters[0])] = value;
+  else
+    negative[aggregated_increment(&counters[1])] = value;
+}
+
+TEST_CASE("lanes in two branches are not coalesced, even in the same function") {
+  constexpr int n = 1000;
+  std::vector<int> in(n);
+  for (int i = 0; i < n; ++i) in[size_t(i)] = i * 37 % 11 - 5;
+  std::vector<int> expected[2];
+  for (const int value : in) expected[value < 0].push_back(value);
+  Device<int> device_in(in), positive(n), negative(n), counters(2);
+  split_by_sign<<<8, 128>>>(device_in.data, n, positive.data, negative.data, counters.data);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  const Device<int>* halves[2] = {&positive, &negative};
+  for (int k = 0; k < 2; ++k) {
+    auto got = halves[k]->host();
+    got.resize(expected[k].size());
+    CHECK(counters.host()[size_t(k)] == int(expected[k].size()));
+    std::sort(got.begin(), got.end());
+    std::sort(expected[k].begin(), expected[k].end());
+    CHECK(got == expected[k]);
+  }
+}
+
 __global__ void partitions(int* wrong) {
   const int t = int(threadIdx.x);
   auto warp = cg::tiled_partition<32>(cg::this_thread_block());

@@ -180,6 +180,15 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
   warp_collective(&combine_nothing, mask, 0, 0, name, site);
 }
 
+// The lanes that stand at one place together. A line alone does not tell: both branches of a condition may call the
+// same function. So lanes are told apart by the copy of the code that they are in, and by who called it.
+[[gnu::noinline]] inline uint32_t lanes_here(const void* caller, Site site) {
+  const uint32_t at_line = active_mask(site);
+  const auto address = [](const void* code) { return reinterpret_cast<uint64_t>(code); };
+  const uint64_t place = address(__builtin_return_address(0)) ^ address(caller) << 32 ^ address(caller) >> 32;
+  return uint32_t(warp_collective(&combine_match_any, at_line, place, 0, "__activemask", site));
+}
+
 }  // namespace simt
 
 // --- CUDA's names --------------------------------------------------------------------------------------------------
@@ -188,7 +197,9 @@ inline void __syncwarp(unsigned mask = 0xffffffff, simt::Site site = simt::Site:
   simt::warp_barrier(mask, "__syncwarp", site);
 }
 
-inline unsigned __activemask(simt::Site site = simt::Site::here()) { return simt::active_mask(site); }
+[[gnu::always_inline]] inline unsigned __activemask(simt::Site site = simt::Site::here()) {
+  return simt::lanes_here(__builtin_return_address(0), site);
+}
 
 template <class T>
 simt::Promoted<T> __shfl_sync(unsigned mask, T value, int source, int width = warpSize,

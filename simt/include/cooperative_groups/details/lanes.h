@@ -126,8 +126,8 @@ struct details::Access {
   static unsigned mask(const thread_group& group) { return group.mask_; }
 };
 
-inline coalesced_group coalesced_threads(simt::Site site = simt::Site::here()) {
-  return details::Access::coalesced(simt::active_mask(site));
+[[gnu::always_inline]] inline coalesced_group coalesced_threads(simt::Site site = simt::Site::here()) {
+  return details::Access::coalesced(__activemask(site));
 }
 
 }  // namespace cooperative_groups
