@@ -43,7 +43,7 @@ def write_text(path, text):
 
 
 def restore_blanks(text):
-    """Give the lines that the preprocessor left as they were their own blanks again, which it narrows: columns count."""
+    """Give the lines that the preprocessor left as they were their own blanks again, for the columns of messages."""
 
     def restored(line, own):
         own = EMPTY_MACRO.sub(lambda macro: " " * len(macro[0]), own)

@@ -609,8 +609,11 @@ class Translator:
     def check_launch_call(self, i):
         for name in self.tokens[i + 1 : self.source.after_group(i + 1)]:
             if any(kernel.cluster for kernel in self.kernels.get(name, [])):
-                self.error(i, f"give {name} its cluster with cudaLaunchAttributeClusterDimension or launch it with <<<>>>: "
-                              "on the CPU device this call does not see __cluster_dims__")
+                self.error(
+                    i,
+                    f"give {name} its cluster with cudaLaunchAttributeClusterDimension or launch it with <<<>>>: "
+                    "on the CPU device this call does not see __cluster_dims__",
+                )
 
     # Inline PTX.
 

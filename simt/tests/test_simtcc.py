@@ -52,7 +52,7 @@ def folder(tmp_path):
     folder.mkdir()
     (folder / "value.cu").write_text(CHECKED)
     (folder / "main.cpp").write_text(MAIN)
-    (folder / "one.cu").write_text("#define VALUE 3\n#include \"value.cu\"\n#include \"main.cpp\"\n")
+    (folder / "one.cu").write_text('#define VALUE 3\n#include "value.cu"\n#include "main.cpp"\n')
     return folder
 
 
@@ -69,7 +69,19 @@ def test_objects_and_several_files(folder):
     assert exit_code("from object", folder) == 4
     (folder / "sub").mkdir()
     shutil.move(str(folder / "main.cpp"), str(folder / "sub/value.cpp"))
-    made("-O0", "-D", "VALUE=5", "value.cu", "sub/value.cpp", "-lcudart", "-lcuda", "-lcudadevrt", "-o", "both", cwd=folder)
+    made(
+        "-O0",
+        "-D",
+        "VALUE=5",
+        "value.cu",
+        "sub/value.cpp",
+        "-lcudart",
+        "-lcuda",
+        "-lcudadevrt",
+        "-o",
+        "both",
+        cwd=folder,
+    )
     assert exit_code("both", folder) == 5
     made("-O0", "-lib", "-DVALUE=6", "value.cu", "-o", "libvalue.a", cwd=folder)
     made("-O0", "sub/value.cpp", "-L.", "-lvalue", "-o", "from library", cwd=folder)
@@ -78,7 +90,7 @@ def test_objects_and_several_files(folder):
 
 def test_separate_compilation_and_c(folder):
     (folder / "c.c").write_text("int offset(void) { int class = 1; return class; }\n")
-    (folder / "main.cpp").write_text("extern \"C\" int offset();\n" + MAIN.replace("return v", "return offset() + v"))
+    (folder / "main.cpp").write_text('extern "C" int offset();\n' + MAIN.replace("return v", "return offset() + v"))
     made("-rdc=true", "-dc", "-DVALUE=7", "value.cu", "-o", "v.o", cwd=folder)
     made("-dlink", "v.o", "-o", "link.o", cwd=folder)
     made("-O0", "-std=c++17", "v.o", "link.o", "main.cpp", "c.c", "-o", "all", cwd=folder)
@@ -107,7 +119,8 @@ def test_other_names_of_cuda_files(folder):
 
 def test_options_reach_gxx(folder):
     preprocess, _, compile_, link = commands(
-        "one.cu", "-o", "x", "-Iinc one", "-I", "inc2", "-isystem", "sys", "-include", "first.h", "-DA=1", "-D", "B", "-UC",
+        "one.cu", "-o", "x", "-Iinc one", "-I", "inc2", "-isystem", "sys", "-include", "first.h", "-DA=1",
+        "-D", "B", "-UC",
         "-O3", "-g", "-std=c++20", "-Wall", "-w", "-Xcompiler", "-fopenmp,-funroll-loops", "--compiler-options=-Wextra",
         "-Xlinker", "-z,now", "-lm", "-L", "lib", "-Werror", "all-warnings", "-fmad=false", cwd=folder,
     )  # fmt: skip
@@ -123,9 +136,11 @@ def test_options_reach_gxx(folder):
 def test_options_about_gpu_code_have_no_effect(folder):
     plain = commands("one.cu", "-o", "x", cwd=folder)
     ignored = commands(
-        "-arch=sm_90a", "-arch", "sm_80", "-gencode", "arch=compute_90,code=sm_90", "--generate-code=arch=compute_80,code=sm_80",
+        "-arch=sm_90a", "-arch", "sm_80", "-gencode", "arch=compute_90,code=sm_90",
+        "--generate-code=arch=compute_80,code=sm_80",
         "-lineinfo", "-use_fast_math", "--use_fast_math", "-maxrregcount=32", "-Xptxas", "-v", "--ptxas-options=-v",
-        "--threads", "4", "-t4", "-t", "0", "-diag-suppress", "177", "--diag-suppress=20012", "-m64", "-cudart", "static",
+        "--threads", "4", "-t4", "-t", "0", "-diag-suppress", "177", "--diag-suppress=20012", "-m64",
+        "-cudart", "static",
         "-Wno-deprecated-gpu-targets", "--resource-usage", "-lcudart", "one.cu", "-o", "x", cwd=folder,
     )  # fmt: skip
     without_names = [re.sub(r"/\S*simtcc-\w+", "TMP", "\n".join(lines)) for lines in (plain, ignored)]
@@ -134,8 +149,9 @@ def test_options_about_gpu_code_have_no_effect(folder):
 
 def test_macros_of_nvcc(folder):
     (folder / "m.cu").write_text(
-        "#if !defined __CUDACC__ || !defined __NVCC__ || __CUDACC_VER_MAJOR__ != 13 || defined __CUDA_ARCH__ || __SIMT__ != 1\n"
-        "#error macros\n#endif\n#ifndef __CUDACC_EXTENDED_LAMBDA__\n#error lambda\n#endif\n#ifndef __CUDACC_RDC__\n#error rdc\n#endif\n"
+        "#if !defined __CUDACC__ || !defined __NVCC__ || __CUDACC_VER_MAJOR__ != 13\n#error compiler\n#endif\n"
+        "#if defined __CUDA_ARCH__ || __SIMT__ != 1\n#error device\n#endif\n"
+        "#if !defined __CUDACC_EXTENDED_LAMBDA__ || !defined __CUDACC_RDC__\n#error options\n#endif\n"
     )
     made("-E", "--extended-lambda", "-rdc=true", "m.cu", "-o", "m.ii", cwd=folder)
 
@@ -171,7 +187,11 @@ def test_dependencies(folder):
     assert any(name.endswith("/cuda_runtime.h") for name in rule(made("-M", "one.cu", cwd=folder).stdout)["one.o"])
     (folder / "out").mkdir()
     made("-c", "-MMD", "-MP", "one.cu", "-o", "out/o.o", cwd=folder)
-    assert rule((folder / "out/o.d").read_text()) == {"out/o.o": ["one.cu", "value.cu", "main.cpp"], "value.cu": [], "main.cpp": []}
+    assert rule((folder / "out/o.d").read_text()) == {
+        "out/o.o": ["one.cu", "value.cu", "main.cpp"],
+        "value.cu": [],
+        "main.cpp": [],
+    }
     made("-c", "-MD", "-MF", "d.txt", "-MT", "goal", "main.cpp", cwd=folder)
     assert rule((folder / "d.txt").read_text())["goal"][0] == "main.cpp"
     made("-O0", "-MMD", "one.cu", "-o", "program", cwd=folder)
@@ -180,8 +200,11 @@ def test_dependencies(folder):
 
 def test_make_follows_the_dependencies(folder):
     (folder / "Makefile").write_text(f"one.o: one.cu\n\t{SIMTCC} -O0 -c -MMD -MF one.d one.cu -o $@\n-include one.d\n")
+
     def make():
-        return subprocess.run(["make", "-C", str(folder)], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+        return subprocess.run(
+            ["make", "-C", str(folder)], stdout=subprocess.PIPE, universal_newlines=True, check=True
+        ).stdout
 
     assert "simtcc" in make()
     assert "simtcc" not in make()
@@ -192,7 +215,9 @@ def test_make_follows_the_dependencies(folder):
 
 def test_debug_information_names_the_source(folder):
     made("-c", "one.cu", cwd=folder)
-    lines = subprocess.run(["objdump", "-dl", str(folder / "one.o")], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    lines = subprocess.run(
+        ["objdump", "-dl", str(folder / "one.o")], stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
     assert "a folder/value.cu:5" in lines and ".ii" not in lines
 
 
@@ -240,12 +265,16 @@ def test_wrong_command_line(folder, arguments, words):
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("header, owner", [("cudnn_new.h", "cuDNN"), ("thrust/new.h", "Thrust"), ("cute/new.h", "CUTLASS")])
+@pytest.mark.parametrize(
+    "header, owner", [("cudnn_new.h", "cuDNN"), ("thrust/new.h", "Thrust"), ("cute/new.h", "CUTLASS")]
+)
 def test_absent_cuda_library(folder, header, owner):
     (folder / "h.cu").write_text(f"#include <{header}>\n")
     result = simtcc("-c", "h.cu", cwd=folder)
     assert result.returncode == 1 and "h.cu:1:" in result.stderr
-    assert owner in result.stderr.splitlines()[-1] and result.stderr.splitlines()[-1].startswith("simtcc: the CPU device")
+    assert owner in result.stderr.splitlines()[-1] and result.stderr.splitlines()[-1].startswith(
+        "simtcc: the CPU device"
+    )
 
 
 def test_headers_of_an_installed_toolkit_are_not_used(folder):
@@ -261,7 +290,7 @@ def test_headers_of_an_installed_toolkit_are_not_used(folder):
 
 
 def test_refused_source_names_the_line_and_leaves_no_object(folder):
-    (folder / "ptx.cu").write_text("void f() {\n  asm(\"ld.global.nc.f32 %0, [%1];\" : \"=f\"(a) : \"l\"(b));\n}\n")
+    (folder / "ptx.cu").write_text('void f() {\n  asm("ld.global.nc.f32 %0, [%1];" : "=f"(a) : "l"(b));\n}\n')
     result = simtcc("-c", "ptx.cu", cwd=folder)
     assert result.returncode == 1
     assert result.stderr.startswith("ptx.cu:2: error: inline PTX cannot run on the CPU device; use __ldg")
@@ -278,7 +307,9 @@ def fake_gxx(folder, version, name="g++"):
 
 def test_compiler_that_is_absent_or_old(folder):
     absent = simtcc("one.cu", cwd=folder, CXX="no-such-compiler")
-    assert absent.returncode == 1 and "no-such-compiler is not installed" in absent.stderr and "apt-get" in absent.stderr
+    assert (
+        absent.returncode == 1 and "no-such-compiler is not installed" in absent.stderr and "apt-get" in absent.stderr
+    )
     old = simtcc("one.cu", cwd=folder, CXX=str(fake_gxx(folder, "11.4.0")))
     assert old.returncode == 1 and "version 11.4.0" in old.stderr and "g++ 12 or newer" in old.stderr
     assert simtcc("-ccbin", folder / "bin", "one.cu", cwd=folder).stderr == old.stderr
@@ -287,7 +318,10 @@ def test_compiler_that_is_absent_or_old(folder):
 def test_absent_boost(folder):
     compiler = fake_gxx(folder, "12.2.0", "fake")
     real = shutil.which("g++")
-    compiler.write_text(f"#!/bin/sh\ncase \"$*\" in *-lboost_context*) echo ld: cannot find -lboost_context >&2; exit 1;; esac\nexec {real} \"$@\"\n")
+    compiler.write_text(
+        '#!/bin/sh\ncase "$*" in *-lboost_context*) echo ld: cannot find -lboost_context >&2; exit 1;; esac\n'
+        f'exec {real} "$@"\n'
+    )
     result = simtcc("-O0", "one.cu", cwd=folder, CXX=str(compiler))
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].endswith("is missing: apt-get install libboost-context-dev")
@@ -296,7 +330,11 @@ def test_absent_boost(folder):
 def test_runtime_is_built_on_demand_once(folder, tmp_path):
     build = tmp_path / "new"
     jobs = [
-        subprocess.Popen([str(SIMTCC), "-O0", "one.cu", "-o", f"p{n}"], cwd=str(folder), env={**os.environ, "SIMT_BUILD_DIR": str(build)})
+        subprocess.Popen(
+            [str(SIMTCC), "-O0", "one.cu", "-o", f"p{n}"],
+            cwd=str(folder),
+            env={**os.environ, "SIMT_BUILD_DIR": str(build)},
+        )
         for n in range(2)
     ]
     assert [job.wait(timeout=600) for job in jobs] == [0, 0]
@@ -318,11 +356,17 @@ def test_stopped_in_the_middle(folder, tmp_path, sent, code):
     """Nothing temporary is left, and no compiler goes on."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    (folder / "long.cu").write_text("template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; };\n"
-                                    "constexpr long slow(int n) { return n < 2 ? n : slow(n - 1) + slow(n - 2); }\n"
-                                    "constexpr long v = slow(45);\n")
-    job = subprocess.Popen([str(SIMTCC), "-Xcompiler", "-fconstexpr-ops-limit=2147483647,-fconstexpr-cache-depth=1", "-c", "long.cu"],
-                           cwd=str(folder), env={**os.environ, "TMPDIR": str(temporary)}, stderr=subprocess.PIPE)
+    (folder / "long.cu").write_text(
+        "template <int N> struct F { static constexpr long v = F<N - 1>::v + F<N - 2>::v; };\n"
+        "constexpr long slow(int n) { return n < 2 ? n : slow(n - 1) + slow(n - 2); }\n"
+        "constexpr long v = slow(45);\n"
+    )
+    job = subprocess.Popen(
+        [str(SIMTCC), "-Xcompiler", "-fconstexpr-ops-limit=2147483647,-fconstexpr-cache-depth=1", "-c", "long.cu"],
+        cwd=str(folder),
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+    )
     deadline = time.time() + 60
     while not list(temporary.glob("*/*.translated.ii")) and time.time() < deadline:
         time.sleep(0.05)

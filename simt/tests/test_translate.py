@@ -90,7 +90,11 @@ def test_configuration_of_a_launch(config):
         ("__global__ void k(const float*, int); __global__ void k(const float* y, int n);", "k<<<1, 1>>>(0, 0)", False),
         ("__global__ void k(int); __global__ void k(float);", "k<<<1, 1>>>(0)", True),
         ("__global__ void k(int); __global__ void k(int, int);", "k<<<1, 1>>>(0)", True),
-        ("namespace a { __global__ void k(int); } namespace b { __global__ void k(float); }", "a::k<<<1, 1>>>(0)", False),
+        (
+            "namespace a { __global__ void k(int); } namespace b { __global__ void k(float); }",
+            "a::k<<<1, 1>>>(0)",
+            False,
+        ),
         ("__global__ void k(int, int = 1);", "k<<<1, 1>>>(0)", True),
         ("__global__ void k(int, int = 1);", "k<<<1, 1>>>(0, 1)", False),
         ("__global__ void k(int, int = 1);", "k<<<1, 1>>>(0, rest...)", True),
@@ -100,7 +104,11 @@ def test_configuration_of_a_launch(config):
         ("template <int N, typename T> __global__ void k(T);", "k<(3 > 2), A<B, C>><<<1, 1>>>(0)", False),
         ("template <typename T, int N = (2 > 1)> __global__ void k(T);", "k<int><<<1, 1>>>(0)", True),
         ("template <typename... T> __global__ void k(T...);", "k<int><<<1, 1>>>(0)", True),
-        ("template <typename T> __global__ void k(T); template <> __global__ void k<int>(int);", "k<int><<<1, 1>>>(0)", False),
+        (
+            "template <typename T> __global__ void k(T); template <> __global__ void k<int>(int);",
+            "k<int><<<1, 1>>>(0)",
+            False,
+        ),
         ("template <template <class, int> class A, class T> __global__ void k(T);", "k<A, int><<<1, 1>>>(0)", False),
         ("__global__ void k(auto x);", "k<<<1, 1>>>(0)", True),
         ("struct S { static __global__ void k(int); };", "S::k<<<1, 1>>>(0)", False),
@@ -174,21 +182,21 @@ def test_refusal(code, line, words):
 
 
 def test_every_refusal_is_told_in_order():
-    code = "__global__ void k() {\n  asm(\"x;\");\n  __shared__ int s = 1;\n  asm(\"y;\");\n}"
+    code = '__global__ void k() {\n  asm("x;");\n  __shared__ int s = 1;\n  asm("y;");\n}'
     assert [line.split(":")[1] for line in refused(code).splitlines()] == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize(
     "code",
     [
-        "void f() { asm volatile(\"\" ::: \"memory\"); }",
-        "int f() asm(\"other_name\");",
+        'void f() { asm volatile("" ::: "memory"); }',
+        'int f() asm("other_name");',
         "void f() { int texture = 1, b = texture < 2; }",
         "std::ostream& operator<<<int>(std::ostream&, A<int>);",
         "bool b = x < y && y > z; int s = 1 << 2 >> 1;",
         "A<B<C<int>>> nested; template <typename T = A<B<C<int>>>> void f(T);",
         "const char* s = \"k<<<1, 1>>>(x); __shared__\"; char c = '\\'';",
-        "const char* s = R\"x(\n# 1 \"no.h\" 1 3\nk<<<1, 1>>>(\"))x\"; int k = 1'000;",
+        'const char* s = R"x(\n# 1 "no.h" 1 3\nk<<<1, 1>>>("))x"; int k = 1\'000;',
         "__attribute__((__noinline__)) void f(); [[gnu::__noinline__]] void g();",
         "// k<<<1, 1>>>(x)\n/* __shared__ int\n __global__ */ int x;",
     ],
@@ -212,7 +220,11 @@ def test_a_macro_of_a_system_header_may_hold_ptx():
 
 
 def test_brackets_that_the_student_forgot_are_left_to_gxx():
-    for code in ["int main() { f(; k<<<1, 1>>>(x); }", "int main() { k<<<1, 1>>>(x); ", "void f() { } } void g() { k<<<1, 1>>>(x); }"]:
+    for code in [
+        "int main() { f(; k<<<1, 1>>>(x); }",
+        "int main() { k<<<1, 1>>>(x); ",
+        "void f() { } } void g() { k<<<1, 1>>>(x); }",
+    ]:
         assert "::simt::launch(k," in translated(code)
 
 
@@ -288,12 +300,16 @@ def program(request, tmp_path_factory):
 @pytest.mark.parametrize("order", ["forward", "reversed", "7"])
 def test_program(program, order):
     environment = {**os.environ, "SIMT_ORDER": order}
-    ran = subprocess.run([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    ran = subprocess.run(
+        [program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    )
     assert ran.returncode == 0, ran.stdout
 
 
 def test_long_texts_are_quick():
-    header = "".join(f"template <typename T> struct A{i} {{ T x[{i}]; int f() const {{ return {i}; }} }};\n" for i in range(40000))
+    header = "".join(
+        f"template <typename T> struct A{i} {{ T x[{i}]; int f() const {{ return {i}; }} }};\n" for i in range(40000)
+    )
     kernel = "__global__ void k{i}(float* x) {{\n  __shared__ float s[8];\n  s[0] = 1;\n  x[0] = s[0];\n}}\n"
     text = '# 1 "h.h" 1 3\n' + header + '# 1 "t.cu"\n' + "".join(kernel.format(i=i) for i in range(400))
     start = time.process_time()
