@@ -223,13 +223,14 @@ bool Worker::is_below_a_stack(const void* address) const {
                      [&](const char* stack) { return byte >= stack - kGuard && byte < stack; });
 }
 
-void Worker::make_current(Lane& next) {
+__attribute__((always_inline)) inline void Worker::make_current(Lane& next) {
   if (!lane || lane->warp->block != next.warp->block) blockIdx = next.warp->block->index;
   lane = &next;
   threadIdx = next.thread;
 }
 
-void Worker::suspend(const char* waits_for, Site site) {
+// Inlined: after a switch every return goes elsewhere than the processor predicts.
+__attribute__((always_inline)) inline void Worker::suspend(const char* waits_for, Site site) {
   Lane& self = *lane;
   self.waits_for = waits_for;
   self.site = site;
@@ -270,7 +271,7 @@ bool Worker::next_ready_warp(uint32_t from, uint32_t& found) const {
 }
 
 // The running warp goes on while any of its lanes can; then the next warp in order.
-Lane* Worker::pick() {
+inline Lane* Worker::pick() {
   Warp* warp = &warps_[warp_];
   if (!warp->ready && warp->at_active_mask) resolve_active_mask(*warp);
   if (!warp->ready) {
@@ -337,7 +338,7 @@ void Worker::lane_exits() {
 
 // --- Block barrier -------------------------------------------------------------------------------------------------
 
-int Worker::block_barrier(Vote vote, int predicate, Site site) {
+inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
   Block& b = block();
   if (b.arrived == 0) {
     b.barrier_site = site;
@@ -380,8 +381,8 @@ void Worker::release_block(Block& b) {
 
 // --- Warp ----------------------------------------------------------------------------------------------------------
 
-uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name,
-                            Site site) {
+inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name,
+                                   Site site) {
   Warp& warp = *lane->warp;
   const unsigned number = lane->number;
   const uint32_t bit = 1u << number;
