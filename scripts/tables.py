@@ -36,7 +36,7 @@ WAITS = "smsp__average_warp_latency_per_inst_issued.ratio"
 GLOBAL_WAIT, BARRIER, LG_THROTTLE = (STALL.format(name) for name in ("long_scoreboard", "barrier", "lg_throttle"))
 
 # What a write-up shows of its own stage and the one before; the others are in PROFILING.md and in the CSVs.
-FEW = [LOAD_SECTORS, LOAD_REQUESTS, INSTRUCTIONS, BARRIER, OCCUPANCY, L1_HITS, L2_TO_L1, DRAM_READ, DRAM_BUSY]
+FEW = [LOAD_SECTORS, LOAD_REQUESTS, INSTRUCTIONS, OCCUPANCY, WAITS, BARRIER, L1_HITS, L2_TO_L1, DRAM_READ, DRAM_BUSY]
 # PROFILING.md: the comparison of all stages, and for each stage the counters that its section speaks of.
 ALL_STAGES = [DURATION, DRAM_READ, DRAM_WRITTEN, DRAM_BUSY, L2_TO_L1, L2_HITS, L1_HITS, L1_BUSY, LOAD_SECTORS]
 ALL_STAGES += [STORE_SECTORS, LOAD_REQUESTS, BLOCKS, THREADS, REGISTERS, POSSIBLE_OCCUPANCY, OCCUPANCY, *SHARED]

@@ -3,7 +3,7 @@
 // It removes both defects of 01_basic: neighbouring lanes now read neighbouring elements (sectors per request: 4), and
 // 8192 rows make 2,097,152 threads. Sequential addressing keeps the tree free of bank conflicts.
 // It leaves: 9 block barriers a row, most of them while most threads have nothing left to add (counter: warps stalled
-// at a barrier), and one load instruction for every 4 bytes a thread reads (counter: instructions executed).
+// at a barrier), and one load instruction for every 4 bytes a thread reads (counter: global load requests).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -4,8 +4,7 @@
 // the one that loaded it. Here it is the same thread, so the tile removes no defect of 02_reduction5 and adds two:
 // every element takes a detour through shared memory, and every tile costs a barrier that protects nobody (8192
 // columns: 64 of them, 72 barriers a row in all; counter: warps stalled at a barrier). The padding changes nothing
-// either: consecutive lanes already use consecutive banks (counter: shared-memory bank conflicts, 0 with it and without
-// it).
+// either: consecutive lanes already use consecutive banks.
 #pragma once
 
 #include <cuda_runtime.h>

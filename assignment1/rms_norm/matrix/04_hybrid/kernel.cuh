@@ -1,7 +1,7 @@
 // 04_hybrid: 02_reduction5 with four floats an instruction and an unrolled tree whose last steps stay inside one warp.
 //
 // It removes the tile and its barriers, and from 02_reduction5 two defects: a load instruction moves 16 bytes instead
-// of 4 (counter: instructions executed), and the last six steps of the tree need no block barrier, because one warp
+// of 4 (counter: global load requests), and the last six steps of the tree need no block barrier, because one warp
 // does them (4 barriers a row where there were 9).
 // It leaves: the partial sums still travel through shared memory, two reads and a write for an addition, and it takes
 // four barriers to bring 256 numbers together (counter: warps stalled at a barrier).

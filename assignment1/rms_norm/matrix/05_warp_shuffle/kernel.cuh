@@ -3,7 +3,7 @@
 // It removes the tree of 02_reduction5 and 04_hybrid: a shuffle hands a register to another lane, so a warp adds its 32
 // sums in five steps without memory and without a barrier; then 8 warps leave 8 floats, and one barrier a row is all
 // that remains (9 in 02, 4 in 04). Loads and stores are 02's again, 4 bytes a lane, so that only one thing changes.
-// It leaves: four times the load and store instructions that the same bytes need (counter: instructions executed).
+// It leaves: four times the load and store instructions that the same bytes need (counter: global load requests).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,8 +1,7 @@
 // 06_vectorized: 05_warp_shuffle with 128-bit loads and stores, of input, weight and output.
 //
 // It removes the last defect of 05: one instruction moves 16 bytes a lane, 512 a warp, so a row takes a quarter of the
-// load and store instructions (counter: instructions executed; sectors per request rises to 16, and every byte is
-// used).
+// load and store instructions (counter: global load requests; sectors per request rises to 16, all of them used).
 // It leaves: the row is read twice, and the second read has to be served by a cache (counters: L1 and L2 hit rates, and
 // DRAM bytes read once the caches cannot hold the rows). Keeping the row in registers is the next idea.
 #pragma once
