@@ -347,5 +347,5 @@ def build(name, chosen, folder, page):
             f"{results.shown(page)}: unknown table {name}: there is no {results.shown(path)}; "
             f"known are {', '.join(known_tables())} and the CSVs stored beside it: {there}"
         )
-    picture = image(folder, name, name.replace("_", " "), page)
+    picture = image(folder, name, f"Plot of {name}.csv", page)
     return "\n\n".join([*picture, any_csv(path, page, chosen)])
