@@ -139,6 +139,7 @@ class Translator:
         self.function = None
         self.blocks = []  # the closing braces around it in the function
         self.kernels = {}  # name -> its Kernels
+        self.host_functions = set()  # names
         self.launches = []
         self.handles = []  # (first token, index behind) of the names cast to a void pointer
         self.launch_calls = []
@@ -225,8 +226,16 @@ class Translator:
         return tuple(name for kind, name, _ in self.scopes if kind == "namespace" and name)
 
     def on_semicolon(self, i):
+        if not self.function and "(" in self.tokens[self.begin : i]:
+            self.note_function(*self.classify(self.begin, i), i)
         self.begin = i + 1
         return i + 1
+
+    def note_function(self, kind, name, end):
+        """Remember a host function of a namespace: it may overload a kernel."""
+        in_namespace = all(scope[0] == "namespace" for scope in self.scopes)
+        if kind == "function" and in_namespace and "__global__" not in self.tokens[self.begin : end]:
+            self.host_functions.add(name)
 
     def on_colon(self, i):
         if self.function or self.tokens[i - 1] in ("public", "private", "protected"):
@@ -245,6 +254,7 @@ class Translator:
         if kind in ("function", "initializer"):
             self.function = Function(self.begin, i, close, kind == "function")
         if kind == "function":
+            self.note_function(kind, name, i)
             self.bring_shared(self.begin, i)
         if kind != "initializer":
             self.begin = i + 1
@@ -300,7 +310,7 @@ class Translator:
             return "initializer", ""
         if colon < len(words) and (tokens[brace - 1].isidentifier() or tokens[brace - 1] == ">"):
             return "skip", ""  # the initializer of a member
-        return "function", ""
+        return "function", words[call - 1] if call else ""
 
     def on_attribute(self, i):
         """Skip __attribute__((...)): the words inside are g++'s."""
@@ -556,6 +566,8 @@ class Translator:
         if len(kernels) != 1:
             return len(kernels) > 1
         kernel, explicit = kernels[0], 0
+        if kernel.path.split("::")[-1] in self.host_functions:
+            return True
         if arguments:
             if "..." in self.tokens[arguments[0] : arguments[1]]:
                 return True

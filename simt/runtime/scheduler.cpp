@@ -425,15 +425,16 @@ uint32_t Worker::active_mask(Site site) {
   return uint32_t(warp.exchange.result[lane->number]);
 }
 
-// Every lane of the warp waits somewhere: those at the same line are what a GPU would have converged.
+// Every lane of the warp waits somewhere: those at the same line are what a GPU would have converged. The first line
+// goes first, so that lanes which took another branch catch up with those behind it.
 void Worker::resolve_active_mask(Warp& warp) {
-  uint32_t together = 0;
+  const auto waits = [&](const Lane& lane) { return warp.at_active_mask >> lane.number & 1; };
   const Lane* first = nullptr;
-  for (const Lane& lane : warp.lanes) {
-    if (!(warp.at_active_mask >> lane.number & 1)) continue;
-    if (!first) first = &lane;
-    if (same_line(first->site, lane.site)) together |= 1u << lane.number;
-  }
+  for (const Lane& lane : warp.lanes)
+    if (waits(lane) && (!first || lane.site.line < first->site.line)) first = &lane;
+  uint32_t together = 0;
+  for (const Lane& lane : warp.lanes)
+    if (waits(lane) && same_line(first->site, lane.site)) together |= 1u << lane.number;
   for (unsigned n = 0; n < 32; ++n)
     if (together >> n & 1) warp.exchange.result[n] = together;
   warp.at_active_mask &= ~together;

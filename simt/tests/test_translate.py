@@ -37,6 +37,14 @@ def in_main(statement):
     return "int main(){" + statement + "}"
 
 
+@pytest.mark.parametrize("host", ["void scale(float* p, int n) { scale<<<1, n>>>(p); }", "void scale(float*, int);"])
+def test_a_kernel_that_a_host_function_overloads(host):
+    code = "__global__ void scale(float* p) {}\n" + host + in_main("scale<<<1, 2>>>(p);")
+    assert "launch_deduced([&](auto... simt_args){scale(simt_args...);}" in translated(code)
+    method = "struct S { void scale(); };" + code.replace(host, "")
+    assert "::simt::launch(scale,::simt::LaunchConfig" in translated(method)
+
+
 @pytest.mark.parametrize(
     "launch, kernel",
     [

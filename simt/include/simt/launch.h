@@ -44,7 +44,7 @@ void note_pointer(BoundKernel& kernel, int position, const T& argument) {
 }
 
 template <class Function, class... Arguments>
-BoundKernel bind(Function function, const Arguments&... arguments) {
+BoundKernel bind_arguments(Function function, const Arguments&... arguments) {
   BoundKernel kernel;
   int position = 0;
   (note_pointer(kernel, ++position, arguments), ...);
@@ -54,17 +54,29 @@ BoundKernel bind(Function function, const Arguments&... arguments) {
   return kernel;
 }
 
+// Kernels with a reference among their parameters see the caller's object, which must be managed memory.
+template <class Parameter, class Argument>
+auto keep(Argument& argument) {
+  using Referenced = std::remove_reference_t<Parameter>;
+  if constexpr (std::is_lvalue_reference_v<Parameter> && !std::is_const_v<Referenced>)
+    return std::ref(argument);
+  else
+    return argument;
+}
+
 // launch(K, config)(arguments...): the parameter types are K's, so nullptr, 0 and {1, 2} convert as in a plain call.
 template <class... Parameters>
 auto launch(void (*kernel)(Parameters...), LaunchConfig config) {
   config.function = reinterpret_cast<const void*>(kernel);
-  return [kernel, config](Parameters... arguments) { launch_kernel(config, bind(kernel, arguments...)); };
+  return [kernel, config](Parameters... arguments) {
+    launch_kernel(config, bind_arguments(kernel, keep<Parameters>(arguments)...));
+  };
 }
 
 // For kernels whose template arguments follow from the call, overloaded ones and those with default arguments.
 template <class Call>
 auto launch_deduced(Call call, LaunchConfig config) {
-  return [call, config](auto... arguments) { launch_kernel(config, bind(call, arguments...)); };
+  return [call, config](auto... arguments) { launch_kernel(config, bind_arguments(call, arguments...)); };
 }
 
 // Kernels launched through an untyped pointer: how to bind an array of argument addresses.
@@ -77,7 +89,7 @@ struct TypedBinder {
   template <size_t... I>
   static BoundKernel bind_each(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
     (void)arguments;
-    return bind(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
+    return bind_arguments(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
   }
   static BoundKernel bind_all(const void* function, void** arguments) {
     return bind_each(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)), arguments,
@@ -145,7 +157,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   simt::LaunchConfig own = simt::from_cuda(*config);
   own.function = reinterpret_cast<const void*>(kernel);
   return [&](P... converted) {
-    return simt::launch_kernel(own, simt::bind(kernel, converted...));
+    return simt::launch_kernel(own, simt::bind_arguments(kernel, simt::keep<P>(converted)...));
   }(std::forward<A>(arguments)...);
 }
 
