@@ -43,7 +43,7 @@ run:
 	@scripts/setup.sh run
 	@$(MAKE) -j"$$(nproc)" all
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
-	@.venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv
+	@[ ! -e .venv/installed.txt ] || .venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv
 
 test:
 	@scripts/setup.sh test
