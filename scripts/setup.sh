@@ -40,6 +40,7 @@ check() {
   has_header CLI/CLI.hpp || need libcli11-dev "parses the programs' options"
   has_header boost/context/detail/fcontext.hpp || need libboost-context-dev "switches between CUDA threads on the CPU device"
   [ "$goal" = test ] || return 0
+  command -v ps >/dev/null || need procps "lists processes, in the tests of what simtcc leaves behind"
   has_header doctest/doctest.h || need doctest-dev "runs the C++ unit tests"
   has_clang_format14 || need clang-format-14 "checks how the code is formatted"
 }
