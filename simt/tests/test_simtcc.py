@@ -356,6 +356,7 @@ def test_stopped_in_the_middle(folder, tmp_path, sent, code):
         cwd=str(folder),
         env={**os.environ, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs inherit that it is ignored
     )
     deadline = time.time() + 60
     while not list(temporary.glob("*/*.translated.ii")) and time.time() < deadline:
