@@ -14,7 +14,6 @@ using namespace simt;
 namespace {
 
 constexpr char kBusId[] = "0000:00:00.0";
-constexpr size_t kStackSize = 256 * 1024;
 
 unsigned device_flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
 cudaFuncCache cache_config = cudaFuncCachePreferNone;

@@ -217,7 +217,7 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel& kernel)
   if (sticky() != cudaSuccess) return sticky();
   const cudaError_t error = validate(config);
   if (error != cudaSuccess) return record(error);
-  return record(enqueue(config.stream, [config, kernel] { return execute(config, kernel); }));
+  return enqueue(config.stream, [config, kernel] { return execute(config, kernel); });
 }
 
 void register_kernel(const void* function, Binder binder) {

@@ -23,10 +23,9 @@ __thread Worker* worker = nullptr;
 
 namespace {
 
-constexpr size_t kStackSize = 256 * 1024;  // lazily mapped: a lane touches a few kilobytes of it
-constexpr size_t kGuard = 64 * 1024;       // inaccessible, before and behind stacks and arenas
-constexpr unsigned char kPoison = 0xff;    // all bits set is NaN in every float format
-constexpr size_t kCanary = 64;             // bytes checked behind a block's shared memory
+constexpr size_t kGuard = 64 * 1024;     // inaccessible, before and behind stacks and arenas
+constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
+constexpr size_t kCanary = 64;           // bytes checked behind a block's shared memory
 constexpr uint32_t kAtomicsPerTurn = 64;
 
 void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
