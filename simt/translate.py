@@ -129,7 +129,8 @@ class SharedVariable(NamedTuple):
 
 
 class Translator:
-    def __init__(self, text):
+    def __init__(self, text, kernels_apart=False):
+        self.kernels_apart = kernels_apart
         self.source = Source(text)
         self.tokens, self.match = self.source.tokens, self.source.match
         self.edits = []  # (start, end, new text)
@@ -405,7 +406,7 @@ class Translator:
     def on_global(self, i):
         """Record the kernel that is declared, and leave a plain function."""
         tokens, source, k = self.tokens, self.source, i + 1
-        self.blank(i, i)
+        self.replace(i, i, "__attribute__((noinline))" if self.kernels_apart else " " * len(tokens[i]))
         while True:
             names, _, end = source.read_name(k)
             if tokens[k] in ATTRIBUTES or tokens[k] in LAUNCH_ATTRIBUTES:
@@ -654,9 +655,9 @@ class Translator:
         return close + 1
 
 
-def translate(text):
-    """The C++ for a text that `g++ -E` printed. Raises TranslateError."""
-    return Translator(restore_blanks(text)).translate()
+def translate(text, kernels_apart=False):
+    """The C++ for a text that `g++ -E` printed. Raises TranslateError. Kernels may be kept from being inlined."""
+    return Translator(restore_blanks(text), kernels_apart).translate()
 
 
 def main():

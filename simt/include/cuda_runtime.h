@@ -14,7 +14,13 @@
 
 #define __device__
 #define __host__
+#ifdef SIMT_ANALYSIS  // sections of their own, by which the analysis tells constant memory from global
+#define SIMT_TEXT_OF(x) #x
+#define SIMT_TEXT(x) SIMT_TEXT_OF(x)
+#define __constant__ __attribute__((section("simt_constant." SIMT_TEXT(__COUNTER__))))
+#else
 #define __constant__
+#endif
 #define __managed__ __attribute__((section("simt_managed")))
 #define __grid_constant__
 #define __forceinline__ inline

@@ -80,32 +80,25 @@ std::string source_line(uintptr_t pc) {
   return "";
 }
 
-[[noreturn]] void fail_at(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
-  std::string line = source_line(pc);
-  const size_t colon = line.rfind(':');
-  if (colon == std::string::npos) w.fail(error, sentence);
-  line[colon] = 0;
-  w.fail(error, sentence, {line.c_str(), std::atoi(line.c_str() + colon + 1)});
-}
-
 void on_fault(int signal, siginfo_t* info, void* context) {
   Worker* w = worker;
   const uintptr_t pc = program_counter(context);
   char address[32];
   std::snprintf(address, sizeof address, "0x%zx", size_t(info->si_addr));
   if (w && w->in_kernel && w->lane) {
-    if (signal == SIGFPE) fail_at(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
-    if (signal == SIGILL) fail_at(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
+    if (signal == SIGFPE) fail_at_line(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
+    if (signal == SIGILL) fail_at_line(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
     if (w->is_below_a_stack(info->si_addr))
-      fail_at(*w, cudaErrorLaunchFailure, pc, "the thread's stack overflowed (256 KB on the CPU device)");
+      fail_at_line(*w, cudaErrorLaunchFailure, pc, "the thread's stack overflowed (256 KB on the CPU device)");
 #if defined(__x86_64__)
     if (info->si_code == SI_KERNEL)
-      fail_at(*w, cudaErrorMisalignedAddress, pc,
-              "misaligned address, or one that no memory can have: a vector access needs a multiple of its size");
+      fail_at_line(*w, cudaErrorMisalignedAddress, pc,
+                   "misaligned address, or one that no memory can have: a vector access needs a multiple of its size");
 #endif
-    if (signal == SIGBUS) fail_at(*w, cudaErrorMisalignedAddress, pc, std::string("misaligned address ") + address);
-    fail_at(*w, cudaErrorIllegalAddress, pc,
-            std::string("illegal memory access at ") + address + ", " + describe_address(info->si_addr));
+    if (signal == SIGBUS)
+      fail_at_line(*w, cudaErrorMisalignedAddress, pc, std::string("misaligned address ") + address);
+    fail_at_line(*w, cudaErrorIllegalAddress, pc,
+                 std::string("illegal memory access at ") + address + ", " + describe_address(info->si_addr));
   }
   if (signal == SIGSEGV && in_device_space(info->si_addr)) {
     const std::string line = source_line(pc);
@@ -117,16 +110,21 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 void on_watchdog(int, siginfo_t*, void* context) {
   Worker* w = worker;
+#ifdef SIMT_ANALYSIS
+  if (w) w->timed_out = true;  // the end of the step sees it
+  return;
+#endif
   if (w && w->in_kernel && w->lane)
-    fail_at(*w, cudaErrorLaunchTimeout, program_counter(context),
-            "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
-            "computes for longer than SIMT_TIMEOUT seconds");
+    fail_at_line(
+        *w, cudaErrorLaunchTimeout, program_counter(context),
+        "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
+        "computes for longer than SIMT_TIMEOUT seconds");
 }
 
 double timeout_seconds() {
   const char* text = std::getenv("SIMT_TIMEOUT");
   const double seconds = text ? std::atof(text) : 0;
-  return seconds > 0 ? seconds : 20;
+  return seconds > 0 ? seconds : kAnalysis ? 120 : 20;
 }
 
 // A worker whose lanes neither exit nor meet for the timeout hangs; so does one where only barriers come and go for
@@ -167,6 +165,14 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, stru
 }
 
 }  // namespace
+
+void fail_at_line(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
+  std::string line = source_line(pc);
+  const size_t colon = line.rfind(':');
+  if (colon == std::string::npos) w.fail(error, sentence);
+  line[colon] = 0;
+  w.fail(error, sentence, {line.c_str(), std::atoi(line.c_str() + colon + 1)});
+}
 
 std::string kernel_name(const Launch& launch) {
   if (launch.kernel) return launch.kernel;

@@ -2,7 +2,14 @@
 #pragma once
 #include <signal.h>
 
+#include <cstdint>
+#include <string>
+
+#include "cuda_runtime_api.h"
+
 namespace simt {
+
+class Worker;
 
 constexpr int kSignals = 4;
 
@@ -20,6 +27,9 @@ class FaultHandlers {
  private:
   struct sigaction previous_[kSignals];
 };
+
+// Ends the kernel with the student's line that led to an instruction.
+[[noreturn]] void fail_at_line(Worker& worker, cudaError_t error, uintptr_t pc, const std::string& sentence);
 
 // Gives the calling thread a stack for the handlers, since the fault may be a stack overflow.
 void use_fault_stack();

@@ -40,6 +40,7 @@ LaunchStats last_stats;
 uint64_t launches = 0;
 
 unsigned worker_count() {
+  if (kAnalysis) return 1;  // the observers see one event at a time
   if (const char* text = std::getenv("SIMT_WORKERS")) {
     const int asked = std::atoi(text);
     if (asked >= 1 && asked <= 1024) return unsigned(asked);
@@ -170,6 +171,14 @@ cudaError_t fault(cudaError_t error, const std::string& message) {
   return error;
 }
 
+#ifdef SIMT_ANALYSIS
+analysis::LaunchInfo describe(const Launch& launch) {
+  std::string name = launch.function ? analysis::function_name(uintptr_t(launch.function)) : "";
+  if (name.empty()) name = kernel_name(launch);
+  return {launch.id, name, launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.cooperative};
+}
+#endif
+
 cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   Launch launch;
   launch.kernel = config.kernel;
@@ -199,7 +208,9 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.stats.threads = blocks * launch.threads;
   {
     const FaultHandlers handlers;
+    SIMT_TELL(launch_begins(describe(launch)));
     pool().run(launch);
+    SIMT_TELL(launch_ends());
   }
   last_stats = launch.stats;
   if (launch.failed) return fault(launch.error, launch.message);

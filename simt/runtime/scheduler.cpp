@@ -55,6 +55,17 @@ std::string at_line(Site site) {
 
 bool same_line(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
 
+#ifdef SIMT_ANALYSIS
+// By the name of the built-in.
+analysis::Operation operation_of(const char* name) {
+  const auto says = [&](const char* part) { return std::strstr(name, part) != nullptr; };
+  if (says("shfl")) return analysis::Operation::shuffle;
+  if (says("sync of a group") || says("__syncwarp")) return analysis::Operation::warp_sync;
+  if (says("reduce") || says("scan")) return analysis::Operation::warp_reduce;
+  return analysis::Operation::vote;
+}
+#endif
+
 uint3 unflatten(uint64_t linear, dim3 size) {
   return {unsigned(linear % size.x), unsigned(linear / size.x % size.y), unsigned(linear / size.x / size.y)};
 }
@@ -93,6 +104,9 @@ void Worker::prepare() {
   gridDim = l.grid;
   stats = {};
   lane = nullptr;
+#ifdef SIMT_ANALYSIS
+  shared_names_.clear();
+#endif
   blocks_.resize(l.blocks_per_gang);
   while (arenas_.size() < blocks_.size()) {
     arenas_.push_back(map_pages(kSharedLimit));  // whole pages
@@ -144,6 +158,9 @@ void Worker::start_gang(uint64_t gang) {
     ready_warps_[i / 64] |= uint64_t(1) << i % 64;
   }
   live_lanes_ = uint64_t(l.threads) * blocks_.size();
+#ifdef SIMT_ANALYSIS
+  begin_blocks();
+#endif
   grid_barrier_ = {};
   my_turn_ = false;
   warp_ = 0;
@@ -162,6 +179,7 @@ void Worker::run_gang() {
       }
   }
   check_arenas();
+  for ([[maybe_unused]] const Block& b : blocks_) SIMT_TELL(block_ends(info(b)));
 }
 
 // Shared memory is poison again before the next block; a block that wrote behind its own is told.
@@ -204,6 +222,7 @@ void Worker::fiber_main(transfer_t from) {
   else
     w.main_ = from.fctx;
   for (;;) {
+    w.lane->begins_on(stack, __builtin_frame_address(0));
     w.lane->warp->started |= 1u << w.lane->position;
     (*w.launch->body)();
     w.lane_exits();
@@ -235,10 +254,15 @@ __attribute__((always_inline)) inline void Worker::suspend(const char* waits_for
   self.site = site;
   Lane* next = pick();
   if (!next) deadlock();
-  if (next == &self) return;
-  make_current(*next);
-  const bool started = next->warp->started >> next->position & 1;
-  const transfer_t back = jump_fcontext(started ? next->context : new_fiber(), &self);
+  switch_to(*next);
+}
+
+__attribute__((always_inline)) inline void Worker::switch_to(Lane& next) {
+  Lane& self = *lane;
+  if (&next == &self) return;
+  make_current(next);
+  const bool started = next.warp->started >> next.position & 1;
+  const transfer_t back = jump_fcontext(started ? next.context : new_fiber(), &self);
   if (back.data) static_cast<Lane*>(back.data)->context = back.fctx;
 }
 
@@ -271,6 +295,9 @@ bool Worker::next_ready_warp(uint32_t from, uint32_t& found) const {
 
 // The running warp goes on while any of its lanes can; then the next warp in order.
 inline Lane* Worker::pick() {
+#ifdef SIMT_ANALYSIS
+  return pick_in_step();
+#endif
   Warp* warp = &warps_[warp_];
   if (!warp->ready && warp->at_active_mask) resolve_active_mask(*warp);
   if (!warp->ready) {
@@ -287,7 +314,10 @@ inline Lane* Worker::pick() {
 
 void Worker::release(Warp& warp, uint32_t lanes) {
   if (!lanes) return;
-  warp.ready |= to_positions(lanes);
+  const uint32_t positions = to_positions(lanes);
+  warp.ready |= positions;
+  if (kAnalysis)
+    for (uint32_t left = positions; left; left &= left - 1) warp.lanes[__builtin_ctz(left)].waits_no_more();
   warp.position = -1;
   ready_warps_[warp.index / 64] |= uint64_t(1) << warp.index % 64;
 }
@@ -321,10 +351,12 @@ void Worker::lane_exits() {
       ++i;
       continue;
     }
-    if (!launch->exited_threads_arrive)
+    if (!launch->exited_threads_arrive) {
+      SIMT_FAULT("mask", lane_of(warp, r.arrived));
       fail(cudaErrorLaunchFailure, "the thread exits while other lanes of its warp wait for it in " +
                                        std::string(r.name) + " at " + at_line(r.site) +
                                        " (SIMT_EXITED=arrive runs on without exited threads, as GPUs since Volta do)");
+    }
     r.mask &= ~bit;
     if (r.mask == r.arrived)
       complete(warp, i);
@@ -343,6 +375,7 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
     b.barrier_site = site;
     b.votes = 0;
   } else if (!same_line(b.barrier_site, site)) {
+    SIMT_FAULT("barrier", lane_at_barrier(b));
     fail(cudaErrorLaunchFailure,
          "the block diverged: this thread waits at the barrier at " + at_line(site) + ", " + std::to_string(b.arrived) +
              " other threads wait at the barrier at " + at_line(b.barrier_site),
@@ -368,6 +401,10 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
 void Worker::release_block(Block& b) {
   b.arrived = 0;
   b.vote_result = int(b.votes);
+#ifdef SIMT_ANALYSIS
+  end_calls();
+#endif
+  SIMT_TELL(block_barrier_completed(info(b)));
   ++stats.barriers;
   count(steps);
   const uint32_t first = b.slot * launch->warps_per_block;
@@ -385,6 +422,7 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
   Warp& warp = *lane->warp;
   const unsigned number = lane->number;
   const uint32_t bit = 1u << number;
+  SIMT_FAULT("mask", nullptr);
   if (!(mask & bit))
     fail(cudaErrorLaunchFailure, std::string(name) + " is called by a lane that its mask does not name", site);
   mask &= warp.present;
@@ -397,6 +435,7 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
            site);
     mask &= ~warp.exited;
   }
+  SIMT_FAULT("fault", nullptr);
   warp.exchange.value[number] = value;
   warp.exchange.operand[number] = operand;
   unsigned i = 0;
@@ -412,6 +451,9 @@ void Worker::complete(Warp& warp, unsigned i) {
   const Rendezvous done = warp.rendezvous[i];
   warp.rendezvous[i] = warp.rendezvous[--warp.rendezvous_count];
   done.combine(warp.exchange, done.mask);
+#ifdef SIMT_ANALYSIS
+  if (operation_of(done.name) == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
+#endif
   release(warp, done.mask);
   ++stats.warp_ops;
   count(steps);
@@ -470,6 +512,7 @@ void Worker::wait(Scope scope, Site site) {
 
 void Worker::release_wide(Scope scope) {
   count(steps);
+  if (scope == kGrid) SIMT_TELL(grid_barrier_completed());
   const uint32_t blocks = scope == kGrid ? uint32_t(blocks_.size()) : launch->cluster_size;
   const uint32_t first_block = scope == kGrid ? 0 : cluster_block(0).slot;
   const uint32_t first = first_block * launch->warps_per_block;
@@ -497,15 +540,23 @@ void Worker::land_copies(size_t n) {
     const AsyncCopy& copy = lane->copies[i];
     std::memcpy(copy.shared, copy.global, copy.size - copy.zero_fill);
     std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
+    note_landing(copy.shared, copy.size, nullptr);
   }
   lane->copies.erase(lane->copies.begin(), lane->copies.begin() + std::ptrdiff_t(n));
 }
+
+#ifdef SIMT_ANALYSIS
+void Worker::go_on() { switch_to(*pick()); }
+#endif
 
 void Worker::fail(cudaError_t error, const std::string& sentence, Site site) {
   if (!launch->failed.exchange(true)) {
     std::lock_guard<std::mutex> lock(launch->mutex);
     launch->error = error;
     launch->message = place(*this, site) + ": " + sentence;
+#ifdef SIMT_ANALYSIS
+    tell_fault(error, sentence, site);
+#endif
   }
   leave_kernel(true);
 }
@@ -515,6 +566,7 @@ void Worker::deadlock() {
   std::map<std::pair<std::string, std::string>, unsigned> waiting;
   uint64_t exited = 0;
   const Lane* blocked = nullptr;
+  [[maybe_unused]] const Lane* waits_elsewhere = nullptr;
   for (uint32_t i = 0; i < warp_count_; ++i) {
     const Warp& warp = warps_[i];
     exited += unsigned(__builtin_popcount(warp.exited));
@@ -522,6 +574,7 @@ void Worker::deadlock() {
       if (!((warp.present & ~warp.exited) >> l.number & 1)) continue;
       ++waiting[{l.waits_for, at_line(l.site)}];
       if (!blocked) blocked = &l;
+      if (!same_line(blocked->site, l.site)) waits_elsewhere = &l;
     }
   }
   std::string sentence = "deadlock:";
@@ -537,21 +590,37 @@ void Worker::deadlock() {
       sentence += " (SIMT_EXITED=arrive counts exited threads as arrived, as GPUs since Volta do)";
   }
   lane = const_cast<Lane*>(blocked);
+  SIMT_FAULT(std::strstr(blocked->waits_for, "barrier") || std::strstr(blocked->waits_for, "__syncthreads") ? "barrier"
+                                                                                                            : "mask",
+             waits_elsewhere);
   fail(cudaErrorLaunchFailure, sentence, blocked->site);
 }
 
 // --- core.h --------------------------------------------------------------------------------------------------------
 
 int block_barrier(Vote vote, int predicate, Site site) {
-  return current("__syncthreads").block_barrier(vote, predicate, site);
+  Worker& w = current("__syncthreads");
+  SIMT_ENTER(w, block_barrier);
+  return w.block_barrier(vote, predicate, site);
 }
 
 uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name,
                          Site site) {
-  return current(name).collective(combine, mask, value, operand, name, site);
+  Worker& w = current(name);
+#ifdef SIMT_ANALYSIS
+  w.enter(operation_of(name), SIMT_CALL_HERE(w));
+#endif
+  return w.collective(combine, mask, value, operand, name, site);
 }
 
-uint32_t active_mask(Site site) { return current("__activemask").active_mask(site); }
+uint32_t active_mask(Site site) {
+  Worker& w = current("__activemask");
+  SIMT_ENTER(w, other);
+#ifdef SIMT_ANALYSIS
+  return w.lane->warp->together;
+#endif
+  return w.active_mask(site);
+}
 uint32_t lane_id() { return current("a lane's number").lane->number; }
 uint32_t present_lanes() { return current("a lane's number").lane->warp->present; }
 
@@ -570,11 +639,22 @@ ClusterPosition cluster_position() {
           b.cluster_rank};
 }
 
-void cluster_arrive(Site site) { current("a cluster barrier").arrive(kCluster, site); }
-void cluster_wait(Site site) { current("a cluster barrier").wait(kCluster, site); }
+void cluster_arrive(Site site) {
+  Worker& w = current("a cluster barrier");
+  SIMT_ENTER(w, cluster_arrive);
+  SIMT_TELL(cluster_barrier_arrived(w.where(*w.lane->warp), w.lane->number));
+  w.arrive(kCluster, site);
+}
+void cluster_wait(Site site) {
+  Worker& w = current("a cluster barrier");
+  SIMT_ENTER(w, cluster_wait);
+  w.wait(kCluster, site);
+  SIMT_TELL(cluster_barrier_waited(w.where(*w.lane->warp), w.lane->number));
+}
 
 void grid_barrier(Site site) {
   Worker& w = current("a grid barrier");
+  SIMT_ENTER(w, grid_barrier);
   w.arrive(kGrid, site);
   w.wait(kGrid, site);
 }
@@ -590,6 +670,10 @@ void* map_shared_rank(const void* shared, uint32_t rank) {
            "map_shared_rank needs an address in the block's own shared memory and a rank in "
            "the cluster of " +
                std::to_string(w.launch->cluster_size));
+  if (w.cluster_block(rank).exited == w.launch->threads)
+    w.fail(cudaErrorIllegalAddress, "map_shared_rank: block " + std::to_string(rank) +
+                                        " of the cluster has ended, and its shared memory with it; let no block end "
+                                        "before a cluster.sync() that comes after the last access");
   return w.arena(w.cluster_block(rank)) + (address - base);
 }
 
@@ -631,6 +715,15 @@ void* shared_address(SharedVariable& variable) {
   return w.arena(w.block()) + variable.offset;
 }
 
+#ifdef SIMT_ANALYSIS
+void* shared_address(SharedVariable& variable, const char* declaration) {
+  const bool is_placed = variable.launch == current("a __shared__ variable").launch->id;
+  void* address = shared_address(variable);
+  if (!is_placed) worker->name_shared(variable.offset, variable.size, declaration);
+  return address;
+}
+#endif
+
 void* dynamic_shared_address() {
   Worker& w = current("an extern __shared__ array");
   return w.arena(w.block());
@@ -641,17 +734,22 @@ size_t dynamic_shared_size() { return current("the size of dynamic shared memory
 bool is_shared(const void* pointer) { return worker && query_shared_rank(pointer) >= 0; }
 
 void yield() {
+#ifdef SIMT_ANALYSIS
+  if (worker) worker->let_others_run(SIMT_CALL_HERE(*worker));
+#else
   if (worker) worker->yield();
+#endif
 }
 
 void atomic_point(const void* address) {
   Worker& w = current("an atomic operation");
   ++w.stats.atomics;
-  if (++w.lane->atomics == kAtomicsPerTurn) w.yield();
+  if (!kAnalysis && ++w.lane->atomics == kAtomicsPerTurn) w.yield();
   if (!is_shared(address)) w.take_turn();
 }
 
 void async_copy(void* shared, const void* global, size_t size, size_t zero_fill) {
+  note_copy(shared, global, size, zero_fill, true);
   current("an asynchronous copy").lane->copies.push_back({shared, global, size, zero_fill});
 }
 
@@ -662,6 +760,7 @@ void async_commit() {
 
 void async_wait(size_t groups_left) {
   Worker& w = current("a pipeline wait");
+  SIMT_ENTER(w, other);
   std::vector<size_t>& commits = w.lane->commits;
   if (commits.size() <= groups_left) return;
   const size_t groups = commits.size() - groups_left;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../analysis/lockstep.h"
 #include "cuda_runtime_api.h"
 #include "simt/core.h"
 #include "simt/stats.h"
@@ -76,7 +77,7 @@ enum Scope { kCluster, kGrid };
 
 struct Warp;
 
-struct Lane {
+struct Lane : LaneStep {
   fcontext_t context;
   Warp* warp;
   uint3 thread;
@@ -99,7 +100,7 @@ struct Rendezvous {
 
 struct Block;
 
-struct Warp {
+struct Warp : WarpStep {
   Block* block;
   uint32_t index;                                                    // among the warps resident on the worker
   uint32_t ready, started;                                           // scheduling positions
@@ -141,6 +142,20 @@ class Worker {
   void land_copies(size_t count);
   bool is_below_a_stack(const void* address) const;  // where a stack that is too small ends up
   [[noreturn]] void fail(cudaError_t error, const std::string& sentence, Site site = {nullptr, 0});
+#ifdef SIMT_ANALYSIS
+  // A basic block or a call of the device begins at `pc`: the lane's step is over. The frame tells the stack's depth.
+  void step(uintptr_t pc, const void* frame, bool starts_block);
+  void enter(analysis::Operation operation, analysis::Call call);  // a call of the device that waits or orders
+  void let_others_run(analysis::Call call);
+  void polls(uintptr_t address, uint64_t value);  // the lane has read this, and did not change it
+  [[noreturn]] void fail_at(cudaError_t error, uintptr_t pc, const char* what, const std::string& sentence);
+  const char* arena_at(uintptr_t address) const;  // of a resident block, or null
+  analysis::Named shared_variable_at(const char* arena, uintptr_t address) const;
+  void name_shared(size_t offset, size_t size, const char* declaration);
+  analysis::WarpRef where(const Warp& warp) const;
+  const analysis::BlockInfo& info(const Block& block) const { return infos_[block.slot]; }
+  std::atomic<bool> timed_out{false};
+#endif
 
   Block& block() const { return *lane->warp->block; }
   char* arena(const Block& block) const { return arenas_[block.slot]; }
@@ -162,6 +177,7 @@ class Worker {
   void run_gang();
   void check_arenas();
   Lane* pick();
+  void switch_to(Lane& next);
   void make_current(Lane& next);
   void suspend(const char* waits_for, Site site);
   void lane_exits();
@@ -189,6 +205,23 @@ class Worker {
   std::vector<char*> arenas_, stacks_, free_stacks_;
   char* fiber_stack_ = nullptr;  // handed to the fiber that starts
   fcontext_t main_ = nullptr;
+#ifdef SIMT_ANALYSIS
+  void go_on();  // the next lane runs, this one when it is picked again
+  void begin_blocks();
+  void end_calls();  // tells of the calls of the step that runs, before what they bring about
+  void tell_fault(cudaError_t error, const std::string& sentence, Site site);
+  const Lane* lane_of(const Warp& warp, uint32_t lanes) const;  // the first of them
+  const Lane* lane_at_barrier(const Block& block) const;
+  Lane* pick_in_step();
+  bool start_step();
+  void end_step();
+  Warp* stepping_ = nullptr;  // whose lanes run
+  std::vector<analysis::BlockInfo> infos_;
+  std::vector<SharedName> shared_names_;
+  uintptr_t fault_pc_ = 0;  // where a fault was noticed before the kernel is ended, and its kind
+  const char* fault_kind_ = "fault";
+  const Lane* fault_other_ = nullptr;  // that waits elsewhere
+#endif
 };
 
 extern __thread Worker* worker;  // null outside a kernel

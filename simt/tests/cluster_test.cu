@@ -193,6 +193,12 @@ __global__ void __cluster_dims__(2, 1, 1) rank_too_large(int* out) {
   __shared__ int s;
   *out = *cg::this_cluster().map_shared_rank(&s, 2);
 }
+__global__ void __cluster_dims__(2, 1, 1) block_ends_too_early(int* out) {
+  __shared__ int s;
+  s = int(threadIdx.x);
+  cg::this_cluster().sync();
+  *out = *cg::this_cluster().map_shared_rank(&s, 1 - blockIdx.x);
+}
 
 TEST_CASE("faults in clusters") {
   std::string text = fault_of(cudaErrorLaunchFailure, [] { one_block_leaves<<<2, 32>>>(); });
@@ -203,6 +209,12 @@ TEST_CASE("faults in clusters") {
     rank_too_large<<<2, 32>>>(out);
   });
   CHECK(contains(text, "rank"));
+  text = fault_of(cudaErrorIllegalAddress, [] {
+    int* out;
+    CHECK(cudaMalloc(&out, sizeof(int)) == cudaSuccess);
+    block_ends_too_early<<<2, 32>>>(out);
+  });
+  CHECK(contains(text, "of the cluster has ended"));
   CHECK(launch(dim3(3), dim3(32), dim3(2), 0, alone, static_cast<int*>(nullptr)) != cudaSuccess);
   CHECK(cudaGetLastError() != cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);

@@ -13,10 +13,12 @@ details::Plain<T> reduce(const Group& group, T&& value, Operator&& op, simt::Sit
 
 // The group's sum is stored to, or combined with, what `destination` holds. There is nothing to wait for.
 template <class Group, class T, class Value, class Operator>
-void reduce_store_async(const Group& group, T* destination, Value&& value, Operator&& op,
-                        simt::Site site = simt::Site::here()) {
+SIMT_OWN void reduce_store_async(const Group& group, T* destination, Value&& value, Operator&& op,
+                                 simt::Site site = simt::Site::here()) {
   const T total = reduce(group, T(value), op, site);
-  if (group.thread_rank() == 0) *destination = total;
+  if (group.thread_rank() != 0) return;
+  simt::note_store(destination, sizeof(T));
+  *destination = total;
 }
 template <class Group, class T, cuda::thread_scope Scope, class Value, class Operator>
 void reduce_store_async(const Group& group, cuda::atomic<T, Scope>& destination, Value&& value, Operator&& op,

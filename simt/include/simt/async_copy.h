@@ -66,10 +66,12 @@ void divide_copy(const Group& group, void* destination, const void* source, size
   const char* from = static_cast<const char*>(source);
   for (size_t at = kPiece * group.thread_rank(); at < size; at += kPiece * group.num_threads()) {
     const size_t piece = std::min(kPiece, size - at);
-    if (asynchronous)
+    if (asynchronous) {
       copy(to + at, from + at, piece);
-    else
+    } else {
+      note_copy(to + at, from + at, piece, 0, false);
       std::memcpy(to + at, from + at, piece);
+    }
   }
 }
 

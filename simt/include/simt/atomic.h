@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "analysis.h"
 #include "core.h"
 #include "driver_types.h"
 #include "warp.h"
@@ -46,7 +47,7 @@ inline void begin_atomic(const volatile void* address, size_t size, Site site) {
 // Replaces *address by next(*address) in one step and returns what was there. Floating-point values are compared by
 // their bits, so that a NaN does not loop for ever.
 template <class T, class Next>
-T exchange_atomically(T* address, Next next) {
+SIMT_OWN T exchange_atomically(T* address, Next next) {
   using Word = typename WordOfSize<sizeof(T)>::type;
   Word* word = reinterpret_cast<Word*>(address);
   Word old_word = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -57,13 +58,17 @@ T exchange_atomically(T* address, Next next) {
     const T desired = next(old);
     Word new_word;
     std::memcpy(&new_word, &desired, sizeof(T));
-    if (__atomic_compare_exchange_n(word, &old_word, new_word, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+    if (__atomic_compare_exchange_n(word, &old_word, new_word, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+      note_result(address, old_word, new_word != old_word);
+      return old;
+    }
   }
 }
 
 template <class T, class Next>
 T atomic_update(T* address, Site site, Next next) {
   begin_atomic(address, sizeof(T), site);
+  note_atomic(address, sizeof(T), Order::relaxed);
   return exchange_atomically(address, next);
 }
 

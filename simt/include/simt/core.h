@@ -5,11 +5,19 @@
 
 #include "vector_types.h"
 
-// Set at each switch of lane; plain thread-local words, so that reading them costs one load.
-extern __thread uint3 threadIdx;
-extern __thread uint3 blockIdx;
-extern __thread dim3 blockDim;
-extern __thread dim3 gridDim;
+// Set at each switch of lane; plain thread-local words, so that reading them costs one load. In a program their place
+// is known when it is linked. Saying so keeps g++ 12 from fetching it through a vector register, which the linker
+// refuses.
+#if defined(__PIC__) && !defined(__PIE__)
+#define SIMT_LANE_WORD extern __thread
+#else
+#define SIMT_LANE_WORD extern __thread __attribute__((tls_model("local-exec")))
+#endif
+SIMT_LANE_WORD uint3 threadIdx;
+SIMT_LANE_WORD uint3 blockIdx;
+SIMT_LANE_WORD dim3 blockDim;
+SIMT_LANE_WORD dim3 gridDim;
+#undef SIMT_LANE_WORD
 constexpr int warpSize = 32;
 
 namespace simt {
@@ -68,10 +76,18 @@ void* dynamic_shared_address();
 size_t dynamic_shared_size();
 bool is_shared(const void* pointer);
 
+#ifdef SIMT_ANALYSIS
+void* shared_address(SharedVariable& variable, const char* declaration);
+#endif
+
 template <class T, class Declaration>
 T& shared() {
   static SharedVariable variable{sizeof(T), alignof(T)};
+#ifdef SIMT_ANALYSIS
+  return *reinterpret_cast<T*>(shared_address(variable, __PRETTY_FUNCTION__));
+#else
   return *reinterpret_cast<T*>(shared_address(variable));
+#endif
 }
 template <class T>
 T& dynamic_shared() {

@@ -30,17 +30,18 @@ namespace simt {
 inline __thread unsigned fences = 0;
 
 // A loop that polls a flag has a fence in it: every so often the fence lets the lanes run that will set the flag.
-inline void fence() {
+inline void fence(Reach reach) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (++fences % 32 == 0) yield();
+  note_fence(reach);
+  if (!kAnalysis && ++fences % 32 == 0) yield();
 }
 
 }  // namespace simt
 
-inline void __threadfence() { simt::fence(); }
-inline void __threadfence_block() { simt::fence(); }
-inline void __threadfence_cluster() { simt::fence(); }
-inline void __threadfence_system() { simt::fence(); }
+inline void __threadfence() { simt::fence(simt::Reach::device); }
+inline void __threadfence_block() { simt::fence(simt::Reach::block); }
+inline void __threadfence_cluster() { simt::fence(simt::Reach::device); }
+inline void __threadfence_system() { simt::fence(simt::Reach::system); }
 
 // --- Clusters ------------------------------------------------------------------------------------------------------
 

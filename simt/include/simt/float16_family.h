@@ -24,6 +24,7 @@ struct alignas(2) SIMT_T {
 
  public:
   SIMT_T() = default;
+  SIMT_WHOLE(SIMT_T)
   constexpr SIMT_T(const SIMT_RAW& raw) : __x(raw.x) {}
   operator SIMT_RAW() const { return {__x}; }
   operator SIMT_RAW() const volatile { return {__x}; }
@@ -67,6 +68,7 @@ struct alignas(2) SIMT_T {
 struct alignas(4) SIMT_T2 {
   SIMT_T x, y;
   SIMT_T2() = default;
+  SIMT_WHOLE(SIMT_T2)
   constexpr SIMT_T2(const SIMT_T& a, const SIMT_T& b) : x(a), y(b) {}
   SIMT_T2(const SIMT_RAW2& raw) : x(SIMT_RAW{raw.x}), y(SIMT_RAW{raw.y}) {}
   SIMT_T2& operator=(const SIMT_RAW2& raw) { return *this = SIMT_T2(raw); }

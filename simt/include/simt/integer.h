@@ -140,7 +140,9 @@ Sum dot2(unsigned int a, unsigned int b, Sum c) {
 }
 template <class Vector>
 unsigned int as_word(Vector v) {
-  return __builtin_bit_cast(unsigned int, v);
+  unsigned int word;
+  __builtin_memcpy(&word, &v, sizeof word);
+  return word;
 }
 
 }  // namespace simt

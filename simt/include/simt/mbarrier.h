@@ -26,7 +26,7 @@ class Mbarrier {
  public:
   static constexpr uint32_t kMaxCount = (1 << 20) - 1;
 
-  void init(int64_t count, Site site = Site::here()) {
+  SIMT_OWN void init(int64_t count, Site site = Site::here()) {
     if (count < 0 || count > kMaxCount)
       device_fault(cudaErrorLaunchFailure, "a barrier counts 0 to 1048575 threads", site);
     deferred().erase(this);
@@ -35,7 +35,8 @@ class Mbarrier {
 
   // Returns the phase arrived in; complete() runs before the phase ends, in the last to arrive.
   template <class Complete>
-  unsigned arrive(int64_t threads, int64_t dropped, int64_t bytes, Site site, Complete complete) {
+  SIMT_OWN unsigned arrive(int64_t threads, int64_t dropped, int64_t bytes, Site site, Complete complete) {
+    if (threads > 0) note_release(this);
     begin_atomic(&word_, sizeof(word_), site);
     uint64_t word = __atomic_load_n(&word_, __ATOMIC_SEQ_CST);
     for (;;) {
@@ -63,20 +64,25 @@ class Mbarrier {
   }
 
   // For a loop that asks until it has: when it has not, the other lanes run first.
-  bool test(unsigned phase, unsigned mask, Site site) {
+  SIMT_OWN bool test(unsigned phase, unsigned mask, Site site) {
+    note_wait(this);
     if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~uint64_t(0))
       device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
     const bool ended = has_ended(phase, mask, site);
-    if (!ended) yield();
+    if (ended)
+      note_acquire(this);
+    else
+      yield();
     return ended;
   }
-  void wait(unsigned phase, unsigned mask, Site site) {
+  SIMT_OWN void wait(unsigned phase, unsigned mask, Site site) {
     while (!test(phase, mask, site)) {
     }
   }
 
   // The copy lands at the wait for the current phase.
-  void defer(void* destination, const void* source, size_t size, bool counted = false) {
+  SIMT_OWN void defer(void* destination, const void* source, size_t size, bool counted = false) {
+    note_copy(destination, source, size, 0, true);
     deferred()[this].push_back({destination, source, size, unsigned(load().phase), counted});
   }
 
@@ -119,6 +125,7 @@ class Mbarrier {
     for (const DeferredCopy& copy : found->second) {
       if (condition(copy)) {
         copy.land();
+        note_landing(copy.destination, copy.size, this);
         bytes += int64_t(copy.size);
       } else {
         left.push_back(copy);

@@ -32,6 +32,7 @@ SIMT_LOAD(__ldlu)
 template <class T, std::enable_if_t<simt::has_cache_hints<T>, int> = 0>
 T __ldcv(const T* address) {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if constexpr (simt::kAnalysis && std::is_arithmetic_v<T>) return *static_cast<const volatile T*>(address);
   return *address;
 }
 

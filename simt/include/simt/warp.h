@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "analysis.h"
 #include "core.h"
 #include "driver_types.h"
 
@@ -30,7 +31,7 @@ using Promoted = typename PromotedType<T>::type;
 
 template <class T>
 uint64_t to_word(const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>, "warp built-ins exchange trivially copyable types only");
+  static_assert(is_copyable_by_bytes<T>, "warp built-ins exchange trivially copyable types only");
   static_assert(sizeof(T) <= 8, "warp built-ins exchange at most eight bytes a lane; exchange larger types in parts");
   uint64_t word = 0;
   std::memcpy(&word, &value, sizeof(T));
@@ -184,6 +185,9 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
 // same function. So lanes are told apart by the copy of the code that they are in, and by who called it.
 [[gnu::noinline]] inline uint32_t lanes_here(const void* caller, Site site) {
   const uint32_t at_line = active_mask(site);
+#ifdef SIMT_ANALYSIS
+  return at_line;  // the lanes of one step
+#endif
   const auto address = [](const void* code) { return reinterpret_cast<uint64_t>(code); };
   const uint64_t place = address(__builtin_return_address(0)) ^ address(caller) << 32 ^ address(caller) >> 32;
   return uint32_t(warp_collective(&combine_match_any, at_line, place, 0, "__activemask", site));

@@ -28,7 +28,7 @@ void combine_parcels(simt::Exchange& exchange, uint32_t mask) {
 
 template <simt::Shuffle kind, class T>
 T shuffle(unsigned mask, const T& value, unsigned operand, unsigned width, const char* name, simt::Site site) {
-  static_assert(std::is_trivially_copyable_v<T>, "groups shuffle trivially copyable types only");
+  static_assert(simt::is_copyable_by_bytes<T>, "groups shuffle trivially copyable types only");
   static_assert(sizeof(T) <= 32, "groups shuffle at most 32 bytes a thread");
   if constexpr (sizeof(T) <= 8) {
     return simt::shuffle<kind>(mask, value, operand, int(width), name, site);

@@ -34,14 +34,14 @@ struct TileMemory {
   alignas(8) unsigned char value[32][8];  // by warp
 };
 
-inline TileMemory& tile_memory() {
+SIMT_OWN inline TileMemory& tile_memory() {
   struct Declaration;
   TileMemory& memory = simt::shared<TileMemory, Declaration>();
   if (memory.signature != TileMemory::kSignature) memory = TileMemory{TileMemory::kSignature, {}, {}};
   return memory;
 }
 
-inline void tile_barrier(unsigned size) {
+SIMT_OWN inline void tile_barrier(unsigned size) {
   const unsigned tile = rank_in_block() / size;
   const unsigned members = std::min(size, block_size() - tile * size);
   TileMemory::Barrier& barrier = tile_memory().barrier[1024 / size + tile];

@@ -68,8 +68,8 @@ class warps_tile {
 
   // Each warp contributes the value of its lane `leader`; finish(values, count) sees all of them, in every thread.
   template <class T, class Finish>
-  auto of_warps(const T& value, simt::Site, unsigned leader, Finish finish) const {
-    static_assert(std::is_trivially_copyable_v<T>, "tiles exchange trivially copyable types only");
+  SIMT_OWN auto of_warps(const T& value, simt::Site, unsigned leader, Finish finish) const {
+    static_assert(simt::is_copyable_by_bytes<T>, "tiles exchange trivially copyable types only");
     static_assert(sizeof(T) <= 8, "tiles of more than 32 threads exchange at most eight bytes");
     TileMemory& memory = tile_memory();
     const unsigned first_warp = rank_in_block() / Size * (Size / 32);

@@ -1,0 +1,205 @@
+#include "dump.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "counters.h"
+#include "hooks.h"
+#include "recorder.h"
+#include "symbols.h"
+
+namespace simt::analysis {
+
+namespace {
+
+std::string last_error;  // the sentence of the error that ended the last kernel
+
+class Faults : public Observer {
+  void launch_begins(const LaunchInfo&) override { last_error.clear(); }
+  void faulted(const Fault& fault) override { last_error = fault.sentence; }
+};
+
+std::string list(dim3 d) {
+  return "[" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + "]";
+}
+
+// Members are written one after the other; text is quoted, numbers are not.
+class Members {
+ public:
+  Members& operator()(const char* name, const std::string& json) {
+    text_ += text_.empty() ? "{" : ",";
+    text_ += quoted(name) + ":" + json;
+    return *this;
+  }
+  Members& operator()(const char* name, uint64_t number) { return (*this)(name, std::to_string(number)); }
+  Members& flag(const char* name, bool value) { return (*this)(name, value ? "true" : "false"); }
+  std::string str() const { return text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+template <class Range, class Json>
+std::string array(const Range& range, Json json) {
+  std::string text = "[";
+  for (const auto& element : range) text += (text.size() > 1 ? ",\n" : "\n") + json(element);
+  return text + "]";
+}
+
+const char* name_of_kind(Kind kind) { return kind == Kind::load ? "load" : kind == Kind::store ? "store" : "atomic"; }
+
+const char* name_of_operation(Operation operation) {
+  switch (operation) {
+    case Operation::block_barrier:
+      return "block_barrier";
+    case Operation::warp_sync:
+      return "warp_sync";
+    case Operation::shuffle:
+      return "shuffle";
+    case Operation::vote:
+      return "vote";
+    case Operation::warp_reduce:
+      return "warp_reduce";
+    case Operation::cluster_arrive:
+      return "cluster_arrive";
+    case Operation::cluster_wait:
+      return "cluster_wait";
+    case Operation::grid_barrier:
+      return "grid_barrier";
+    case Operation::fence:
+      return "fence";
+    case Operation::other:
+      return "other";
+  }
+  return "other";
+}
+
+std::string worst_json(const WorstRequest& worst, bool is_global) {
+  std::string addresses;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (worst.mask >> lane & 1)
+      addresses += (addresses.empty() ? "[" : ",[") + std::to_string(lane) + "," +
+                   std::to_string(int64_t(worst.address[lane] - worst.begin)) + "]";
+  return Members()("block", list(worst.block))("warp", worst.warp)("mask", worst.mask)(
+             "addresses", "[" + addresses + "]")("base", quoted(worst.base))(is_global ? "sectors" : "wavefronts",
+                                                                             worst.cost)
+      .str();
+}
+
+std::string site_json(const Site& site) {
+  const Request& like = site.like;
+  const bool is_global = like.space == Space::global;
+  Members members;
+  members("pc", pc_json(like.pc))("space", quoted(is_global ? "global" : "shared"))(
+      "kind", quoted(name_of_kind(like.kind)))("size", like.size);
+  members.flag("volatile", like.is_volatile).flag("async", like.is_async);
+  members("requests", site.requests)("lanes", site.lanes)("bytes", site.bytes);
+  if (is_global)
+    members("sectors", site.units)("ideal_sectors", site.ideal);
+  else
+    members("wavefronts", site.units)("ideal_wavefronts", site.ideal)("conflicts", site.units - site.ideal);
+  return members("worst", worst_json(site.worst, is_global)).str();
+}
+
+std::string kernel_json(const Kernel& k) {
+  const LaunchInfo& launch = k.launch;
+  const uint64_t threads = uint64_t(launch.block.x) * launch.block.y * launch.block.z;
+  const std::string global =
+      Members()("load_bytes", k.load_bytes)("store_bytes", k.store_bytes)("distinct_load_bytes", k.distinct_load_bytes)(
+          "distinct_store_bytes", k.distinct_store_bytes)
+          .str();
+  Members members;
+  members("name", quoted(launch.kernel))("launches", k.launches)("grid", list(launch.grid))("block",
+                                                                                            list(launch.block));
+  members("cluster", list(launch.cluster))("dynamic_shared", launch.dynamic_shared)("static_shared", k.static_shared);
+  members("threads", k.blocks * threads)("warps", k.blocks * ((threads + 31) / 32))("global", global);
+  members("sites", array(k.sites, [](const auto& entry) { return site_json(entry.second); }));
+  members("operations", array(k.operations, [](const auto& entry) {
+            return Members()("pc", pc_json(entry.first.first))(
+                       "operation", quoted(name_of_operation(entry.first.second)))("calls", entry.second.calls)(
+                       "lanes", entry.second.lanes)
+                .str();
+          }));
+  members(
+      "blocks_run", array(k.blocks_run, [](const auto& entry) {
+        return Members()("pc", pc_json(entry.first))("times", entry.second.times)("lanes", entry.second.lanes).str();
+      }));
+  return members.str();
+}
+
+void write_dump() {
+  const char* path = std::getenv("SIMT_ANALYSIS");
+  if (!path || !*path) return;
+  char program[4096];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+  std::vector<const Kernel*> observed;  // not those of files from an ordinary build
+  for (const Kernel* k : counters().kernels())
+    if (!k->blocks_run.empty()) observed.push_back(k);
+  const std::string text =
+      Members()("version", 1)("program", quoted(std::string(program, length > 0 ? size_t(length) : 0)))(
+          "kernels", array(observed, [](const Kernel* k) { return kernel_json(*k); }))("hazards", hazards_json())(
+          "error", last_error.empty() ? "null" : quoted(last_error))
+          .str() +
+      "\n";
+  FILE* file = std::fopen(path, "w");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if ((file && std::fclose(file) != 0) || !written)
+    std::fprintf(stderr, "simt: cannot write the analysis to %s\n", path);
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(c));
+      json += escaped;
+    } else {
+      json += c;
+    }
+  }
+  return json + "\"";
+}
+
+std::string pc_json(Pc pc) {
+  const CodePlace place = place_of(pc);
+  return Members()("object", quoted(place.object))("offset", place.offset).str();
+}
+
+// Where the race detector is not linked.
+__attribute__((weak)) std::string hazards_json() { return "[]"; }
+Observer& hazards() __attribute__((weak));
+
+namespace {
+
+std::vector<Observer*>& list_of_observers() {
+  static auto* list = [] {
+    auto* all = new std::vector<Observer*>{&counters(), new Faults};
+    if (&hazards) all->push_back(&hazards());
+    return all;
+  }();
+  return *list;
+}
+
+// When the program starts: the symbols are read on the program's own stack, and the results are written also where no
+// kernel has run.
+[[maybe_unused]] const bool started = [] {
+  list_of_observers();
+  owner_of(0);
+  return std::atexit(write_dump) == 0;
+}();
+
+}  // namespace
+
+const std::vector<Observer*>& observers() { return list_of_observers(); }
+void add_observer(Observer* observer) { list_of_observers().push_back(observer); }
+
+}  // namespace simt::analysis

@@ -1,0 +1,128 @@
+// What happens in a kernel, as the analysis sees it. The hooks produce these events, in the order in which the CPU
+// device runs the kernel, and every observer gets all of them, one call at a time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vector_types.h"
+
+namespace simt::analysis {
+
+// The return address of the call that reported the event; the dump turns it into an offset into the program's file.
+using Pc = uintptr_t;
+
+enum class Space : uint8_t { global, shared };  // local memory and parameters are not reported
+enum class Kind : uint8_t { load, store, atomic };
+
+struct LaunchInfo {
+  uint64_t id;
+  std::string kernel;
+  dim3 grid, block, cluster;
+  size_t dynamic_shared;
+  bool cooperative;
+};
+
+// A block of the running launch. `sequence` numbers the blocks of a launch, those of one cluster in a row.
+struct BlockInfo {
+  uint64_t sequence;
+  uint3 index;
+  uint64_t cluster;        // number of its cluster; its own sequence where the launch has none
+  uint32_t cluster_rank;   // 0 where the launch has no clusters
+  uintptr_t shared_begin;  // its shared memory
+  size_t shared_size;      // static and dynamic, as far as declared by now
+};
+
+struct WarpRef {
+  const BlockInfo* block;
+  uint32_t warp;  // number in its block: its lane l is thread 32 * warp + l
+};
+
+// One memory instruction of one warp: what its lanes ask for together.
+struct Request {
+  WarpRef where;
+  Pc pc;
+  Space space;
+  Kind kind;
+  bool is_volatile;
+  bool is_async;            // a cp.async or bulk copy: the lane does not wait for it
+  bool acquires, releases;  // atomics with an order; CUDA's atomicAdd and its kin have neither
+  uint32_t size;            // bytes a lane asks for
+  uint32_t mask;            // the lanes that take part
+  uintptr_t address[32];    // of those lanes
+  // Of a store, where known: what lane l has stored, `size` bytes at stored + l * size, taken when its step was over.
+  const unsigned char* stored = nullptr;
+};
+
+// Barriers, shuffles and the like, as they are called by the lanes of one warp together.
+enum class Operation : uint8_t {
+  block_barrier,
+  warp_sync,
+  shuffle,
+  vote,
+  warp_reduce,
+  cluster_arrive,
+  cluster_wait,
+  grid_barrier,
+  fence,
+  other
+};
+struct OperationCall {
+  WarpRef where;
+  Pc pc;
+  Operation operation;
+  uint32_t mask;
+};
+
+enum class FenceScope : uint8_t { block, device, system };
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void launch_begins(const LaunchInfo&) {}
+  virtual void launch_ends() {}
+  virtual void block_begins(const BlockInfo&) {}
+  virtual void block_ends(const BlockInfo&) {}
+
+  virtual void request(const Request&) {}
+  virtual void called(const OperationCall&) {}
+  // The lanes of one warp that ran one basic block together.
+  virtual void ran(WarpRef, Pc, uint32_t /*mask*/) {}
+
+  // What orders memory accesses, told when it happens.
+  virtual void block_barrier_completed(const BlockInfo&) {}
+  virtual void warp_synchronized(WarpRef, uint32_t /*mask*/) {}  // __syncwarp; shuffles and votes order nothing
+  virtual void cluster_barrier_arrived(WarpRef, unsigned /*lane*/) {}
+  virtual void cluster_barrier_waited(WarpRef, unsigned /*lane*/) {}
+  virtual void grid_barrier_completed() {}
+  virtual void fenced(WarpRef, unsigned /*lane*/, FenceScope) {}
+  // A lane arrives at, or has seen the end of a phase of, a barrier in memory (cuda::barrier, mbarrier, pipeline).
+  virtual void released(WarpRef, unsigned /*lane*/, const void* /*object*/) {}
+  virtual void acquired(WarpRef, unsigned /*lane*/, const void* /*object*/) {}
+
+  // An asynchronous copy has landed: at its lane's own wait (no object), or when a lane found that the phase of the
+  // barrier in memory that it was bound to has ended. It was reported as an asynchronous store when it was issued.
+  virtual void landed(WarpRef, unsigned /*lane*/, const void* /*destination*/, size_t /*size*/,
+                      const void* /*object*/) {}
+
+  // The runtime has ended the kernel with an error and a sentence; `pcs` are the lines that it concerns, the offending
+  // one first. file and line are set where the runtime knows them itself.
+  struct Fault {
+    WarpRef where;
+    unsigned lane;
+    int error;
+    std::string sentence;
+    std::string file;
+    int line;
+    Pc pc;
+    const char* what;  // out_of_bounds, misaligned, barrier, mask, timeout or fault
+    // The other party, where there is one: a barrier or a shuffle that other threads wait at.
+    std::string other_file;
+    int other_line;
+    Pc other_pc;
+  };
+  virtual void faulted(const Fault&) {}
+};
+
+}  // namespace simt::analysis

@@ -1,0 +1,524 @@
+#include "hazards.h"
+
+#include <cstring>
+
+#include "hazards_list.h"
+#include "hazards_shadow.h"
+
+namespace simt::analysis {
+
+std::string variable_text(uintptr_t address);  // hooks.h
+
+namespace {
+
+enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded };
+
+uint3 unflatten(uint64_t i, dim3 size) {
+  return {unsigned(i % size.x), unsigned(i / size.x % size.y), unsigned(i / size.x / size.y)};
+}
+
+bool is_strong(uint32_t traits) { return traits & (kAtomic | kVolatile); }
+
+// Whether whatever races with `old` later also races with `fresh`, which comes after it: then `old` may be forgotten.
+bool stands_for(uint32_t fresh, uint32_t old) {
+  if (fresh & kWrites && !is_strong(fresh)) return true;
+  if (old & kWrites && !(fresh & kWrites)) return false;
+  return is_strong(fresh) == is_strong(old);
+}
+
+class Detector : public Observer {
+ public:
+  void launch_begins(const LaunchInfo& launch) override {
+    launch_ = launch;
+    order_.begin_launch(launch);
+    indices_.clear();
+    strong_seen_ = false;
+  }
+  void launch_ends() override {
+    report_guesses([](uint32_t) { return true; });
+    shadow_.clear();
+  }
+  void block_begins(const BlockInfo& block) override {
+    order_.begin_block(block);
+    if (indices_.size() <= block.sequence) indices_.resize(block.sequence + 1);
+    indices_[block.sequence] = block.index;
+    unwritten_.clear();
+    visits_.clear();
+    calls_.clear();
+  }
+  void block_ends(const BlockInfo& block) override;
+
+  void block_barrier_completed(const BlockInfo& block) override { order_.block_barrier(*order_.block(block.sequence)); }
+  void warp_synchronized(WarpRef where, uint32_t mask) override { order_.warp_barrier(where, mask); }
+  void cluster_barrier_arrived(WarpRef where, unsigned lane) override {
+    order_.cluster_arrive(order_.place(where, lane));
+  }
+  void cluster_barrier_waited(WarpRef where, unsigned lane) override { order_.cluster_wait(order_.place(where, lane)); }
+  void grid_barrier_completed() override { order_.grid_barrier(); }
+  void fenced(WarpRef where, unsigned lane, FenceScope scope) override {
+    order_.fence(order_.place(where, lane), scope);
+  }
+  void released(WarpRef where, unsigned lane, const void* object) override {
+    order_.release(order_.place(where, lane), uintptr_t(object));
+  }
+  void acquired(WarpRef where, unsigned lane, const void* object) override {
+    order_.acquire(order_.place(where, lane), uintptr_t(object));
+  }
+
+  void request(const Request& request) override;
+  void landed(WarpRef where, unsigned lane, const void* destination, size_t size, const void* object) override;
+  void called(const OperationCall& call) override {
+    if (call.operation <= Operation::warp_reduce) calls_[{call.where.block->sequence, call.where.warp}] = call;
+  }
+  void faulted(const Fault& fault) override;
+
+  std::string json() const { return list_.json(); }
+
+ private:
+  struct Lane {  // of a request
+    Order::Place place;
+    Mark mark;
+    uintptr_t address;
+    const unsigned char* stored;
+  };
+  enum Step { kCheck = 1, kMark = 2 };
+
+  uint32_t site_of(Pc pc);
+  void access(const Request& request, const Lane& lane, int steps);
+  void check(const Request& request, const Lane& lane, Cell& cell, uintptr_t address, const uint32_t* value);
+  void mark(const Lane& lane, bool shared, Cell& cell);
+  void keep(const Mark& mark, bool shared, Cell& cell, const Order::Place* after);
+  void check_written(const Lane& lane, size_t size);
+  void note_visit(const Lane& lane);
+  void check_one_instruction(const Request& request, const Lane* lanes, unsigned count);
+  bool races(const Mark& old, const Lane& lane, bool shared) const;
+  bool is_guess(Space space, const Mark& old, const Mark& fresh, uintptr_t address);
+  void forget_guesses(const Lane& lane, size_t size);
+  template <class Of>
+  void report_guesses(Of of);
+  bool is_alive(const Mark& mark, bool shared, const Order::Place& place) const {
+    return mark.exists() && (!shared || order_.is_resident(mark.stamp.thread, *place.block));
+  }
+  Distance distance(uint32_t one, uint32_t other) const;
+  void report(What what, Space space, const Mark& first, const Mark* second, uintptr_t address);
+  HazardEnd end(const Mark& mark) const;
+  Pc waits_at(const Fault& fault, bool in_its_warp) const;
+  const char* sentence(What what, bool with_atomic, Distance distance) const;
+
+  LaunchInfo launch_;
+  Order order_;
+  Shadow shadow_;
+  HazardList list_;
+  std::vector<uint3> indices_;  // of the launch's blocks so far
+  std::vector<Pc> sites_;
+  std::unordered_map<Pc, uint32_t> site_numbers_;
+  bool strong_seen_ = false;
+  // Plain loads of a word that others update atomically, by thread and word: a compare-and-swap loop starts so.
+  struct Guess {
+    Space space;
+    Mark old, fresh;
+  };
+  std::map<std::pair<uint32_t, uintptr_t>, Guess> guesses_;
+  std::map<uintptr_t, Mark> unwritten_;  // words of shared memory that were read: one of the reads
+  std::map<std::pair<uint64_t, uint32_t>, OperationCall> calls_;  // the latest of each block's warps
+  struct Visit {
+    Mark mark;
+    uintptr_t address;
+  };
+  // By block: the latest access to its shared memory by each thread of the cluster's other blocks.
+  std::unordered_map<uint64_t, std::unordered_map<uint32_t, Visit>> visits_;
+};
+
+uint32_t Detector::site_of(Pc pc) {
+  const auto [found, is_new] = site_numbers_.try_emplace(pc, uint32_t(sites_.size()));
+  if (is_new) sites_.push_back(pc);
+  return found->second;
+}
+
+void Detector::request(const Request& r) {
+  const bool writes = r.kind != Kind::load;
+  const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic ? kAtomic : 0) |
+                          (r.is_volatile ? kVolatile : 0) | (r.is_async && writes ? kFlying : 0) |
+                          (r.stored ? kValued : 0);
+  const uint32_t site = site_of(r.pc) << kTraitBits;
+  const bool strong = is_strong(traits), shared = r.space == Space::shared;
+  strong_seen_ = strong_seen_ || strong;
+  Lane lanes[32];
+  unsigned count = 0;
+  bool apart = true;  // the lanes use different bytes, as far as one can see at a glance
+  Order::Place place = order_.place(r.where, 0);
+  for (uint32_t left = r.mask; left; left &= left - 1) {
+    place.lane = unsigned(__builtin_ctz(left));
+    const uintptr_t address = r.address[place.lane];
+    if (strong && r.kind != Kind::store) order_.acquire(place, address);
+    apart = apart && (!count || address >= lanes[count - 1].address + r.size);
+    lanes[count++] = {place,
+                      {order_.now(place), site | traits | (strong && order_.has_fenced(place) ? kFenced : 0)},
+                      address,
+                      r.stored ? r.stored + place.lane * r.size : nullptr};
+  }
+  if (shared && !r.is_async && r.kind != Kind::store)
+    for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
+  if (shared && place.block->cluster)
+    for (unsigned i = 0; i < count; ++i) note_visit(lanes[i]);
+  // The lanes of one instruction act at once: none comes after another.
+  if (apart || r.kind != Kind::store) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (r.kind == Kind::atomic) forget_guesses(lanes[i], r.size);
+      access(r, lanes[i], kCheck | kMark);
+    }
+  } else {
+    check_one_instruction(r, lanes, count);
+    for (unsigned i = 0; i < count; ++i) access(r, lanes[i], kCheck);
+    for (unsigned i = 0; i < count; ++i) access(r, lanes[i], kMark);
+  }
+  if (!writes || !(strong || r.is_async)) return;
+  for (unsigned i = 0; i < count; ++i) {
+    if (r.is_async)
+      order_.tick(lanes[i].place);
+    else if (r.releases)
+      order_.release(lanes[i].place, lanes[i].address);
+    else
+      order_.publish(lanes[i].place, lanes[i].address);
+  }
+}
+
+void Detector::access(const Request& r, const Lane& lane, int steps) {
+  const bool shared = r.space == Space::shared;
+  const uintptr_t end = lane.address + r.size;
+  for (uintptr_t at = lane.address; at < end;) {
+    const uintptr_t page_end = (at | (Shadow::kPageSize - 1)) + 1, stop = std::min(end, page_end);
+    Shadow::Page& page = shadow_.page(at, stop - at, shared);
+    Cell* cell = &page.cells[(at & (Shadow::kPageSize - 1)) >> page.cell_bits];
+    for (const uint32_t bytes = 1u << page.cell_bits; at < stop; at += bytes, ++cell) {
+      uint32_t value = 0;
+      if (lane.stored) std::memcpy(&value, lane.stored + (at - lane.address), bytes);
+      if (steps & kCheck) check(r, lane, *cell, at, lane.stored ? &value : nullptr);
+      if (steps & kMark) {
+        mark(lane, shared, *cell);
+        if (lane.stored) cell->value = value;
+      }
+    }
+  }
+}
+
+void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t address, const uint32_t* value) {
+  const bool shared = r.space == Space::shared;
+  if (is_alive(cell.write, shared, lane.place)) {
+    const bool same_value = value && cell.write.is(kValued) && !cell.write.is(kAtomic) && cell.value == *value;
+    if (!same_value && races(cell.write, lane, shared) && !is_guess(r.space, cell.write, lane.mark, address)) {
+      report(cell.write.is(kFlying) ? kCopy : kRace, r.space, cell.write, &lane.mark, address);
+      if (shared && lane.mark.is(kWrites)) unwritten_.erase(address & ~uintptr_t(3));
+    }
+  }
+  // One word has one order of writes: whoever comes after its latest atomic comes after those before that, too.
+  const bool after_atomics = lane.mark.is(kWrites) && cell.write.is(kAtomic) &&
+                             is_alive(cell.write, shared, lane.place) && order_.is_before(cell.write.stamp, lane.place);
+  for (const Mark& old : cell.reads) {
+    if (!is_alive(old, shared, lane.place) || !races(old, lane, shared)) continue;
+    if ((after_atomics && old.is(kAtomic)) || is_guess(r.space, old, lane.mark, address)) continue;
+    report(kRace, r.space, old, &lane.mark, address);
+    // Had the write come first, the read would have found it: the race is what is wrong.
+    if (shared) unwritten_.erase(address & ~uintptr_t(3));
+  }
+}
+
+// Whether a plain load and an atomic race in a way that may be meant, and is if the thread's next step there is an
+// atomic: `old = *word; while (...) old = atomicCAS(word, old, ...)`, or a look before an atomicAdd. Otherwise it is
+// told when the thread's block ends.
+bool Detector::is_guess(Space space, const Mark& old, const Mark& fresh, uintptr_t address) {
+  const Mark &load = old.is(kWrites) ? fresh : old, &atomic = old.is(kWrites) ? old : fresh;
+  if (load.is(kWrites | kVolatile) || !atomic.is(kAtomic)) return false;
+  if (!order_.block(order_.block_of(load.stamp.thread))) return false;  // it has ended
+  guesses_.try_emplace({load.stamp.thread, address}, Guess{space, old, fresh});
+  return true;
+}
+
+// The thread's own atomic comes; across a barrier of the block it excuses nothing.
+void Detector::forget_guesses(const Lane& lane, size_t size) {
+  if (guesses_.empty()) return;
+  const uint32_t thread = lane.mark.stamp.thread;
+  const auto end = guesses_.lower_bound({thread, lane.address + size});
+  for (auto i = guesses_.lower_bound({thread, lane.address}); i != end; i = guesses_.erase(i)) {
+    const auto& [space, old, fresh] = i->second;
+    const Mark& load = old.is(kWrites) ? fresh : old;
+    if (load.stamp.clock < lane.place.block->base) report(kRace, space, old, &fresh, i->first.second);
+  }
+}
+
+template <class Of>
+void Detector::report_guesses(Of of) {
+  for (auto i = guesses_.begin(); i != guesses_.end();) {
+    const auto& [where, guess] = *i;
+    const bool now = of(where.first);
+    if (now) report(kRace, guess.space, guess.old, &guess.fresh, where.second);
+    i = now ? guesses_.erase(i) : std::next(i);
+  }
+}
+
+bool Detector::races(const Mark& old, const Lane& lane, bool shared) const {
+  const Mark& fresh = lane.mark;
+  if (!old.is(kWrites) && !fresh.is(kWrites)) return false;
+  if (old.is(kFlying)) return true;
+  if (order_.is_before(old.stamp, lane.place)) return false;
+  if (!old.is(kAtomic | kVolatile) || !fresh.is(kAtomic | kVolatile)) return true;
+  if (old.is(kAtomic) || fresh.is(kAtomic)) return false;
+  // Both are volatile. In global memory such words are flags between blocks and warps. Elsewhere they are flags where a
+  // fence comes before they are set; without one, they are data, and volatile never was an order among the lanes of a
+  // warp.
+  if (!shared && distance(old.stamp.thread, fresh.stamp.thread) > Distance::same_warp) return false;
+  return (old.is(kWrites) && !old.is(kFenced)) || (fresh.is(kWrites) && !fresh.is(kFenced));
+}
+
+void Detector::mark(const Lane& lane, bool shared, Cell& cell) {
+  const Mark& fresh = lane.mark;
+  if (!fresh.is(kWrites)) {
+    keep(fresh, shared, cell, &lane.place);
+    return;
+  }
+  const Mark old = cell.write;
+  cell.write = fresh;
+  for (Mark& read : cell.reads)
+    if (read.exists() && stands_for(fresh.site_and_traits, read.site_and_traits) &&
+        order_.is_before(read.stamp, lane.place))
+      read.stamp.thread = ~0u;
+  if (fresh.is(kAtomic))  // what it read of the word before, it has now looked at again
+    for (Mark& read : cell.reads)
+      if (read.stamp.thread == fresh.stamp.thread && !read.is(kWrites | kVolatile)) read.stamp.thread = ~0u;
+  if (old.is(kAtomic) && fresh.is(kAtomic) && is_alive(old, shared, lane.place) &&
+      !order_.is_before(old.stamp, lane.place))
+    keep(old, shared, cell, nullptr);
+}
+
+// Among the reads. Two are kept, in different blocks or warps where there are such: a later write may come after one of
+// them, but hardly after both. `after` is the place of the mark itself.
+void Detector::keep(const Mark& mark, bool shared, Cell& cell, const Order::Place* after) {
+  Mark &one = cell.reads[0], &two = cell.reads[1];
+  for (Mark* read : {&one, &two}) {
+    if (!read->exists() || (shared && after && !is_alive(*read, shared, *after)) ||
+        (after && stands_for(mark.site_and_traits, read->site_and_traits) && order_.is_before(read->stamp, *after))) {
+      *read = mark;
+      return;
+    }
+  }
+  const Distance kept = distance(one.stamp.thread, two.stamp.thread);
+  if (distance(one.stamp.thread, mark.stamp.thread) > kept) two = mark;
+}
+
+// A word of which every byte asked for is unwritten. Padding in a structure shares its word with a member.
+void Detector::check_written(const Lane& lane, size_t size) {
+  for (uintptr_t at = lane.address, end = lane.address + size; at < end;) {
+    const uintptr_t stop = std::min(end, (at | 3) + 1);
+    Shadow::Page& page = shadow_.page(at, stop - at, true);
+    const Cell* cell = &page.cells[(at & (Shadow::kPageSize - 1)) >> page.cell_bits];
+    const Cell* last = &page.cells[((stop - 1) & (Shadow::kPageSize - 1)) >> page.cell_bits];
+    while (cell <= last && !is_alive(cell->write, true, lane.place)) ++cell;
+    if (cell > last) unwritten_.try_emplace(at & ~uintptr_t(3), lane.mark);
+    at = stop;
+  }
+}
+
+// An access to the shared memory of another block of the cluster, which must not end before it.
+void Detector::note_visit(const Lane& lane) {
+  if (order_.owns(*lane.place.block, lane.address)) return;
+  if (const BlockState* owner = order_.owner_of(*lane.place.block, lane.address))
+    visits_[owner->sequence][lane.mark.stamp.thread] = {lane.mark, lane.address};
+}
+
+// Blocks of a cluster are told to end together, when all their threads have.
+void Detector::block_ends(const BlockInfo& info) {
+  BlockState& block = *order_.block(info.sequence);
+  for (auto i = unwritten_.begin(); i != unwritten_.end();) {
+    const auto& [address, mark] = *i;
+    const bool is_here = order_.block_of(mark.stamp.thread) == info.sequence;
+    if (is_here) report(kUninitialized, Space::shared, mark, nullptr, address);
+    i = is_here ? unwritten_.erase(i) : std::next(i);
+  }
+  report_guesses([&](uint32_t thread) { return order_.block_of(thread) == info.sequence; });
+  if (const auto visits = visits_.find(info.sequence); visits != visits_.end()) {
+    for (const auto& [thread, visit] : visits->second)
+      if (!order_.is_before_the_end(visit.mark.stamp, block))
+        report(kEnded, Space::shared, visit.mark, nullptr, visit.address);
+    visits_.erase(visits);
+  }
+  order_.end_block(info);
+}
+
+void Detector::check_one_instruction(const Request& r, const Lane* lanes, unsigned count) {
+  if (!r.stored) return;
+  for (unsigned i = 1; i < count; ++i)
+    for (unsigned j = 0; j < i; ++j)
+      if (lanes[i].address == lanes[j].address && std::memcmp(lanes[i].stored, lanes[j].stored, r.size) != 0) {
+        report(kOneInstruction, r.space, lanes[j].mark, &lanes[i].mark, lanes[i].address);
+        break;
+      }
+}
+
+void Detector::landed(WarpRef where, unsigned lane, const void* destination, size_t size, const void* object) {
+  const Order::Place place = order_.place(where, lane);
+  Stamp latest{~0u, 0};
+  const uintptr_t end = uintptr_t(destination) + size;
+  for (uintptr_t at = uintptr_t(destination); at < end;) {
+    const uintptr_t stop = std::min(end, (at | 3) + 1);
+    Shadow::Page& page = shadow_.page(at, stop - at, true);
+    Mark& write = page.cells[(at & (Shadow::kPageSize - 1)) >> page.cell_bits].write;
+    at += std::min<uintptr_t>(stop - at, 1u << page.cell_bits);
+    if (!is_alive(write, true, place) || !write.is(kFlying)) continue;
+    write.site_and_traits &= ~uint32_t(kFlying);
+    if (!object) {
+      write.stamp = order_.now(place);
+    } else if (write.stamp.thread != latest.thread || write.stamp.clock != latest.clock) {
+      latest = write.stamp;
+      order_.release_past(place, latest, uintptr_t(object));
+    }
+  }
+}
+
+// --- Reports ---------------------------------------------------------------------------------------------------------
+
+Distance Detector::distance(uint32_t one, uint32_t other) const {
+  if (one == other) return Distance::same_thread;
+  const uint64_t block = order_.block_of(one), other_block = order_.block_of(other);
+  if (block == other_block) return (one ^ other) < 32 ? Distance::same_warp : Distance::same_block;
+  const unsigned cluster = order_.blocks_per_cluster();
+  return block / cluster == other_block / cluster ? Distance::same_cluster : Distance::same_grid;
+}
+
+HazardEnd Detector::end(const Mark& mark) const {
+  HazardEnd end;
+  end.pc = sites_[mark.site()];
+  end.kind = mark.is(kAtomic) ? "atomic" : mark.is(kWrites) ? "store" : "load";
+  end.has_thread = true;
+  end.thread = unflatten(order_.thread_in_block(mark.stamp.thread), launch_.block);
+  end.block = indices_[order_.block_of(mark.stamp.thread)];
+  return end;
+}
+
+const char* Detector::sentence(What what, bool with_atomic, Distance far) const {
+  switch (what) {
+    case kEnded:
+      return "A thread uses the shared memory of another block of its cluster, and that block may have ended by then. "
+             "Let a barrier of the cluster (cluster.sync()) come after the last such access.";
+    case kUninitialized:
+      return "The block reads shared memory that it has not written: it holds whatever lay there before. Write it "
+             "first, and let a barrier stand between.";
+    case kOneInstruction:
+      return "Lanes of one warp store different values to one address in the same instruction, and which of them stays "
+             "is not defined. Let one lane store, or use an atomic.";
+    case kCopy:
+      return "The memory is used while an asynchronous copy to it is under way. Wait for the copy first (its "
+             "pipeline's or its barrier's wait), and let __syncthreads() follow where other threads use what it "
+             "brought.";
+    case kRace:
+      break;
+  }
+  if (with_atomic)
+    return "One of the accesses is atomic and the other is not, and nothing orders them. Make both atomic, or let a "
+           "barrier or a fence with a flag stand between.";
+  switch (far) {
+    case Distance::same_thread:
+    case Distance::same_warp:
+      return "The lanes of a warp are not in step, and neither volatile nor a shuffle orders what they do to memory. "
+             "Put __syncwarp() between the two lines, in a loop also before the next round.";
+    case Distance::same_block:
+      return strong_seen_ ? "Two warps of a block use the same memory, and nothing orders them. Put __syncthreads() "
+                            "between the two lines; where a lock, a counter or a flag is to order them, a "
+                            "__threadfence() before it is set or freed."
+                          : "Two warps of a block use the same memory, and no barrier lies between. Put "
+                            "__syncthreads() between the two lines, in a loop also before the next round.";
+    case Distance::same_cluster:
+      return "Two blocks of a cluster use the same memory, and nothing orders them. Put a barrier of the cluster "
+             "(cluster.sync()) between the two lines.";
+    case Distance::same_grid:
+      break;
+  }
+  return strong_seen_ ? "Threads of two blocks use the same memory, and nothing orders them. Where a lock, a counter "
+                        "or a flag is to do that, put a __threadfence() before it is set or freed; otherwise make the "
+                        "accesses atomic, or start a second kernel."
+                      : "Threads of two blocks use the same memory, and nothing orders the blocks of a launch. Let "
+                        "each write a place of its own, use an atomic, or start a second kernel.";
+}
+
+void Detector::report(What what, Space space, const Mark& first, const Mark* second, uintptr_t address) {
+  const Mark& last = second ? *second : first;
+  const Distance far = distance(first.stamp.thread, last.stamp.thread);
+  bool is_new = false;
+  Hazard* hazard = list_.count(launch_.kernel, 2 * what + (space == Space::shared), sites_[first.site()],
+                               sites_[last.site()], far, is_new);
+  if (!hazard || !is_new) return;
+  hazard->what = what == kUninitialized ? "uninitialized" : "race";
+  const bool first_writes = first.is(kWrites), last_writes = last.is(kWrites);
+  hazard->detail = what == kEnded            ? "the block may have ended"
+                   : what == kUninitialized  ? "read before any write"
+                   : what == kOneInstruction ? "different values in one instruction"
+                   : what == kCopy ? (last_writes ? "write before a copy has landed" : "read before a copy has landed")
+                   : !first_writes ? "write after read"
+                   : last_writes   ? "write after write"
+                                   : "read after write";
+  hazard->space = space;
+  hazard->address = address;
+  hazard->variable = variable_text(address);
+  hazard->first = end(first);
+  hazard->has_second = second != nullptr;
+  if (second) hazard->second = end(*second);
+  hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), far);
+}
+
+// What a fault of the runtime is, where it does not say so itself.
+const char* kind_of(const Observer::Fault& fault) {
+  const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
+  constexpr int kIllegalAddress = 700, kMisalignedAddress = 716;
+  if (std::strcmp(fault.what, "fault") != 0) return fault.what;
+  if (fault.error == kIllegalAddress) return "out_of_bounds";
+  if (fault.error == kMisalignedAddress) return "misaligned";
+  if (says("block diverged") || (says("deadlock") && says("barrier"))) return "barrier";
+  if (says("deadlock") && says("__syncthreads")) return "barrier";
+  if (says("mask") || says("other lanes of its warp wait") || says("deadlock")) return "mask";
+  return "fault";
+}
+
+// Where others wait: the latest call of the warp, or of another one of its block.
+Pc Detector::waits_at(const Fault& fault, bool in_its_warp) const {
+  for (const auto& [warp, call] : calls_)
+    if (warp.first == fault.where.block->sequence && (warp.second == fault.where.warp) == in_its_warp) return call.pc;
+  return 0;
+}
+
+void Detector::faulted(const Fault& fault) {
+  Hazard hazard;
+  hazard.what = kind_of(fault);
+  hazard.kernel = launch_.kernel;
+  hazard.has_space = false;
+  hazard.count = 1;
+  hazard.sentence = fault.sentence;
+  hazard.first.pc = fault.pc;
+  hazard.first.file = fault.file;
+  hazard.first.line = fault.line;
+  hazard.second.pc = fault.other_pc;
+  hazard.second.file = fault.other_file;
+  hazard.second.line = fault.other_line;
+  if (fault.where.block) {
+    hazard.first.has_thread = true;
+    hazard.first.thread = unflatten(32 * fault.where.warp + fault.lane, launch_.block);
+    hazard.first.block = fault.where.block->index;
+    const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
+    if (says("the block diverged") && !hazard.second.pc) hazard.second.pc = waits_at(fault, false);
+    // A thread leaves at the end of its function, wherever it decided to: the line that tells is where it is missed.
+    if (says("the thread exits while other lanes"))
+      if (const Pc pc = waits_at(fault, true)) hazard.first.pc = pc;
+  }
+  hazard.has_second = hazard.second.pc || !hazard.second.file.empty();
+  list_.add(std::move(hazard));
+}
+
+Detector& detector() {
+  static auto* detector = new Detector;  // asked at exit: never destroyed
+  return *detector;
+}
+
+}  // namespace
+
+Observer& hazards() { return detector(); }
+std::string hazards_json() { return detector().json(); }
+
+}  // namespace simt::analysis

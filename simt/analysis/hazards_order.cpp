@@ -1,0 +1,327 @@
+#include "hazards_order.h"
+
+namespace simt::analysis {
+
+namespace {
+
+constexpr size_t kSharedLimit = 256 * 1024;  // more than a block can have
+
+uint64_t volume(dim3 d) { return uint64_t(d.x) * d.y * d.z; }
+
+}  // namespace
+
+void View::add(const View& other) {
+  if (other.empty()) return;
+  base = std::max(base, other.base);
+  if (own.size() < other.own.size()) own.resize(other.own.size());
+  for (size_t i = 0; i < other.own.size(); ++i) own[i] = std::max(own[i], other.own[i]);
+  others.add(other.others);
+  for_others_ = {};
+}
+
+const Knowledge& View::for_others(uint64_t own_block) const {
+  if (for_others_.empty() && !empty()) {
+    BlockKnowledge of_own{base, {}};
+    for (size_t i = 0; i < own.size(); ++i)
+      if (own[i] >= base) of_own.threads.emplace_back(uint16_t(i), own[i]);
+    for_others_ = Knowledge(own_block, std::move(of_own));
+    for_others_.add(others);
+  }
+  return for_others_;
+}
+
+void Order::begin_launch(const LaunchInfo& launch) {
+  *this = Order();
+  threads_ = unsigned(volume(launch.block));
+  while (1u << thread_bits_ < threads_) ++thread_bits_;
+  cluster_size_ = unsigned(volume(launch.cluster));
+}
+
+void Order::begin_block(const BlockInfo& info) {
+  auto block = std::make_unique<BlockState>();
+  block->sequence = info.sequence;
+  block->shared_begin = info.shared_begin;
+  block->warps.resize((threads_ + 31) / 32);
+  if (cluster_size_ > 1) {
+    // The last block whose shared memory lay here may have left words behind.
+    meetings_.erase(meetings_.lower_bound(info.shared_begin), meetings_.lower_bound(info.shared_begin + kSharedLimit));
+    if (!newest_cluster_ || newest_cluster_->number != info.cluster) {
+      newest_cluster_ = std::make_shared<ClusterState>();
+      newest_cluster_->number = info.cluster;
+      newest_cluster_->first_block = info.sequence - info.cluster_rank;
+      for (auto& phase : newest_cluster_->arrivals) phase.resize(size_t(cluster_size_) * threads_);
+    }
+    block->cluster = newest_cluster_;
+  }
+  latest_ = block.get();
+  blocks_[info.sequence] = std::move(block);
+}
+
+void Order::end_block(const BlockInfo& block) {
+  latest_ = nullptr;
+  blocks_.erase(block.sequence);
+}
+
+BlockState* Order::block(uint64_t sequence) {
+  if (latest_ && latest_->sequence == sequence) return latest_;
+  const auto found = blocks_.find(sequence);
+  return latest_ = found == blocks_.end() ? nullptr : found->second.get();
+}
+
+Order::Place Order::place(WarpRef where, unsigned lane) {
+  BlockState* state = block(where.block->sequence);
+  return {state, &state->warps[where.warp], where.warp, lane};
+}
+
+// --- The question --------------------------------------------------------------------------------------------------
+
+bool Order::is_before(const Stamp& past, const Place& place) const {
+  const uint32_t thread = number(place);
+  if (past.thread == thread) return true;
+  const uint32_t other_bits = past.thread ^ thread;
+  if (other_bits >> thread_bits_ == 0) {
+    if (past.clock < place.block->base) return true;
+    if (other_bits < 32 && past.clock < place.warp->base) return true;
+    if (place.warp->lanes) {
+      const std::vector<Clock>& own = place.warp->lanes[place.lane].known.own;
+      const unsigned other = thread_in_block(past.thread);
+      if (other < own.size() && past.clock <= own[other]) return true;
+    }
+  }
+  return is_before_elsewhere(past, place);
+}
+
+bool Order::is_before_elsewhere(const Stamp& past, const Place& place) const {
+  const uint64_t block = block_of(past.thread);
+  const unsigned thread = thread_in_block(past.thread);
+  if (grid_barriers_ && block != place.block->sequence) {
+    const auto found = blocks_.find(block);
+    if (found != blocks_.end() && past.clock < found->second->grid_base) return true;
+  }
+  if (const ClusterState* cluster = place.block->cluster.get()) {
+    const uint32_t phase = place.warp->waited[place.lane];
+    const uint64_t rank = block - cluster->first_block;
+    if (phase && rank < cluster_size_ && past.clock <= cluster->arrivals[phase % 3][rank * threads_ + thread])
+      return true;
+  }
+  return views(place).known.others.knows(block, thread, past.clock);
+}
+
+bool Order::is_before_the_end(const Stamp& past, BlockState& block) const {
+  for (unsigned thread = 0; thread < threads_; ++thread)
+    if (is_before(past, {&block, &block.warps[thread / 32], thread / 32, thread % 32})) return true;
+  return false;
+}
+
+bool Order::owns(const BlockState& block, uintptr_t shared) const { return shared - block.shared_begin < kSharedLimit; }
+
+const BlockState* Order::owner_of(const BlockState& one, uintptr_t shared) {
+  for (unsigned rank = 0; one.cluster && rank < cluster_size_; ++rank) {
+    const BlockState* other = block(one.cluster->first_block + rank);
+    if (other && owns(*other, shared)) return other;
+  }
+  return nullptr;
+}
+
+// --- Barriers ------------------------------------------------------------------------------------------------------
+
+Clock Order::tick(const Place& p) {
+  const Clock before = clock(p);
+  p.warp->clock[p.lane] = before + 1;
+  p.warp->newest = std::max(p.warp->newest, before + 1);
+  p.block->newest = std::max(p.block->newest, before + 1);
+  return before;
+}
+
+void Order::block_barrier(BlockState& block) {
+  block.base = ++block.newest;
+  if (!block.lanes_differ) return;
+  for (WarpState& warp : block.warps) {
+    if (!warp.lanes) continue;
+    for (unsigned lane = 0; lane < 32; ++lane) block.views.add(warp.lanes[lane]);
+    warp.lanes.reset();
+  }
+  block.views.known.own.clear();
+  block.lanes_differ = false;
+}
+
+void Order::warp_barrier(WarpRef where, uint32_t mask) {
+  const Place first = place(where, 0);
+  BlockState& block = *first.block;
+  WarpState& warp = *first.warp;
+  const unsigned lanes = std::min(32u, threads_ - 32 * where.warp);
+  const uint32_t all = lanes == 32 ? ~0u : (1u << lanes) - 1;
+  const bool whole = (mask & all) == all;
+  if (!whole || warp.lanes) {
+    Views sum;
+    for (uint32_t left = mask & all; left; left &= left - 1) {
+      const Place p = place(where, unsigned(__builtin_ctz(left)));
+      sum.add(views(p));
+      if (!whole) sum.known.add(everything_known(p));
+    }
+    own_views(first);
+    for (uint32_t left = mask & all; left; left &= left - 1) {
+      const Place p = place(where, unsigned(__builtin_ctz(left)));
+      own_views(p).add(sum);
+      if (!whole) tick(p);
+    }
+  }
+  if (whole) {
+    warp.base = warp.newest = std::max(warp.newest, block.base) + 1;
+    block.newest = std::max(block.newest, warp.base);
+  }
+}
+
+void Order::cluster_arrive(const Place& p) {
+  ClusterState* cluster = p.block->cluster.get();
+  if (!cluster) {
+    release(p, p.block->shared_begin + kSharedLimit - 1);  // a cluster of one block: a barrier of its own
+    return;
+  }
+  const uint32_t phase = ++p.warp->arrived[p.lane];
+  cluster->known_after[phase % 3] = {};
+  cluster->arrivals[phase % 3][(p.block->sequence - cluster->first_block) * threads_ + p.thread()] = tick(p);
+  const Views& own = views(p);
+  cluster->meeting.known.others.add(own.known.others);
+  cluster->meeting.published.others.add(own.published.for_others(p.block->sequence));
+}
+
+void Order::cluster_wait(const Place& p) {
+  ClusterState* cluster = p.block->cluster.get();
+  if (!cluster) {
+    acquire(p, p.block->shared_begin + kSharedLimit - 1);
+    return;
+  }
+  p.warp->waited[p.lane] = p.warp->arrived[p.lane];
+  if (!cluster->meeting.known.empty() || !cluster->meeting.published.empty()) own_views(p).add(cluster->meeting);
+}
+
+const Knowledge& Order::known_after_cluster_barrier(const Place& p) const {
+  static const Knowledge nothing;
+  ClusterState* cluster = p.block->cluster.get();
+  const uint32_t phase = p.warp->waited[p.lane];
+  if (!cluster || !phase) return nothing;
+  Knowledge& known = cluster->known_after[phase % 3];
+  if (!known.empty()) return known;
+  for (unsigned rank = 0; rank < cluster_size_; ++rank) {
+    const Clock* arrivals = &cluster->arrivals[phase % 3][size_t(rank) * threads_];
+    BlockKnowledge of_block{*std::min_element(arrivals, arrivals + threads_) + 1, {}};
+    for (unsigned thread = 0; thread < threads_; ++thread)
+      if (arrivals[thread] >= of_block.bound) of_block.threads.emplace_back(uint16_t(thread), arrivals[thread]);
+    known.add(Knowledge(cluster->first_block + rank, std::move(of_block)));
+  }
+  return known;
+}
+
+void Order::grid_barrier() {
+  grid_barriers_ = true;
+  for (auto& [sequence, block] : blocks_) {
+    block_barrier(*block);
+    block->grid_base = block->base;
+  }
+}
+
+// --- Fences, atomics, barriers in memory -----------------------------------------------------------------------------
+
+View Order::everything_known(const Place& p) const {
+  View all = views(p).known;
+  all.base = p.block->base;
+  all.own.resize(threads_);
+  const unsigned first = 32 * p.warp_number;
+  if (p.warp->base > p.block->base)
+    for (unsigned thread = first; thread < std::min(first + 32, threads_); ++thread)
+      all.own[thread] = std::max(all.own[thread], p.warp->base - 1);
+  all.own[p.thread()] = clock(p);
+  all.others.add(known_after_cluster_barrier(p));
+  View fresh;  // without what was made for others before
+  fresh.add(all);
+  return fresh;
+}
+
+Views& Order::own_views(const Place& p) {
+  if (!p.warp->lanes) {
+    p.warp->lanes = std::make_unique<Views[]>(32);
+    for (unsigned lane = 0; lane < 32; ++lane) p.warp->lanes[lane] = p.block->views;
+    p.block->lanes_differ = true;
+  }
+  return p.warp->lanes[p.lane];
+}
+
+void Order::fence(const Place& p, FenceScope scope) {
+  Views& own = own_views(p);
+  const View known = everything_known(p);
+  own.published_in_block.add(known);
+  if (scope != FenceScope::block) own.published.add(known);
+  tick(p);
+  p.warp->fenced[p.lane] = clock(p);
+}
+
+// Only the threads of the block can meet there.
+bool Order::is_narrow(const BlockState& block, uintptr_t object) const { return !block.cluster && owns(block, object); }
+
+Views* Order::find(const Place& p, uintptr_t object) {
+  if (is_narrow(*p.block, object)) {
+    const auto found = p.block->meetings.find(object);
+    return found == p.block->meetings.end() ? nullptr : &found->second;
+  }
+  const auto found = meetings_.find(object);
+  return found == meetings_.end() ? nullptr : &found->second;
+}
+
+Views& Order::at(const Place& p, uintptr_t object) {
+  return is_narrow(*p.block, object) ? p.block->meetings[object] : meetings_[object];
+}
+
+void Order::acquire(const Place& p, uintptr_t object) {
+  if (const Views* meeting = find(p, object)) own_views(p).add(*meeting);
+}
+
+void Order::release(const Place& p, uintptr_t object) {
+  const View known = everything_known(p);
+  Views& meeting = at(p, object);
+  if (is_narrow(*p.block, object)) {
+    meeting.known.add(known);
+    meeting.published_in_block.add(known);
+    meeting.published.add(views(p).published);
+  } else {
+    const Knowledge& all = known.for_others(p.block->sequence);
+    meeting.known.others.add(all);
+    meeting.published_in_block.others.add(all);
+    meeting.published.others.add(all);
+  }
+  tick(p);
+}
+
+void Order::publish(const Place& p, uintptr_t object) {
+  const Views& own = views(p);
+  if (is_narrow(*p.block, object)) {
+    if (own.published_in_block.empty()) return;
+    Views& meeting = at(p, object);
+    meeting.known.add(own.published_in_block);
+    meeting.published_in_block.add(own.published_in_block);
+    meeting.published.add(own.published);
+  } else {
+    if (own.published.empty()) return;
+    const Knowledge& all = own.published.for_others(p.block->sequence);
+    Views& meeting = at(p, object);
+    meeting.known.others.add(all);
+    meeting.published_in_block.others.add(all);
+    meeting.published.others.add(all);
+  }
+}
+
+void Order::release_past(const Place& p, const Stamp& past, uintptr_t object) {
+  View known;
+  const unsigned thread = thread_in_block(past.thread);
+  if (is_narrow(*p.block, object)) {
+    known.own.resize(threads_);
+    known.own[thread] = past.clock;
+  } else {
+    BlockKnowledge of_block;
+    of_block.threads.emplace_back(uint16_t(thread), past.clock);
+    known.others = Knowledge(block_of(past.thread), std::move(of_block));
+  }
+  at(p, object).known.add(known);
+}
+
+}  // namespace simt::analysis

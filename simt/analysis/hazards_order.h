@@ -1,0 +1,142 @@
+// Which of two memory accesses comes before the other, by what CUDA promises and not by how the CPU device happened to
+// run them.
+//
+// Each thread has a clock, which moves on when the thread tells others what it has done: at barriers, at fences, at
+// arrivals. An access carries its thread and the clock; a later access comes after it if its thread knows of that
+// clock. A block barrier makes everything before it known to the block, which costs one number. What only some threads
+// know (after __syncwarp of a part of a warp, atomics, barriers in memory) is kept apart, and only where it happens.
+#pragma once
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "events.h"
+#include "hazards_knowledge.h"
+
+namespace simt::analysis {
+
+struct Stamp {  // who did it, and when
+  uint32_t thread;
+  Clock clock;
+};
+
+// What is known of the threads of one's own block and of others.
+struct View {
+  Clock base = 0;          // of the own block: everything before it
+  std::vector<Clock> own;  // of its single threads, beyond that: up to this clock; empty where there is none
+  Knowledge others;
+
+  bool empty() const { return base == 0 && own.empty() && others.empty(); }
+  void add(const View& other);
+  const Knowledge& for_others(uint64_t own_block) const;  // all of it
+
+ private:
+  mutable Knowledge for_others_;  // made when asked for
+};
+
+// Of a thread, a block, or a word through which threads meet: what it knows, and which part of that fences have
+// published, to the threads of the block or to all.
+struct Views {
+  View known, published_in_block, published;
+
+  void add(const Views& other) {
+    known.add(other.known);
+    published_in_block.add(other.published_in_block);
+    published.add(other.published);
+  }
+};
+
+struct WarpState {
+  Clock base = 1, newest = 1;                  // all lanes know what each did before base
+  Clock clock[32] = {};                        // of a lane, where larger than base and the block's
+  Clock fenced[32] = {};                       // the clock after the lane's last fence
+  uint32_t arrived[32] = {}, waited[32] = {};  // how often, at the cluster barrier
+  std::unique_ptr<Views[]> lanes;              // where the lanes know more than their block
+};
+
+struct ClusterState {
+  uint64_t number, first_block;
+  std::vector<Clock> arrivals[3];  // of all threads, at the barrier's last phases
+  Knowledge known_after[3];        // the same, made when asked for
+  Views meeting;
+};
+
+struct BlockState {
+  uint64_t sequence = 0;
+  uintptr_t shared_begin = 0;
+  Clock base = 1, newest = 1;  // all threads know what each did before base
+  Clock grid_base = 0;         // the whole grid knows what its threads did before
+  bool lanes_differ = false;   // in what they know
+  Views views;                 // of every thread
+  std::vector<WarpState> warps;
+  std::shared_ptr<ClusterState> cluster;          // null where the launch has none
+  std::unordered_map<uintptr_t, Views> meetings;  // in its shared memory, where there are no clusters
+};
+
+class Order {
+ public:
+  // One lane at work.
+  struct Place {
+    BlockState* block;
+    WarpState* warp;
+    uint32_t warp_number;
+    unsigned lane;
+    unsigned thread() const { return 32 * warp_number + lane; }
+  };
+
+  void begin_launch(const LaunchInfo& launch);
+  void begin_block(const BlockInfo& block);
+  void end_block(const BlockInfo& block);
+  BlockState* block(uint64_t sequence);  // null where it does not run
+  Place place(WarpRef where, unsigned lane);
+
+  Stamp now(const Place& place) const { return {number(place), clock(place)}; }
+  bool is_before(const Stamp& past, const Place& place) const;
+  bool is_before_the_end(const Stamp& past, BlockState& block) const;  // of one of its threads at least
+  bool owns(const BlockState& block, uintptr_t shared) const;
+  const BlockState* owner_of(const BlockState& one, uintptr_t shared);  // in the cluster of `one`
+  bool has_fenced(const Place& place) const { return place.warp->fenced[place.lane] > place.block->base; }
+
+  uint64_t block_of(uint32_t thread) const { return thread >> thread_bits_; }
+  unsigned thread_in_block(uint32_t thread) const { return thread & ((1u << thread_bits_) - 1); }
+  unsigned threads_per_block() const { return threads_; }
+  unsigned blocks_per_cluster() const { return cluster_size_; }
+  bool is_resident(uint32_t thread, const BlockState& with) const {  // in the same cluster
+    return with.cluster ? block_of(thread) - with.cluster->first_block < cluster_size_
+                        : block_of(thread) == with.sequence;
+  }
+
+  void block_barrier(BlockState& block);
+  void warp_barrier(WarpRef where, uint32_t mask);
+  void cluster_arrive(const Place& place);
+  void cluster_wait(const Place& place);
+  void grid_barrier();
+  void fence(const Place& place, FenceScope scope);
+  void release(const Place& place, uintptr_t object);  // everything it knows
+  void publish(const Place& place, uintptr_t object);  // what it has fenced
+  void acquire(const Place& place, uintptr_t object);
+  void release_past(const Place& place, const Stamp& past, uintptr_t object);  // one more access
+  Clock tick(const Place& place);                                              // the clock before it moved on
+
+ private:
+  uint32_t number(const Place& p) const { return uint32_t(p.block->sequence) << thread_bits_ | p.thread(); }
+  static Clock clock(const Place& p) { return std::max({p.warp->clock[p.lane], p.warp->base, p.block->base}); }
+  bool is_before_elsewhere(const Stamp& past, const Place& place) const;
+  bool is_narrow(const BlockState& block, uintptr_t object) const;
+  Views* find(const Place& place, uintptr_t object);
+  Views& at(const Place& place, uintptr_t object);
+  static const Views& views(const Place& p) { return p.warp->lanes ? p.warp->lanes[p.lane] : p.block->views; }
+  Views& own_views(const Place& place);
+  View everything_known(const Place& place) const;
+  const Knowledge& known_after_cluster_barrier(const Place& place) const;
+
+  unsigned threads_ = 0, thread_bits_ = 0, cluster_size_ = 1;
+  bool grid_barriers_ = false;
+  std::unordered_map<uint64_t, std::unique_ptr<BlockState>> blocks_;
+  BlockState* latest_ = nullptr;
+  std::shared_ptr<ClusterState> newest_cluster_;
+  std::map<uintptr_t, Views> meetings_;  // in global memory, and of clusters
+};
+
+}  // namespace simt::analysis

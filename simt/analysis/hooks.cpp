@@ -1,0 +1,209 @@
+// The calls that the compiler puts into an analysis build: one before each access to memory (-fsanitize=thread) and one
+// at each basic block (-fsanitize-coverage=trace-pc).
+#include "hooks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "memory.h"
+#include "recorder.h"
+#include "scheduler.h"
+
+namespace simt::analysis {
+
+namespace {
+
+bool on_stack(const Worker& w, uintptr_t address) { return address - uintptr_t(w.lane->stack) < kStackSize; }
+
+// The allocation that an access was in last; none is freed while a kernel runs.
+struct Remembered {
+  uint64_t launch;
+  Allocation allocation;
+};
+Remembered remembered[16];
+
+bool is_within(const Allocation& a, uintptr_t address, size_t size) {
+  return address >= a.begin && address + size <= a.begin + a.size;
+}
+
+bool in_live_allocation(const Worker& w, Pc pc, uintptr_t address, size_t size) {
+  Remembered& last = remembered[pc % 16];
+  if (last.launch == w.launch->id && is_within(last.allocation, address, size)) return true;
+  Allocation found;
+  if (!find_allocation(reinterpret_cast<const void*>(address), found) || !is_within(found, address, size)) return false;
+  last = {w.launch->id, found};
+  return true;
+}
+
+// Of an access that leaves an allocation.
+const void* first_outside(const void* pointer, size_t size) {
+  Allocation found;
+  const uintptr_t address = uintptr_t(pointer);
+  if (!find_allocation(pointer, found) || address >= found.begin + found.size) return pointer;
+  return reinterpret_cast<const void*>(std::min(found.begin + found.size, address + size));
+}
+
+std::string hexadecimal(uintptr_t address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%zx", size_t(address));
+  return text;
+}
+
+std::string what_it_does(const Access& access) {
+  return access.kind == Kind::load ? "reads" : access.kind == Kind::store ? "writes" : "updates";
+}
+
+// The space of an address; false where an access there is not the analysis's business. Ends the kernel where the access
+// is wrong.
+bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, Space& space) {
+  const void* pointer = reinterpret_cast<const void*>(address);
+  if (const char* arena = w.arena_at(address)) {
+    space = Space::shared;
+    const size_t used = w.launch->shared_used, offset = address - uintptr_t(arena);
+    if (offset + size > used)
+      w.fail_at(cudaErrorIllegalAddress, pc, "out_of_bounds",
+                "the thread " + what_it_does(access) + " " + std::to_string(size) + " bytes at byte " +
+                    std::to_string(offset) + " of its block's shared memory, which has " + std::to_string(used));
+  } else if (in_device_space(pointer)) {
+    space = Space::global;
+    if (!in_live_allocation(w, pc, address, size))
+      w.fail_at(cudaErrorIllegalAddress, pc, "out_of_bounds",
+                "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
+                    " bytes at " + hexadecimal(address) + ", " + describe_address(first_outside(pointer, size)));
+  } else if (is_program_data(address)) {
+    space = Space::global;
+    Variable variable;
+    if (!find_variable(address, variable)) return false;
+  } else {
+    Allocation found;  // registered host memory
+    if (!find_allocation(pointer, found)) return false;
+    space = Space::global;
+  }
+  if (access.alignment > 1 && address % access.alignment)
+    w.fail_at(cudaErrorMisalignedAddress, pc, "misaligned",
+              "misaligned address " + hexadecimal(address) + ": an access of " + std::to_string(size) +
+                  " bytes needs a multiple of " + std::to_string(access.alignment));
+  return true;
+}
+
+// The largest access that an address and a size allow.
+uint32_t piece_of(uintptr_t address, size_t size, size_t largest) {
+  const uintptr_t bits = address | size | largest;
+  return uint32_t(bits & -bits);
+}
+
+void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const Access& access) {
+  if (is_telling || on_stack(w, uintptr_t(pointer))) return;
+  if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access);
+}
+
+}  // namespace
+
+void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access) {
+  const uintptr_t address = uintptr_t(pointer);
+  Event event;
+  if (!size || !check(w, pc, address, size, access, event.space)) return;
+  event.pc = pc;
+  event.kind = access.kind;
+  event.is_volatile = access.is_volatile;
+  event.is_async = access.is_async;
+  event.acquires = access.acquires;
+  event.releases = access.releases;
+  event.address = address;
+  event.size = uint32_t(size);
+  Recorder& r = recorder();
+  if (access.is_async || (access.alignment && address % size == 0)) {
+    r.record(w.lane->number, event);
+  } else {  // the compiler does not know it as one access: as large a one as it may be
+    const bool is_power = !(size & (size - 1)) && size <= kLargestAccess;
+    event.size = access.alignment ? uint32_t(access.alignment)
+                                  : piece_of(address, size, is_power ? std::min<size_t>(size / 2, 4) : kLargestAccess);
+    event.size = std::max(event.size, 1u);
+    for (; event.address < address + size; event.address += event.size) r.record(w.lane->number, event);
+  }
+  if (access.kind == Kind::load && access.is_volatile && size <= 8) {
+    uint64_t value = 0;
+    std::memcpy(&value, const_cast<const void*>(pointer), size);
+    w.polls(address, value);
+  } else if (access.kind == Kind::store) {
+    w.lane->idle = 0;
+  }
+}
+
+Named name_of(uintptr_t address) {
+  const void* pointer = reinterpret_cast<const void*>(address);
+  if (worker) {
+    if (const char* arena = worker->arena_at(address)) return worker->shared_variable_at(arena, address);
+  }
+  Allocation found;
+  if (find_allocation(pointer, found)) {
+    return {std::string(found.made_by) + " of " + std::to_string(found.size) + " bytes", found.begin};
+  }
+  Variable variable;
+  if (is_program_data(address) && find_variable(address, variable)) return {variable.name, variable.begin};
+  return {"", 0};
+}
+
+std::string variable_text(uintptr_t address) {
+  const Named named = name_of(address);
+  if (!named.begin) return "";
+  return named.base + " + " + std::to_string(address - named.begin) + " bytes";
+}
+
+}  // namespace simt::analysis
+
+using namespace simt;
+using namespace simt::analysis;
+
+#define SIMT_HOOK __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage)) void
+
+extern "C" {
+
+SIMT_HOOK __sanitizer_cov_trace_pc() {
+  Worker* w = worker;
+  if (!w || !w->lane || is_telling) return;
+  const uintptr_t pc = uintptr_t(__builtin_return_address(0));
+  if (owner_of(pc) != Owner::student) return;
+  w->step(pc, __builtin_frame_address(0), true);
+}
+
+#define SIMT_ACCESS(name, size, ...)                                                                       \
+  SIMT_HOOK name(void* address) {                                                                          \
+    if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, Access __VA_ARGS__); \
+  }
+#define SIMT_ACCESSES(size, alignment)                                                              \
+  SIMT_ACCESS(__tsan_read##size, size, {Kind::load, false, false, false, false, alignment})         \
+  SIMT_ACCESS(__tsan_write##size, size, {Kind::store, false, false, false, false, alignment})       \
+  SIMT_ACCESS(__tsan_volatile_read##size, size, {Kind::load, true, false, false, false, alignment}) \
+  SIMT_ACCESS(__tsan_volatile_write##size, size, {Kind::store, true, false, false, false, alignment})
+SIMT_ACCESSES(1, 1)
+SIMT_ACCESSES(2, 2)
+SIMT_ACCESSES(4, 4)
+SIMT_ACCESSES(8, 8)
+SIMT_ACCESSES(16, 8)  // gcc calls these for a struct of two doubles as well
+
+#define SIMT_UNALIGNED(size)                                                  \
+  SIMT_ACCESS(__tsan_unaligned_read##size, size, {Kind::load})                \
+  SIMT_ACCESS(__tsan_unaligned_write##size, size, {Kind::store})              \
+  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, {Kind::load, true}) \
+  SIMT_ACCESS(__tsan_unaligned_volatile_write##size, size, {Kind::store, true})
+SIMT_UNALIGNED(2)
+SIMT_UNALIGNED(4)
+SIMT_UNALIGNED(8)
+SIMT_UNALIGNED(16)
+
+SIMT_HOOK __tsan_read_range(void* address, size_t size) {
+  if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, {Kind::load});
+}
+SIMT_HOOK __tsan_write_range(void* address, size_t size) {
+  if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, {Kind::store});
+}
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+
+}  // extern "C"

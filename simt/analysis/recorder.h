@@ -1,0 +1,51 @@
+// Gathers what the lanes of a step do and tells the observers, warp by warp.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "events.h"
+
+namespace simt::analysis {
+
+// The observers, in the order in which they are told.
+const std::vector<Observer*>& observers();
+void add_observer(Observer* observer);
+inline bool is_telling = false;  // observers may be instrumented themselves: then nothing is noted
+template <class Tell>
+void tell(Tell tell) {
+  is_telling = true;
+  for (Observer* observer : observers()) tell(*observer);
+  is_telling = false;
+}
+
+constexpr uint32_t kLargestAccess = 16;  // bytes; what is larger is taken apart
+
+// What a lane did: an access to memory, or a call of an operation.
+struct Event {
+  Pc pc;
+  bool is_operation = false;
+  Operation operation = Operation::other;
+  Space space = Space::global;
+  Kind kind = Kind::load;
+  bool is_volatile = false, is_async = false, acquires = false, releases = false;
+  uint32_t size = 0;
+  uintptr_t address = 0;
+  unsigned char stored[kLargestAccess] = {};
+};
+
+class Recorder {
+ public:
+  void record(unsigned lane, const Event& event) { lanes_[lane].push_back(event); }
+  void lane_ran(unsigned lane);  // to the end of its step: what it stored is there
+  void flush(WarpRef where);     // all lanes of the step ran
+  void clear();
+
+ private:
+  void tell_group(WarpRef where, uint32_t mask, const Event* const* events);
+
+  std::vector<Event> lanes_[32];
+  std::vector<unsigned char> stored_;
+};
+Recorder& recorder();
+
+}  // namespace simt::analysis

@@ -1,0 +1,59 @@
+// What device functions tell the analysis of what they do for their callers. In an ordinary build they tell nothing.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace simt {
+
+// Vector types have an assignment of their own where the analysis looks on.
+#ifdef SIMT_ANALYSIS
+template <class T>
+constexpr bool is_copyable_by_bytes = std::is_trivially_copy_constructible_v<T>&& std::is_trivially_destructible_v<T>;
+#else
+template <class T>
+constexpr bool is_copyable_by_bytes = std::is_trivially_copyable_v<T>;
+#endif
+
+enum class Order { relaxed, acquire, release, acquire_release };
+enum class Reach { block, device, system };  // of a fence
+
+#ifdef SIMT_ANALYSIS
+
+constexpr bool kAnalysis = true;
+
+// Of a function: it belongs to the device. It is one step, and what it accesses is its own.
+#define SIMT_OWN __attribute__((noinline, no_sanitize("thread"), no_sanitize_coverage))
+// Of a function: what it accesses, the line of the caller accesses.
+#define SIMT_FOR_CALLER __attribute__((always_inline))
+
+void note_atomic(const volatile void* address, size_t size, Order order, bool writes = true);
+void note_result(const volatile void* address, uint64_t found, bool changed);  // of an atomic
+void note_store(const volatile void* address, size_t size);
+void note_fence(Reach reach);
+// Of a barrier in memory: a lane arrives and lets go of what it wrote; it asks whether the phase has ended; it has, and
+// the lane gets hold of what the others wrote.
+void note_release(const void* barrier);
+void note_wait(const void* barrier);
+void note_acquire(const void* barrier);
+void note_copy(const void* destination, const void* source, size_t size, size_t zero_fill, bool is_async);
+void note_landing(const void* destination, size_t size, const void* barrier);
+
+#else
+
+constexpr bool kAnalysis = false;
+#define SIMT_OWN
+#define SIMT_FOR_CALLER
+inline void note_atomic(const volatile void*, size_t, Order, bool = true) {}
+inline void note_result(const volatile void*, uint64_t, bool) {}
+inline void note_store(const volatile void*, size_t) {}
+inline void note_fence(Reach) {}
+inline void note_release(const void*) {}
+inline void note_wait(const void*) {}
+inline void note_acquire(const void*) {}
+inline void note_copy(const void*, const void*, size_t, size_t, bool) {}
+inline void note_landing(const void*, size_t, const void*) {}
+
+#endif
+
+}  // namespace simt

@@ -1,0 +1,193 @@
+"""The report as one HTML file that needs nothing else: the source with its counters, and pictures of warps."""
+
+import re
+from html import escape
+
+from .model import Place
+from .picture import picture
+from .remarks import remark
+from .words import (
+    NOTES,
+    access_name,
+    coordinates,
+    hazard_title,
+    launch_line,
+    operation_name,
+    operations_line,
+    per_request,
+    percent,
+    shown,
+    summary_tables,
+    where,
+    who,
+)
+
+PICTURES = 4  # a kernel
+REACH = 30  # lines in which the head and the end of a function are looked for
+
+STYLE = """
+:root { color-scheme: light dark; --text: #1b1f24; --back: #fff; --faint: #667; --line: #d5dae1; --heat: 214, 70, 20;
+  --used: #9ec5f4; --clash: #f0a58a; --idle: #f1f3f5; --alarm: #b3261e; --said: #8a5a00; }
+@media (prefers-color-scheme: dark) { :root { --text: #dde3ea; --back: #14171b; --faint: #97a1ad; --line: #333a43;
+  --heat: 255, 110, 50; --used: #2f5f93; --clash: #a44a2a; --idle: #20252b; --alarm: #ff8a80; --said: #e5b567; } }
+body { color: var(--text); background: var(--back); font: 15px/1.45 system-ui, sans-serif; margin: 1.5em auto;
+  max-width: 90em; padding: 0 1em; }
+h1 { font-size: 1.3em; } h2 { font-size: 1.1em; margin-top: 2em; overflow-wrap: anywhere; }
+h3 { font-size: 1em; margin-bottom: .3em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9em; }
+th { font-weight: normal; color: var(--faint); text-align: right; } th, td { padding: .1em .6em; white-space: nowrap; }
+td { text-align: right; font-variant-numeric: tabular-nums; vertical-align: top; }
+th:first-child, td:first-child { text-align: left; }
+.left, .code, .said, .source th:nth-child(3), .source th:last-child { text-align: left; }
+.code { white-space: pre; font-family: ui-monospace, monospace; } .said { color: var(--said); white-space: normal; }
+.hazard { border-left: 3px solid var(--alarm); padding-left: 1em; margin: 1em 0; } .hazard b { color: var(--alarm); }
+pre { margin: .2em 0; white-space: pre-wrap; font-size: .9em; } .faint, footer { color: var(--faint); }
+svg text { font: 9px system-ui, sans-serif; text-anchor: middle; fill: var(--text); } svg { margin: .3em 0; }
+svg .where { text-anchor: start; fill: var(--faint); } svg .bank { fill: var(--faint); }
+svg rect { stroke: var(--line); stroke-width: .5; } svg .used { fill: var(--used); } svg .clash { fill: var(--clash); }
+svg .idle { fill: var(--idle); } svg .frame { fill: none; stroke: var(--faint); stroke-width: 1; }
+"""
+
+
+def row(cells, tag="td"):
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def summary(kernel):
+    tables = [f"<table>{row(head, 'th')}{''.join(map(row, rows))}</table>" for head, *rows in summary_tables(kernel)]
+    return f'<div class="wide">{"<br>".join(tables)}</div>'
+
+
+def extent(lines, numbers):
+    """The first and last line of the functions in which the numbered lines stand, as far as their layout tells."""
+    first, last = min(numbers), max(numbers)
+    starts = [n for n in range(max(first - REACH, 1), first + 1) if re.search(r"\b__(global|device)__\b", lines[n - 1])]
+    start = starts[-1] if starts else max(first - 3, 1)
+    while start > 1 and re.match(r"\s*(template\b|//)", lines[start - 2]):
+        start -= 1
+    ends = [n for n in range(last, min(last + REACH, len(lines)) + 1) if lines[n - 1].startswith("}")]
+    return start, ends[0] if ends else min(last + 3, len(lines))
+
+
+def heat_of(kernel):
+    """{place: 0 to 1}: the line's share of all transfers, against the largest."""
+    share, most = {}, {}
+    for access in kernel.accesses:
+        most[access.space] = most.get(access.space, 0) + access.transfers
+    for access in kernel.accesses:
+        of_space = access.transfers / max(most[access.space], 1)
+        share[access.place] = max(share.get(access.place, 0), of_space)
+    largest = max(share.values(), default=0) or 1
+    return {place: value / largest for place, value in share.items()}
+
+
+def counters_at(kernel, place):
+    """Rows of (what, requests, each, use, lanes, remark) for one line."""
+    for access in kernel.accesses:
+        if access.place == place:
+            lanes = f"{access.lanes_per_request:.1f}"
+            cells = (
+                access_name(access),
+                f"{access.requests:,}",
+                per_request(access),
+                percent(access.efficiency),
+                lanes,
+            )
+            yield (*cells, remark(access, kernel))
+    for each in kernel.operations:
+        if each.place == place:
+            lanes = f"{each.lanes / each.calls:.1f}" if each.calls else ""
+            yield (operation_name(each), f"{each.calls:,}", "", "", lanes, None)
+
+
+def no_access(kernel, place):
+    """The cells of a line that touches no memory: how many lanes run it together, where that is known."""
+    times, lanes = kernel.ran.get(place, (0, 0))
+    return ("", "", "", "", f"{lanes / times:.1f}" if times else "", None)
+
+
+def listing(kernel, file, sources):
+    lines = sources.lines(file)
+    marked = {
+        place.line for place in list(heat_of(kernel)) + [each.place for each in kernel.operations] if place.file == file
+    }
+    marked |= {place.line for place in kernel.ran if place.file == file}
+    marked = {line for line in marked if line <= len(lines)}
+    if not marked:
+        return f'<p class="faint">{escape(shown(file))} cannot be read.</p>'
+    heat = heat_of(kernel)
+    out = [row(["", "line", "access", "requests", "each (ideal)", "use", "lanes", "source"], "th")]
+    first, last = extent(lines, marked)
+    for line_number in range(first, last + 1):
+        place = Place(file, line_number)
+        counters = list(counters_at(kernel, place)) or [no_access(kernel, place)]
+        for position, (*cells, said) in enumerate(counters):
+            first_of_line = position == 0
+            warm = heat.get(place, 0) if first_of_line else 0
+            beside = ("code", lines[line_number - 1]) if first_of_line else ("said", said or "")
+            out.append(
+                f'<tr><td style="background: rgba(var(--heat), {warm:.2f})"></td>'
+                f'<td class="faint">{line_number if first_of_line else ""}</td>'
+                f'<td class="left">{cells[0]}</td>{"".join(f"<td>{cell}</td>" for cell in cells[1:])}'
+                f'<td class="{beside[0]}">{escape(beside[1])}</td></tr>'
+            )
+            if said and first_of_line:
+                out.append(f'<tr><td colspan="7"></td><td class="said">{escape(said)}</td></tr>')
+    return f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>'
+
+
+def pictures(kernel, sources):
+    """The lines with the most transfers beyond the ideal; where there are none, the busiest one of each memory."""
+    ranked = sorted(kernel.accesses, key=lambda access: (access.excess, access.transfers), reverse=True)
+    chosen = [access for access in ranked if access.excess]
+    for space in ("global", "shared"):
+        if not any(access.space == space for access in chosen):
+            chosen += [access for access in ranked if access.space == space][:1]
+    out, seen = [], {None}
+    for access in chosen:
+        drawn = picture(access)
+        if drawn in seen or len(out) == PICTURES:
+            continue
+        seen.add(drawn)
+        worst = access.worst
+        count, unit = (worst["sectors"], "sectors") if access.is_global else (worst["wavefronts"], "wavefronts")
+        said = f"warp {worst['warp']} of block {coordinates(worst['block'])}: {access_name(access)}, {count} {unit}"
+        said += f", addresses in {worst['base']}" if worst.get("base") else ""
+        source = f"{where(access.place)}: {sources.text(access.place)}"
+        out.append(f'<h3>{escape(said)}</h3><pre>{escape(source)}</pre><div class="wide">{drawn}</div>')
+    if not out:
+        return ""
+    key = "Each cell is a 4-byte word and holds the number of the lane that asks for it. "
+    key += "Eight words are a sector of global memory; a column is a bank of shared memory."
+    return f'{"".join(out)}<p class="faint">{key}</p>'
+
+
+def kernel_html(kernel, others, sources):
+    said = f"{escape(launch_line(kernel, others))}.<br>{escape(operations_line(kernel))}."
+    files = "".join(listing(kernel, file, sources) for file in kernel.files())
+    return f"<h2>kernel {escape(kernel.name)}</h2><p>{said}</p>{summary(kernel)}{files}{pictures(kernel, sources)}"
+
+
+def hazard_html(hazard, sources):
+    out = [f"<b>{escape(hazard_title(hazard))}</b>"]
+    for end in filter(None, (hazard.first, hazard.second)):
+        out.append(f"<pre>{escape(where(end.place))}: {escape(sources.text(end.place))}</pre>{escape(who(end))}")
+    out.append(f"<p>{escape(hazard.variable or hazard.address)}</p><p>{escape(hazard.sentence)}</p>")
+    return f'<div class="hazard">{"".join(out)}</div>'
+
+
+def page(analysis, every_shape=False):
+    """The whole report as one HTML text."""
+    title = f"Analysis of {escape(analysis.program.rsplit('/', 1)[-1])}"
+    hazards = "".join(hazard_html(hazard, analysis.sources) for hazard in analysis.hazards)
+    hazards = hazards or "<p>None on the path that ran.</p>"
+    error = f'<p class="hazard"><b>{escape(analysis.error)}</b></p>' if analysis.error else ""
+    shapes = analysis.shapes(every_shape)
+    kernels = "".join(kernel_html(kernel, others, analysis.sources) for kernel, others in shapes)
+    notes = "".join(f"<p><b>{name}</b>: {escape(text)}</p>" for name, text in NOTES.items())
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n<body><h1>{title}</h1>'
+        f"{error}{kernels}<h2>Hazards</h2>{hazards}<footer>{notes}</footer></body></html>\n"
+    )

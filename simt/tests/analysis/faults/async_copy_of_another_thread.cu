@@ -1,0 +1,21 @@
+// Each thread waits for its own copies and reads another's.
+// hazard: race shared
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+__global__ void reverse(const int* in, int* out) {
+  __shared__ int row[64];
+  const int i = threadIdx.x;
+  __pipeline_memcpy_async(&row[i], &in[i], sizeof(int));  // fault: first
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  out[i] = row[63 - i];  // fault: second
+}
+
+int main() {
+  int* data;
+  cudaMalloc(&data, 128 * sizeof(int));
+  cudaMemset(data, 0, 128 * sizeof(int));
+  reverse<<<1, 64>>>(data, data + 64);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,17 @@
+// A barrier that half of the block never reaches.
+// hazard: barrier
+#include <cuda_runtime.h>
+
+__global__ void fill(int* out) {
+  if (threadIdx.x < 32) {
+    out[threadIdx.x] = 1;
+    __syncthreads();  // fault: first
+  }
+}
+
+int main() {
+  int* out;
+  cudaMalloc(&out, 64 * sizeof(int));
+  fill<<<1, 64>>>(out);
+  return cudaDeviceSynchronize() == cudaSuccess;
+}

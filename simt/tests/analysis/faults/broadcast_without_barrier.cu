@@ -1,0 +1,19 @@
+// One thread leaves a result for all, and nobody waits for it. In one order of threads the answer is right.
+// hazard: race shared
+#include <cuda_runtime.h>
+
+__global__ void scale(float* data) {
+  __shared__ float factor;
+  if (threadIdx.x == 0) factor = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) factor = data[0] + 1;  // fault: first
+  data[threadIdx.x + 1] *= factor;             // fault: second
+}
+
+int main() {
+  float* data;
+  cudaMalloc(&data, 257 * sizeof(float));
+  cudaMemset(data, 0, 257 * sizeof(float));
+  scale<<<1, 256>>>(data);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,19 @@
+// Each thread writes two bytes, one of them its neighbour's.
+// hazard: race shared
+#include <cuda_runtime.h>
+
+__global__ void mark(unsigned char* out) {
+  __shared__ unsigned char marks[65];
+  const int i = threadIdx.x;
+  marks[i] = i;      // fault: first
+  marks[i + 1] = 0;  // fault: second
+  __syncthreads();
+  out[i] = marks[i];
+}
+
+int main() {
+  unsigned char* data;
+  cudaMalloc(&data, 64);
+  mark<<<1, 64>>>(data);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,18 @@
+// A stencil in place: a thread reads its neighbour, which may have been written already.
+// hazard: race global
+#include <cuda_runtime.h>
+
+__global__ void smooth(float* data, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i + 1 >= count) return;
+  const float next = data[i + 1];         // fault: first
+  data[i] = 0.5f * (data[i] + next) + i;  // fault: second
+}
+
+int main() {
+  float* data;
+  cudaMalloc(&data, 512 * sizeof(float));
+  cudaMemset(data, 0, 512 * sizeof(float));
+  smooth<<<4, 128>>>(data, 512);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

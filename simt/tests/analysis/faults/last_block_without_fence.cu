@@ -1,0 +1,28 @@
+// The last block adds up what the others wrote; that it is there to be read takes a fence before the counter.
+// hazard: race global
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* in, float* partial, unsigned* done, float* out) {
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = in[blockIdx.x];  // fault: first
+    is_last = atomicAdd(done, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (is_last && threadIdx.x == 0) {
+    float total = 0;
+    for (unsigned i = 0; i < gridDim.x; ++i) total += partial[i];  // fault: second
+    *out = total;
+  }
+}
+
+int main() {
+  float* data;
+  unsigned* done;
+  cudaMalloc(&data, 33 * sizeof(float));
+  cudaMalloc(&done, sizeof(unsigned));
+  cudaMemset(data, 0, 33 * sizeof(float));
+  cudaMemset(done, 0, sizeof(unsigned));
+  sum<<<16, 64>>>(data, data + 16, done, data + 32);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

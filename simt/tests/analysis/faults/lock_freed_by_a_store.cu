@@ -1,0 +1,21 @@
+// A spin lock that is freed by a plain store.
+// hazard: race global
+#include <cuda_runtime.h>
+
+__global__ void add(int* lock, int* total) {
+  if (threadIdx.x != 0) return;
+  while (atomicCAS(lock, 0, 1) != 0) {  // fault: second
+  }
+  __threadfence();
+  atomicAdd(total, 1);
+  __threadfence();
+  *lock = 0;  // fault: first
+}
+
+int main() {
+  int* data;
+  cudaMalloc(&data, 2 * sizeof(int));
+  cudaMemset(data, 0, 2 * sizeof(int));
+  add<<<8, 32>>>(data, data + 1);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

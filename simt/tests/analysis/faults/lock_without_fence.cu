@@ -1,0 +1,19 @@
+// A spin lock that is freed before what it guards is known to be written.
+// hazard: race global
+#include <cuda_runtime.h>
+
+__global__ void add(int* lock, int* total) {
+  if (threadIdx.x != 0) return;
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  *total += blockIdx.x;  // fault: first, second
+  atomicExch(lock, 0);
+}
+
+int main() {
+  int* data;
+  cudaMalloc(&data, 2 * sizeof(int));
+  cudaMemset(data, 0, 2 * sizeof(int));
+  add<<<8, 32>>>(data, data + 1);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,16 @@
+// The last thread reads one element behind the end.
+// hazard: out_of_bounds
+#include <cuda_runtime.h>
+
+__global__ void differences(const float* in, float* out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = in[i + 1] - in[i];  // fault: first
+}
+
+int main() {
+  float *in, *out;
+  cudaMalloc(&in, 100 * sizeof(float));
+  cudaMalloc(&out, 100 * sizeof(float));
+  differences<<<1, 128>>>(in, out, 100);
+  return cudaDeviceSynchronize() != cudaErrorIllegalAddress;
+}

@@ -1,0 +1,19 @@
+// A flag that is neither volatile nor atomic.
+// hazard: race global
+#include <cuda_runtime.h>
+
+__global__ void search(const int* in, int* found, int* looked) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (*found) return;  // fault: first
+  looked[i] = 1;
+  if (in[i] == 77) *found = 1;  // fault: second
+}
+
+int main() {
+  int *data, number = 77;
+  cudaMalloc(&data, 1025 * sizeof(int));
+  cudaMemset(data, 0, 1025 * sizeof(int));
+  cudaMemcpy(data + 200, &number, sizeof number, cudaMemcpyHostToDevice);
+  search<<<4, 128>>>(data, data + 512, data + 513);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

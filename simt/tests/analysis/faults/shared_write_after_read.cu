@@ -1,0 +1,21 @@
+// A tile is used again before everybody has read it.
+// hazard: race shared
+#include <cuda_runtime.h>
+
+__global__ void reverse_rows(const float* in, float* out, int rows) {
+  __shared__ float row[64];
+  const int i = threadIdx.x;
+  for (int r = 0; r < rows; ++r) {
+    row[i] = in[64 * r + i];  // fault: second
+    __syncthreads();
+    out[64 * r + i] = row[63 - i];  // fault: first
+  }
+}
+
+int main() {
+  float* data;
+  cudaMalloc(&data, 512 * sizeof(float));
+  cudaMemset(data, 0, 512 * sizeof(float));
+  reverse_rows<<<1, 64>>>(data, data + 256, 4);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,20 @@
+// Two warps write one element.
+// hazard: race shared
+#include <cuda_runtime.h>
+
+__global__ void halves(const int* in, int* out) {
+  __shared__ int halves[64];
+  halves[threadIdx.x % 64] = in[threadIdx.x];  // fault: first, second
+  __syncthreads();
+  out[threadIdx.x] = halves[threadIdx.x % 64];
+}
+
+int main() {
+  int* data;
+  cudaMalloc(&data, 256 * sizeof(int));
+  int numbers[128];
+  for (int i = 0; i < 128; ++i) numbers[i] = i;
+  cudaMemcpy(data, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+  halves<<<1, 128>>>(data, data + 128);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,20 @@
+// A tree of sums without a barrier between two steps.
+// hazard: race shared
+#include <cuda_runtime.h>
+
+__global__ void sum(const float* in, float* out) {
+  __shared__ float partial[256];
+  partial[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2)
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];  // fault: first, second
+  if (threadIdx.x == 0) *out = partial[0];
+}
+
+int main() {
+  float* data;
+  cudaMalloc(&data, 257 * sizeof(float));
+  cudaMemset(data, 0, 257 * sizeof(float));
+  sum<<<1, 256>>>(data, data + 256);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,20 @@
+// The two halves of the block wait at different barriers.
+// hazard: barrier
+#include <cuda_runtime.h>
+
+__global__ void fill(int* out) {
+  if (threadIdx.x < 32) {
+    out[threadIdx.x] = 1;
+    __syncthreads();  // fault: second
+  } else {
+    out[threadIdx.x] = 2;
+    __syncthreads();  // fault: first
+  }
+}
+
+int main() {
+  int* out;
+  cudaMalloc(&out, 64 * sizeof(int));
+  fill<<<1, 64>>>(out);
+  return cudaDeviceSynchronize() == cudaSuccess;
+}
