@@ -1,0 +1,136 @@
+"""What the analysis of the CPU device says of each mutant: a mutant whose fault is one of memory or of synchronization is
+caught at the lines that are wrong, and of the others, which compute the wrong thing in good order, nothing is said.
+
+A fault's lines are found by what stands in them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MUTANTS = ROOT / "assignment1/rms_norm/matrix/mutants"
+sys.path.insert(0, str(ROOT / "simt"))
+from report import symbols  # noqa: E402
+
+# name -> (kind, space, what stands in the hazard's lines)
+HAZARDS = {
+    "assumed_alignment": ("misaligned", None, ["x = vec_input[i]"]),
+    "cluster_without_barrier": ("race", "shared", ["part_sums[0] + part_sums[1]", "map_shared_rank(part_sums + part"]),
+    "early_return": ("mask", None, ["__shfl"]),
+    "missing_barrier": ("race", "shared", ["sdata[tid] += sdata[tid + s];  // the fault"]),
+    "missing_broadcast_barrier": ("race", "shared", ["rstd = value;  // the fault", "scale_row("]),
+    "one_column_too_many": ("out_of_bounds", None, ["sum += row_input[i]"]),
+    "overrun_by_one": ("race", "global", ["row_output[i] = i < cols"]),
+    "refilled_too_early": ("race", "shared", ["memcpy_async_tx(buffer", "row_output[i] = scaled(row_input[i]"]),
+    "stale_shared_memory": ("race", "shared", ["warp_sums[threadIdx.x / 32] = warp_sum", "? warp_sums[lane]"]),
+    "volatile_warp_tail": ("race", "shared", ["vsdata[tid] = vsdata[tid] + vsdata[tid + s];  // the fault"]),
+}
+# A block ends while another reads its shared memory: found when it happens, or else because it may.
+MAY_ALSO_FAULT = {"cluster_block_leaves": ("race", "shared", ["*cluster.map_shared_rank(&part_sum, 0)"])}
+# The fault is in what they compute, or leave out, or in what they take launches to promise: no two accesses collide.
+NO_HAZARD = {
+    "byte_offset_overflow",  # below 2 GiB
+    "columns_beyond_8192",
+    "dropped_tail",
+    "eps_outside_root",
+    "input_before_wait",  # launches do not overlap on the CPU device
+    "last_row_skipped",
+    "nan_for_zeros",
+    "rows_in_grid_y",
+    "square_of_mean",
+    "stale_partial_sums",  # atomics, of two launches
+    "sum_clipped_at_8192",
+    "weight_checked_once",
+    "weight_ignored",
+    "weight_of_whole_passes",
+    "wrong_count",
+}
+
+PROGRAM = """
+#include <string>
+{includes}
+int main(int, char** argv) {{
+  const std::string name = argv[1];
+  const int64_t rows = 9, cols = name == "early_return" ? 100 : 1000;
+  const int64_t offset = name == "assumed_alignment" ? 1 : 0;  // elements
+  float *in, *weight, *out;
+  cudaMalloc(&in, (rows * cols + offset) * sizeof(float));
+  cudaMalloc(&out, (rows * cols + offset) * sizeof(float));
+  cudaMalloc(&weight, (cols + offset) * sizeof(float));
+  cudaMemset(in, 0x3f, (rows * cols + offset) * sizeof(float));
+  cudaMemset(weight, 0x3f, (cols + offset) * sizeof(float));
+  ladder::Launch launch = nullptr;
+{choices}
+  launch(in + offset, weight + offset, out + offset, rows, cols, 1e-6f, nullptr);
+  cudaDeviceSynchronize();
+}}
+"""
+
+
+def names():
+    return sorted(path.stem for path in MUTANTS.glob("*.cuh") if path.stem != "parts")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mutants")
+    source = folder / "mutants.cu"
+    source.write_text(
+        PROGRAM.format(
+            includes="\n".join(f'#include "{MUTANTS / name}.cuh"' for name in names()),
+            choices="\n".join(f'  if (name == "{name}") launch = {name}::launch;' for name in names()),
+        )
+    )
+    command = [ROOT / "simt/simtcc", "--analyze", f"-I{ROOT}", source, "-o", folder / "mutants"]
+    subprocess.run(command, check=True)
+    return folder / "mutants"
+
+
+def hazards_of(program, name, order):
+    """[(kind, space, {text of the lines})]"""
+    dump = program.with_suffix(".json")
+    environment = {**os.environ, "SIMT_ANALYSIS": str(dump), "SIMT_ORDER": order}
+    subprocess.run([program, name], env=environment, stderr=subprocess.DEVNULL, check=True)
+    raw = json.loads(dump.read_text())
+    places = symbols.resolve(raw)
+
+    def text(end):
+        if "pc" not in end:
+            return pathlib.Path(end["file"]).read_text().splitlines()[end["line"] - 1]
+        place = places[end["pc"]["object"], end["pc"]["offset"]]
+        return pathlib.Path(place.file).read_text().splitlines()[place.line - 1]
+
+    return [
+        (hazard["what"], hazard["space"], [text(end) for end in (hazard["first"], hazard["second"]) if end])
+        for hazard in raw["hazards"]
+    ]
+
+
+def test_the_tables_name_every_mutant():
+    listed = [*HAZARDS, *MAY_ALSO_FAULT, *NO_HAZARD]
+    assert sorted(listed) == names()
+
+
+@pytest.mark.parametrize("order", ["forward", "reversed"])
+@pytest.mark.parametrize("name", sorted(NO_HAZARD))
+def test_a_mutant_in_good_order_gives_no_alarm(program, name, order):
+    assert hazards_of(program, name, order) == []
+
+
+@pytest.mark.parametrize("order", ["forward", "reversed"])
+@pytest.mark.parametrize("name", sorted({**HAZARDS, **MAY_ALSO_FAULT}))
+def test_a_mutants_hazard_is_found_at_its_lines(program, name, order):
+    found = hazards_of(program, name, order)
+    kind, space, parts = {**HAZARDS, **MAY_ALSO_FAULT}[name]
+    of_kind = [lines for what, where, lines in found if (what, where) == (kind, space)]
+    assert of_kind, found
+    for lines in of_kind:
+        assert all(any(part in line for part in parts) for line in lines), lines
+        assert all(any(part in line for line in lines) for part in parts), lines
+    if name in HAZARDS and kind == "race" and name != "overrun_by_one":  # whose last row leaves the allocation
+        assert len(of_kind) == len(found), found
