@@ -1,5 +1,6 @@
 // Device functions that more than one stage uses. The stage that teaches each has it in its own file:
-// warp_reduce_sum and block_reduce_sum in 05_warp_shuffle, aligned_for_float4 in 04_hybrid of the matrix ladder.
+// warp_reduce_sum and block_reduce_sum in 05_warp_shuffle, aligned_for_float4 in 04_hybrid, sum_of_squares and scaled
+// in 07_registers, row_sum in 08_critical_path and 10_block_shapes of the matrix ladder.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,6 +36,28 @@ __device__ inline float block_reduce_sum(float value) {
 __device__ inline bool aligned_for_float4(const float* a, const float* b, const float* c) {
   const auto bits = reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(c);
   return bits % sizeof(float4) == 0;
+}
+
+__device__ inline float sum_of_squares(float4 x) { return x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w; }
+
+__device__ inline float4 scaled(float4 x, float rstd, float4 weight) {
+  return make_float4(x.x * rstd * weight.x, x.y * rstd * weight.y, x.z * rstd * weight.z, x.w * rstd * weight.w);
+}
+
+// Every thread gets the sum over its row's threads: those with its threadIdx.y. blockDim.x is 32 or, in blocks of one
+// row, a multiple of 128. warp_sums: 32 floats of shared memory, aligned to 16 bytes; who wants to use them again needs
+// a barrier in between, or other 32 floats.
+__device__ inline float row_sum(float value, float* warp_sums) {
+  value = warp_reduce_sum(value);
+  if (blockDim.x == 32) return value;
+  if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0.0f;
+  for (unsigned warp = 0; warp < blockDim.x / 32; warp += 4) {
+    const float4 four = *reinterpret_cast<const float4*>(warp_sums + warp);
+    sum += (four.x + four.y) + (four.z + four.w);
+  }
+  return sum;
 }
 
 }  // namespace ladder

@@ -63,6 +63,10 @@ std::string why_skipped(const Stage& stage, const Device& device) {
   return text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
 }
 
+const char* shown_on(Shows shows) {
+  return shows == Shows::anywhere ? "any" : shows == Shows::on_cpu_device ? "cpu" : "sm_90";
+}
+
 // What a profiler looks at: no other kernel runs in this process.
 void launch_once(const std::vector<Stage>& stages, const Options& options) {
   const Device device = current_device();
@@ -222,7 +226,7 @@ int run_mutants(const std::vector<Mutant>& mutants, int argc, char** argv) {
     if (options.list) {
       std::vector<std::vector<std::string>> rows = {{"name", "device", "rejection says", "fault"}};
       for (const Mutant& mutant : mutants)
-        rows.push_back({mutant.name, mutant.needs_cpu_device ? "cpu" : "any", mutant.expect, mutant.fault});
+        rows.push_back({mutant.name, shown_on(mutant.shows), mutant.expect, mutant.fault});
       std::printf("%s", align(rows, 4).c_str());
       return 0;
     }
@@ -230,8 +234,12 @@ int run_mutants(const std::vector<Mutant>& mutants, int argc, char** argv) {
       if (options.mutant != mutant.name) continue;
       require_device();
       const Device device = current_device();
-      if (mutant.needs_cpu_device && !device.cpu) {
+      if (mutant.shows == Shows::on_cpu_device && !device.cpu) {
         std::printf("skipped: only the CPU device shows this fault reliably\n");
+        return 77;
+      }
+      if (mutant.shows == Shows::on_hopper && (device.cpu || device.compute_capability < 90)) {
+        std::printf("skipped: only a GPU of compute capability 9.0 or newer shows this fault\n");
         return 77;
       }
       Outcome outcome;

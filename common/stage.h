@@ -27,14 +27,18 @@ struct Stage {
   int min_compute_capability = 0;  // 90 for a stage that needs Hopper; elsewhere it is skipped, and counted as skipped
 };
 
+// Where a fault shows reliably. One that depends on the order of threads shows on the CPU device, one that depends on
+// two kernels running at the same time on a GPU of compute capability 9.0 or newer.
+enum class Shows { anywhere, on_cpu_device, on_hopper };
+
 // A known-wrong kernel. The checks that a stage must pass must reject it.
 struct Mutant {
   const char* name;
   const char* fault;  // what is wrong, one line
   Launch launch;
-  bool needs_cpu_device;  // the fault depends on the order of threads: only the CPU device shows it reliably
-  int64_t rows, cols;     // the shape that shows it; 0, 0: the hurtful shapes
-  const char* expect;     // what the rejection's message must contain
+  Shows shows;
+  int64_t rows, cols;  // the shape that shows it; 0, 0: the hurtful shapes
+  const char* expect;  // what the rejection's message must contain
 };
 
 // Each returns the program's exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.

@@ -61,8 +61,9 @@ endif
 export BACKEND ARCHS
 export BACKEND_SAID := $(BACKEND)
 
+# $(call compile) or $(call compile,MORE OPTIONS)
 define compile
 @mkdir -p $(@D)
 @echo "  compile  $(if $(HERE),$(HERE)/)$(patsubst $(ROOT)/%,%,$<)"
-@$(COMPILER) $(CUFLAGS) -MMD -MP -MF $@.d -c $< -o $@
+@$(COMPILER) $(1) $(CUFLAGS) -MMD -MP -MF $@.d -c $< -o $@
 endef

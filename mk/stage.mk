@@ -3,6 +3,7 @@
 # make run        builds and starts it, with the options in ARGS
 # make program    builds it below build/<backend>/ without touching the link
 # make objects    only compiles
+# make analyze    builds it for the CPU device with the hooks of simt/analyze, starts it and reports on its kernels
 ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
 include $(ROOT)/mk/config.mk
 
@@ -11,7 +12,7 @@ OUT := $(BUILD)/$(HERE)
 PROGRAM := $(OUT)/$(NAME)
 OBJECTS := $(SOURCES:%=$(OUT)/%.o)
 
-.PHONY: all run program objects prepare clean
+.PHONY: all run program objects analyze analyzed prepare clean
 all: program
 	@[ "$$(readlink $(NAME))" = '$(PROGRAM)' ] || ln -sfn '$(PROGRAM)' $(NAME)
 	@echo '$(HERE)/$(NAME) is up to date'
@@ -42,7 +43,26 @@ $(PROGRAM): $(OBJECTS) $(LIBCOMMON) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(NAME)"
 	@$(COMPILER) $(OBJECTS) $(LIBCOMMON) -o $@
 
+# The build for analysis: main.cu, which includes the kernels, is compiled anew; everything else is that of the CPU device.
+ANALYZED := $(ROOT)/build/analyze/$(HERE)
+REPORT := build/analyze/$(notdir $(HERE)).html
+ANALYZE_ARGS := $(if $(filter lectures/% %/mutants,$(HERE)),,--rows 64 --cols 8192 --no-small --no-timing)
+
+analyze:
+	@$(MAKE) BACKEND=cpu analyzed
+	@cd $(ROOT) && simt/analyze --program 'build/analyze/$(HERE)/$(NAME)' --html '$(REPORT)' -- $${ARGS:-$(ANALYZE_ARGS)}
+
+analyzed: $(ANALYZED)/$(NAME)
+
+$(ANALYZED)/main.cu.o: main.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
+	$(call compile,--analyze)
+
+$(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBCOMMON) $(LIBSIMT) \
+                     $(shell find $(ROOT)/simt/analysis -type f)
+	@echo "  link     $(HERE)/$(NAME) for analysis"
+	@$(COMPILER) --analyze $(filter %.o %/libcommon.a,$^) -o $@
+
 clean:
 	rm -rf $(ROOT)/build/*/$(HERE) $(NAME)
 
--include $(OBJECTS:=.d)
+-include $(OBJECTS:=.d) $(ANALYZED)/main.cu.o.d

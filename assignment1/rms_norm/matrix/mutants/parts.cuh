@@ -42,4 +42,19 @@ void one_block_a_row(const float* input, const float* weight, float* output, int
   rms_norm_kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
+// A launch with an attribute: clusters, dependent launches, blocks that all run at once.
+template <class... Parameters, class... Arguments>
+void launch_with(const cudaLaunchAttribute& attribute, int64_t blocks, cudaStream_t stream,
+                 void (*rms_norm_kernel)(Parameters...), Arguments... arguments) {
+  if (blocks == 0) return;
+  cudaLaunchAttribute attributes[] = {attribute};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(kBlockSize);
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, rms_norm_kernel, arguments...);  // cudaGetLastError tells how it went, as after <<<>>>
+}
+
 }  // namespace parts

@@ -1,0 +1,129 @@
+// 10_block_shapes: 09_streaming with as many threads for a row as its length wants, chosen by the launcher.
+//
+// A row of 256 columns is 64 float4: with 512 threads, 14 of 16 warps came for nothing, and waited at the barrier all
+// the same (counter: barrier waits). Now a short row is one warp's, which needs no barrier, and 8 such rows share a
+// block. A long row gets up to 1024 threads, each with fewer float4: more of them in flight at once, fewer registers
+// each. It leaves: a block that ends and one that starts in its place cost time in which neither asks for memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/kernel_helpers.cuh"
+#include "common/stage.h"
+
+namespace block_shapes {
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostVectors = 8;            // float4 that a thread keeps
+constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
+
+// Every thread gets the sum over its row's threads: those with its threadIdx.y. A row has one warp, or a block to
+// itself with a multiple of 4 warps.
+__device__ inline float row_sum(float value) {
+  value = ladder::warp_reduce_sum(value);
+  if (blockDim.x == 32) return value;
+  __shared__ alignas(16) float warp_sums[kMostThreads / 32];
+  if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0.0f;
+  for (unsigned warp = 0; warp < blockDim.x / 32; warp += 4) {
+    const float4 four = *reinterpret_cast<const float4*>(warp_sums + warp);
+    sum += (four.x + four.y) + (four.z + four.w);
+  }
+  return sum;
+}
+
+// blockDim = (threads a row, rows a block)
+template <int kVectors>
+__global__ void __launch_bounds__(kMostThreads)
+    rms_norm_kernel_block_shapes(const float* __restrict__ input, const float* __restrict__ weight,
+                                 float* __restrict__ output, int64_t rows, int64_t cols, float inverse_cols,
+                                 float eps) {
+  const int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  if (row >= rows) return;  // whole warps, and only where no barrier follows: blocks with several rows
+  const int tid = threadIdx.x, threads = blockDim.x;
+  const float* row_input = input + row * cols;
+  float* row_output = output + row * cols;
+  const auto* vec_input = reinterpret_cast<const float4*>(row_input);
+  const auto* vec_weight = reinterpret_cast<const float4*>(weight);
+  auto* vec_output = reinterpret_cast<float4*>(row_output);
+  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int kept_cols = static_cast<int>(vec_cols < kVectors * threads ? vec_cols : kVectors * threads);
+  const int64_t rest = kVectors == kMostVectors ? kMostVectors * threads + tid : vec_cols;  // is read twice
+  // 1024 threads have 64 registers each: 8 float4 of the row and 8 of the weight do not fit.
+  constexpr bool kWeightFirst = kVectors <= 4;
+  const auto weight_at = [&](int64_t i) {
+    return weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
+  };
+
+  float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int i = v * threads + tid; i < kept_cols) kept[v] = __ldcs(vec_input + i);
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int i = v * threads + tid; kWeightFirst && i < kept_cols) kept_weight[v] = weight_at(i);
+
+  float sum = 0.0f;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
+  for (int64_t i = rest; i < vec_cols; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+#pragma unroll 1
+  for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) sum += row_input[i] * row_input[i];
+  const float rstd = rsqrtf(row_sum(sum) * inverse_cols + eps);
+
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int i = v * threads + tid; i < kept_cols)
+      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kWeightFirst ? kept_weight[v] : weight_at(i)));
+  for (int64_t i = rest; i < vec_cols; i += threads)
+    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+#pragma unroll 1
+  for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) {
+    const float normalized = row_input[i] * rstd;
+    row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
+  }
+}
+
+template <int kVectors>
+void launch_shape(int threads, int rows_a_block, const float* input, const float* weight, float* output, int64_t rows,
+                  int64_t cols, float eps, cudaStream_t stream) {
+  const int64_t most = kMaxBlocks * rows_a_block;
+  for (int64_t row = 0; row < rows; row += most) {
+    const int64_t part = std::min(rows - row, most);
+    const auto blocks = static_cast<unsigned>((part + rows_a_block - 1) / rows_a_block);
+    rms_norm_kernel_block_shapes<kVectors><<<blocks, dim3(threads, rows_a_block), 0, stream>>>(
+        input + row * cols, weight, output + row * cols, part, cols, 1.0f / static_cast<float>(cols), eps);
+  }
+}
+
+inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                   cudaStream_t stream) {
+  const int64_t vectors = cols / 4;
+  const auto run = [&](auto launch_shape, int64_t threads, int rows_a_block) {
+    launch_shape(static_cast<int>(threads), rows_a_block, input, weight, output, rows, cols, eps, stream);
+  };
+  const auto threads = [&](int64_t a_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
+    return std::clamp<int64_t>((vectors + a_thread - 1) / a_thread + 127, 128, kMostThreads) / 128 * 128;
+  };
+  if (vectors <= 32)
+    run(launch_shape<1>, 32, 8);
+  else if (vectors <= 64)
+    run(launch_shape<2>, 32, 8);
+  else if (vectors <= 128)
+    run(launch_shape<4>, 32, 8);
+  else if (vectors <= 2 * kMostThreads)
+    run(launch_shape<2>, threads(2), 1);
+  else if (vectors <= 4 * kMostThreads)
+    run(launch_shape<4>, threads(4), 1);
+  else
+    run(launch_shape<kMostVectors>, threads(kMostVectors), 1);
+}
+
+inline const ladder::Stage stage{
+    "10_block_shapes", "a warp a row or up to 32 of them, by the row's length", launch, {1, 16, false}};
+
+}  // namespace block_shapes

@@ -1,0 +1,120 @@
+// 13_cluster: 10_block_shapes with 2, 4 or 8 blocks for a row, which exchange their sums through each other's shared
+// memory.
+//
+// It removes the limit of all stages before: one block, hence one multiprocessor, for a row. The blocks of a cluster
+// run at the same time on neighbouring multiprocessors, and each can write into the shared memory of the others. For a
+// matrix of few long rows that is up to eight times the machine (counters: blocks; achieved occupancy); for one of many
+// rows, whose blocks fill the GPU anyway, it is a wait for the slowest of the cluster (counter: barrier waits). Needs
+// sm_90. It leaves: eight of 132 multiprocessors for one row; and a launch that waits for the launch before it.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/cuda_check.h"
+#include "common/kernel_helpers.cuh"
+#include "common/stage.h"
+
+namespace cluster {
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostParts = 8;  // what every GPU with clusters can do
+constexpr int64_t kMaxBlocks = INT32_MAX;
+
+template <int kVectors>
+__global__ void __launch_bounds__(kMostThreads)
+    rms_norm_kernel_cluster(const float* __restrict__ input, const float* __restrict__ weight,
+                            float* __restrict__ output, int64_t cols, float inverse_cols, float eps, int parts) {
+#if __CUDA_ARCH__ >= 900
+  const auto cluster = cooperative_groups::this_cluster();
+  auto here = cluster.barrier_arrive();  // waited for below, when it takes no time any more
+#endif
+  __shared__ alignas(16) float warp_sums[kMostThreads / 32];
+  const int part = blockIdx.x % parts, tid = threadIdx.x, threads = blockDim.x;
+  const float* row_input = input + blockIdx.x / parts * cols;
+  float* row_output = output + blockIdx.x / parts * cols;
+  const auto* vec_input = reinterpret_cast<const float4*>(row_input);
+  const auto* vec_weight = reinterpret_cast<const float4*>(weight);
+  auto* vec_output = reinterpret_cast<float4*>(row_output);
+  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t begin = vec_cols * part / parts + tid, end = vec_cols * (part + 1) / parts;
+  const int64_t rest = begin + int64_t{kVectors} * threads;
+  const int64_t scalar = 4 * vec_cols + part * threads + tid, step = parts * threads;
+  const auto weight_at = [&](int64_t i) {
+    return weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
+  };
+
+  float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end) kept[v] = __ldcs(vec_input + i);
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end) kept_weight[v] = weight_at(i);
+
+  float sum = 0.0f;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
+#pragma unroll 4
+  for (int64_t i = rest; i < end; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int64_t i = scalar; i < cols; i += step) sum += row_input[i] * row_input[i];
+  sum = ladder::row_sum(sum, warp_sums);
+
+#if __CUDA_ARCH__ >= 900
+  // Each block writes its sum into all blocks, and after the barrier reads only what is its own: no block has to
+  // outlive its end for the others' sake. The first wait makes sure that a block has begun before somebody writes into
+  // it.
+  __shared__ float part_sums[kMostParts];
+  cluster.barrier_wait(std::move(here));
+  if (tid < parts) *cluster.map_shared_rank(part_sums + part, tid) = sum;
+  cluster.sync();
+  sum = 0.0f;
+  for (int i = 0; i < parts; ++i) sum += part_sums[i];
+#endif
+  const float rstd = rsqrtf(sum * inverse_cols + eps);
+
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end)
+      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+#pragma unroll 4
+  for (int64_t i = rest; i < end; i += threads)
+    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+  for (int64_t i = scalar; i < cols; i += step) {
+    const float normalized = row_input[i] * rstd;
+    row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
+  }
+}
+
+inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                   cudaStream_t stream) {
+  const int parts = cols <= 16384 ? 2 : cols <= 32768 ? 4 : kMostParts;
+  const int64_t vectors = (cols / 4 + parts - 1) / parts;  // of a block
+  const int a_thread = vectors <= 2 * kMostThreads ? 2 : 4;
+  const int64_t threads = std::clamp<int64_t>((vectors + a_thread - 1) / a_thread + 127, 128, kMostThreads) / 128 * 128;
+  auto* kernel = a_thread == 2 ? rms_norm_kernel_cluster<2> : rms_norm_kernel_cluster<4>;
+
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = parts;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const int64_t most = kMaxBlocks / parts;
+  for (int64_t row = 0; row < rows; row += most) {
+    config.gridDim = dim3(static_cast<unsigned>(std::min(rows - row, most) * parts));
+    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, input + row * cols, weight, output + row * cols, cols,
+                                  1.0f / static_cast<float>(cols), eps, parts));
+  }
+}
+
+inline const ladder::Stage stage{
+    "13_cluster", "2 to 8 blocks a row, sums through distributed shared memory", launch, {1, 16, false}, 90};
+
+}  // namespace cluster

@@ -1,0 +1,130 @@
+// 15_many_blocks: 10_block_shapes with up to 128 blocks for a row, which exchange their sums through global memory.
+//
+// It removes the limit of 13_cluster: when there are fewer rows than multiprocessors, every multiprocessor gets a part
+// of a row (counter: blocks; DRAM throughput). A block publishes its sum as one 64-bit word together with the number of
+// the launch: who reads the number has the sum, and no word of the launch before is mistaken for one of this. To wait
+// for one another, all blocks must be running: the launch is cooperative, which means that or an error. It costs a trip
+// to L2 and back, about as much as a launch: with many rows, a row is one block's as before.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cuda/atomic>
+
+#include "common/cuda_check.h"
+#include "common/kernel_helpers.cuh"
+#include "common/stage.h"
+
+namespace many_blocks {
+
+constexpr int kMostThreads = 1024;
+constexpr int kVectors = 4;
+constexpr int kMostBlocks = 128;  // of a launch in which blocks wait for each other
+constexpr int64_t kMaxBlocks = INT32_MAX;
+
+// One for all launches, so two of them must not run at the same time: not on two streams, not in two branches of a
+// graph. A library asks its caller for memory instead. Zero when the program starts, which is no launch's number.
+__device__ uint64_t launches;            // kMostBlocks a launch that has ended
+__device__ uint64_t words[kMostBlocks];  // number of the launch << 32 | bits of the sum; one a block
+
+using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
+
+// Thread `tid` of the row's block `part` gets the sum of block `tid`, or 0. first: the word of the row's first block.
+__device__ inline float exchange(float sum, int first, int part, int parts) {
+  constexpr auto relaxed = cuda::memory_order_relaxed;  // a word is complete in itself: it orders nothing else
+  const unsigned number = static_cast<unsigned>(Atomic(launches).load(relaxed) / kMostBlocks) + 1;
+  const int tid = threadIdx.x;
+  if (tid == 0) Atomic(words[first + part]).store(uint64_t{number} << 32 | __float_as_uint(sum), relaxed);
+  if (tid >= parts) return 0.0f;
+  uint64_t word;
+  do word = Atomic(words[first + tid]).load(relaxed);
+  while (word >> 32 != number);
+  return __uint_as_float(static_cast<unsigned>(word));
+}
+
+// parts: blocks a row. More than one: all blocks of the grid run at once, at most kMostBlocks.
+__global__ void __launch_bounds__(kMostThreads)
+    rms_norm_kernel_many_blocks(const float* __restrict__ input, const float* __restrict__ weight,
+                                float* __restrict__ output, int64_t cols, float inverse_cols, float eps, int parts) {
+  __shared__ alignas(16) float warp_sums[2][kMostThreads / 32];
+  const int part = blockIdx.x % parts, tid = threadIdx.x, threads = blockDim.x;
+  const float* row_input = input + blockIdx.x / parts * cols;
+  float* row_output = output + blockIdx.x / parts * cols;
+  const auto* vec_input = reinterpret_cast<const float4*>(row_input);
+  const auto* vec_weight = reinterpret_cast<const float4*>(weight);
+  auto* vec_output = reinterpret_cast<float4*>(row_output);
+  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t begin = vec_cols * part / parts + tid, end = vec_cols * (part + 1) / parts;
+  const int64_t rest = begin + int64_t{kVectors} * threads;
+  const int64_t scalar = 4 * vec_cols + part * threads + tid, step = parts * threads;
+  const auto weight_at = [&](int64_t i) {
+    return weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
+  };
+
+  float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end) kept[v] = __ldcs(vec_input + i);
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end) kept_weight[v] = weight_at(i);
+
+  float sum = 0.0f;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
+#pragma unroll 4
+  for (int64_t i = rest; i < end; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int64_t i = scalar; i < cols; i += step) sum += row_input[i] * row_input[i];
+  sum = ladder::row_sum(sum, warp_sums[0]);
+  if (parts > 1) {
+    sum = ladder::row_sum(exchange(sum, blockIdx.x - part, part, parts), warp_sums[1]);
+    // This block's share of kMostBlocks. All others have read `launches` before the last of them adds to it.
+    if (tid == 0) Atomic(launches).fetch_add(blockIdx.x > 0 ? 1 : kMostBlocks + 1 - gridDim.x);
+  }
+  const float rstd = rsqrtf(sum * inverse_cols + eps);
+
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (const int64_t i = begin + v * threads; i < end)
+      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+#pragma unroll 4
+  for (int64_t i = rest; i < end; i += threads)
+    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+  for (int64_t i = scalar; i < cols; i += step) {
+    const float normalized = row_input[i] * rstd;
+    row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
+  }
+}
+
+inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                   cudaStream_t stream) {
+  int device = 0, multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int64_t together = std::min(kMostBlocks, multiprocessors);
+  const bool shared_rows = rows > 0 && 2 * rows <= together && cols >= 8192;  // of less, a part is not worth the trip
+  const int parts = shared_rows ? static_cast<int>(together / rows) : 1;
+  const int64_t wanted = (cols / 4 / parts + kVectors - 1) / kVectors;
+  const int64_t threads = std::clamp<int64_t>(wanted + 127, 128, kMostThreads) / 128 * 128;
+
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = shared_rows ? 1 : 0;
+  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
+    config.gridDim = dim3(static_cast<unsigned>(std::min(rows - row, kMaxBlocks) * parts));
+    CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_many_blocks, input + row * cols, weight, output + row * cols,
+                                  cols, 1.0f / static_cast<float>(cols), eps, parts));
+  }
+}
+
+inline const ladder::Stage stage{
+    "15_many_blocks", "up to 128 blocks a row, sums through global memory", launch, {1, 16, false}};
+
+}  // namespace many_blocks

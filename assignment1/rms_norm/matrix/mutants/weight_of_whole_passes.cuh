@@ -1,0 +1,28 @@
+// weight_of_whole_passes: the weight is loaded before the sum is known, but only where every thread has a column. The
+// columns of the last, unfinished pass are not multiplied by it.
+#pragma once
+
+#include "parts.cuh"
+
+namespace weight_of_whole_passes {
+
+constexpr int kKept = 8;  // columns that a thread keeps the weight of
+
+__global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
+                                float eps) {
+  const float* row_input = input + blockIdx.x * cols;
+  float* row_output = output + blockIdx.x * cols;
+  float kept[kKept];
+  for (int pass = 0; pass < kKept; ++pass) {
+    const int64_t i = pass * parts::kBlockSize + threadIdx.x;
+    const bool whole = (pass + 1) * parts::kBlockSize <= cols;  // the fault: i < cols was meant
+    kept[pass] = weight != nullptr && whole ? weight[i] : 1.0f;
+  }
+  const float rstd = parts::row_rstd(row_input, cols, eps);
+  for (int64_t i = threadIdx.x, pass = 0; i < cols; i += parts::kBlockSize, ++pass)
+    row_output[i] = pass < kKept ? row_input[i] * rstd * kept[pass] : parts::scaled(row_input[i], rstd, weight, i);
+}
+
+constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+
+}  // namespace weight_of_whole_passes
