@@ -1,0 +1,5 @@
+#include "tests/header/instance.cuh"
+using namespace header_test;
+
+static const Added<bf16, void, bf16, bf16> forward;
+static const Added<bf16, bf16, bf16, bf16> forward_add;

@@ -1,0 +1,5 @@
+#include "tests/header/instance.cuh"
+using namespace header_test;
+
+static const Added<half, void, half, half> forward;
+static const Added<half, half, half, half> forward_add;

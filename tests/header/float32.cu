@@ -1,0 +1,5 @@
+#include "tests/header/instance.cuh"
+using namespace header_test;
+
+static const Added<float, void, float, float> forward;
+static const Added<float, float, float, float> forward_add;

@@ -1,0 +1,100 @@
+// Tests of the production header, include/rms_norm/rms_norm.cuh, against float64. make test runs --quick on the
+// CPU device; all of it, on a GPU:   make -j -C tests/header BACKEND=cuda run
+// for the sanitizer:     compute-sanitizer tests/header/header_test --quick --filter 'bfloat16 forward'
+#include <algorithm>
+#include <cstdio>
+
+#include "common/command_line.h"
+#include "common/program.h"
+#include "tests/header/groups.h"
+
+namespace header_test {
+
+std::vector<Combination>& combinations() {
+  static std::vector<Combination> all;
+  return all;
+}
+
+std::string Combination::name() const {
+  std::string result = name_of(x) + std::string(adds() ? " forward_add" : " forward");
+  if (adds() && r != x) result += std::string(", ") + name_of(r) + " residual";
+  if (w != x) result += std::string(", ") + name_of(w) + " weight";
+  if (y != x) result += std::string(", to ") + name_of(y);
+  return result;
+}
+
+namespace {
+
+bool device_is_lost() {
+  static_cast<void>(cudaGetLastError());
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+
+int run(const std::vector<Group>& groups) {
+  Tally total;
+  for (const Group& group : groups) {
+    Tally tally;
+    try {
+      group.run(tally);
+    } catch (const ladder::CudaError& error) {
+      tally.expect(error.what());
+    }
+    std::printf("%s  %-70s %6lld passed",
+                tally.failed   ? "FAIL"
+                : tally.passed ? "pass"
+                               : "skip",
+                group.name.c_str(), static_cast<long long>(tally.passed));
+    if (tally.failed) std::printf(", %lld failed", static_cast<long long>(tally.failed));
+    if (tally.skipped) std::printf(", %lld skipped", static_cast<long long>(tally.skipped));
+    std::printf("\n");
+    for (const std::string& failure : tally.failures) std::printf("      %s\n", failure.c_str());
+    std::fflush(stdout);
+    total.passed += tally.passed;
+    total.failed += tally.failed;
+    total.skipped += tally.skipped;
+    if (tally.failed && device_is_lost()) {
+      std::printf("the device cannot go on after this fault: the groups that follow were not run\n");
+      break;
+    }
+  }
+  std::printf("%lld passed, %lld failed, %lld skipped\n", static_cast<long long>(total.passed),
+              static_cast<long long>(total.failed), static_cast<long long>(total.skipped));
+  return total.failed > 0 ? 1 : 0;
+}
+
+int body(int argc, char** argv) {
+  bool quick = false, list = false;
+  std::string filter;
+  CLI::App app("Tests of include/rms_norm/rms_norm.cuh against float64.", "header_test");
+  app.add_flag("--quick", quick, "fewer and shorter rows");
+  app.add_flag("--list", list, "name the groups and run none");
+  app.add_option("--filter", filter, "only the groups whose name contains TEXT")->type_name("TEXT");
+  std::vector<int64_t> rows = {3}, cols;
+  auto* cols_option = app.add_option("--cols", cols, "only these shapes, with and without a workspace");
+  app.add_option("--rows", rows, "of --cols; 3 if not given")->needs(cols_option)->delimiter(',')->type_name("N,...");
+  cols_option->delimiter(',')->type_name("N,...");
+  ladder::parse(app, argc, argv);
+  for (const int64_t n : cols)
+    if (n < 1 || n > 1 << 28) throw ladder::UsageError("--cols: give numbers from 1 to 2^28");
+  for (const int64_t n : rows)
+    if (n < 0 || n > 1 << 28) throw ladder::UsageError("--rows: give numbers from 0 to 2^28");
+
+  std::vector<Group> groups = cols.empty() ? topics(quick) : shapes(rows, cols);
+  if (cols.empty()) groups.push_back(large(quick));
+  const auto left_out = [&](const Group& group) { return group.name.find(filter) == std::string::npos; };
+  groups.erase(std::remove_if(groups.begin(), groups.end(), left_out), groups.end());
+  if (groups.empty()) throw ladder::UsageError("--filter '" + filter + "': no group's name contains that; see --list");
+  if (list) {
+    for (const Group& group : groups) std::printf("%s\n", group.name.c_str());
+    return 0;
+  }
+  ladder::require_device();
+  return run(groups);
+}
+
+}  // namespace
+}  // namespace header_test
+
+int main(int argc, char** argv) {
+  return ladder::guarded(argv[0], [&] { return header_test::body(argc, argv); });
+}

@@ -1,0 +1,8 @@
+// Residuals of another type than x's.
+#include "tests/header/instance.cuh"
+using namespace header_test;
+
+static const Added<bf16, float, bf16, bf16> wide;
+static const Added<float, bf16, float, float> narrow;
+static const Added<half, bf16, half, half> other;
+static const Added<bf16, float, half, float> all_different;

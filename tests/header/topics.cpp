@@ -1,0 +1,99 @@
+#include "tests/header/topics.h"
+
+namespace header_test {
+
+Problem shaped(int64_t rows, int64_t cols) {
+  Problem problem;
+  problem.rows = rows;
+  problem.cols = cols;
+  return problem;
+}
+
+Problem in_mode(Problem problem, int number) {
+  problem.weight = number % 5 != 4;
+  problem.options.weight_offset = number / 2 % 2 ? 1.0f : 0.0f;
+  problem.options.llama = number % 2 == 1;
+  problem.options.eps = number % 3 == 2 ? 1e-5f : 1e-6f;
+  problem.seed = number + 1;
+  return problem;
+}
+
+std::vector<Place Problem::*> places(const Combination& c) {
+  if (c.adds()) return {&Problem::x, &Problem::y, &Problem::residual, &Problem::residual_out};
+  return {&Problem::x, &Problem::y};
+}
+
+void check(Tally& tally, const Combination& combination, const Problem& problem) {
+  tally.expect(Trial(combination, problem).run());
+}
+
+namespace {
+
+// The second GPU, where there is one, while the first is where the program began.
+void second_device(Tally& tally) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  if (devices < 2) return tally.skip("there is one device");
+  CUDA_CHECK(cudaSetDevice(1));
+  for (const Combination& c : combinations())
+    if (c.uniform()) {
+      lengths(tally, c, true);
+      workspace(tally, c, true);
+      dependent(tally, c, true);
+    }
+  CUDA_CHECK(cudaSetDevice(0));
+}
+
+}  // namespace
+
+std::vector<Group> topics(bool quick) {
+  struct Topic {
+    const char* name;
+    void (*run)(Tally&, const Combination&, bool quick);
+    bool for_mixed;  // not only for combinations of one type
+  };
+  const Topic all[] = {
+      {"row lengths", lengths, true},
+      {"pack counts", pack_counts, false},
+      {"row counts", row_counts, false},
+      {"modes", modes, true},
+      {"alignment", alignment, true},
+      {"strides", strides, true},
+      {"heads", heads, false},
+      {"in place", in_place, true},
+      {"workspace", workspace, true},
+      {"dependent launches", dependent, false},
+      {"graphs", graphs, false},
+      {"streams", streams, false},
+      {"side by side", side_by_side, false},
+      {"values", values, true},
+      {"determinism", determinism, false},
+      {"arguments", arguments, true},
+  };
+  std::vector<Group> groups;
+  for (const Combination& c : combinations())
+    for (const Topic& topic : all)
+      if (c.uniform() || topic.for_mixed)
+        groups.push_back(
+            {c.name() + ": " + topic.name, [&c, topic, quick](Tally& tally) { topic.run(tally, c, quick); }});
+  groups.push_back({"second device", second_device});
+  return groups;
+}
+
+std::vector<Group> shapes(const std::vector<int64_t>& rows, const std::vector<int64_t>& cols) {
+  std::vector<Group> groups;
+  for (const Combination& c : combinations())
+    groups.push_back({c.name(), [&c, rows, cols](Tally& tally) {
+                        Workspace memory;
+                        for (const int64_t r : rows)
+                          for (const int64_t n : cols)
+                            for (const bool with_workspace : {false, true}) {
+                              Problem problem = shaped(r, n);
+                              problem.options.workspace = with_workspace ? memory.data() : nullptr;
+                              check(tally, c, problem);
+                            }
+                      }});
+  return groups;
+}
+
+}  // namespace header_test

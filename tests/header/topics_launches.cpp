@@ -1,0 +1,253 @@
+// Several calls: on one workspace, in a row, in graphs, on streams.
+#include <ctime>
+#include <memory>
+
+#include "common/text.h"
+#include "tests/header/topics.h"
+
+namespace header_test {
+namespace {
+
+using ladder::text;
+
+struct StreamDeleter {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, StreamDeleter>;
+Stream new_stream() {
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Stream(stream);
+}
+
+// Calls in a row of which each reads what the one before it wrote; each is checked against what it read.
+class Chain {
+ public:
+  Chain(const Combination& c, Problem problem, int length) {
+    for (int i = 0; i < length; ++i) {
+      problem.seed = i + 1;
+      links_.push_back(std::make_unique<Trial>(c, problem));
+      if (i == 0) continue;
+      Trial &before = *links_[i - 1], &link = *links_[i];
+      link.x = before.y;
+      if (c.adds()) link.residual = before.residual_out;
+      link.connect();
+    }
+  }
+  void reset() {
+    for (const auto& link : links_) link->reset();
+    CUDA_CHECK(cudaDeviceSynchronize());
+  }
+  cudaError_t launch(cudaStream_t stream) {
+    for (const auto& link : links_)
+      if (const cudaError_t error = link->launch(stream)) return error;
+    return cudaSuccess;
+  }
+  // A link's x is the output of the one before it, so `before` must be what that one wrote.
+  std::string check() {
+    std::string failure;
+    std::vector<std::pair<std::shared_ptr<Rows>, std::vector<char>>> poisoned;
+    for (const auto& link : links_) {
+      failure = link->check();
+      if (!failure.empty()) break;
+      for (const auto& rows : {link->y, link->residual_out})
+        if (rows) poisoned.emplace_back(rows, rows->before), rows->before = rows->now;
+    }
+    for (auto& [rows, image] : poisoned) rows->before.swap(image);
+    return failure;
+  }
+  const Trial& first() const { return *links_.front(); }
+
+ private:
+  std::vector<std::unique_ptr<Trial>> links_;
+};
+
+std::vector<Problem> chained(const Combination& c, bool quick, void* workspace) {
+  std::vector<Problem> result;
+  int number = 0;
+  for (const auto& [rows, cols] : Shapes{{1, 4096},
+                                         {16, 4096},
+                                         {300, 128},
+                                         {3, 1000},
+                                         {5, 8193},
+                                         {1, 20001},
+                                         {40, 40000},
+                                         {1, 70000},
+                                         {1, 1048576}}) {
+    if ((quick || !c.uniform()) && rows * cols > 100000) continue;
+    Problem p = in_mode(shaped(rows, cols), number++);
+    p.options.workspace = cols > 30000 ? workspace : nullptr;
+    p.options.dependent_launch = true;
+    result.push_back(p);
+  }
+  return result;
+}
+
+// A call that overtakes the one before it would spoil what that one still reads.
+std::string in_place_many_times(const Combination& c, Problem problem, cudaStream_t stream) {
+  problem.y_is = Is::x;
+  problem.residual_out_is = c.adds() ? Is::residual : Is::apart;
+  Trial trial(c, problem);
+  std::vector<char> expected;
+  for (const bool one_by_one : {true, false}) {
+    trial.reset();
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < 8; ++i) {
+      if (const cudaError_t error = trial.launch(stream)) return trial.in_words(error);
+      if (one_by_one) CUDA_CHECK(cudaStreamSynchronize(stream));
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    trial.y->download();
+    if (one_by_one) expected = trial.y->now;
+  }
+  return trial.y->now == expected ? "" : trial.name() + ": eight calls in a row differ from the same one by one";
+}
+
+}  // namespace
+
+void workspace(Tally& tally, const Combination& c, bool quick) {
+  Workspace memory;
+  int number = 0;
+  for (int round = 0; round < (quick ? 1 : 3); ++round)
+    for (const auto& [rows, cols] : Shapes{{1, 32768},
+                                           {2, 65536},
+                                           {1, 1048576},
+                                           {3, 40000},
+                                           {1, 65537},
+                                           {1, 4096},
+                                           {17, 32776},
+                                           {1, 131072},
+                                           {65, 33000},
+                                           {2, 100001},
+                                           {1, 262152},
+                                           {1, 2000000},
+                                           {4, 131080}}) {
+      if ((quick || !c.uniform()) && rows * cols > 300000 && cols != 1048576) continue;
+      if (quick && !c.uniform() && cols > 100000) continue;
+      Problem p = in_mode(shaped(rows, cols), number++);
+      p.options.workspace = memory.data();
+      if (number % 4 == 1) p.x.offset = 1;
+      if (number % 4 == 2) p.y.layout = {cols + 8};
+      if (number % 4 == 3) p.y_is = c.x == c.y ? Is::x : Is::apart;
+      if (number % 8 == 7) p.residual_out_is = c.adds() ? Is::residual : Is::apart;
+      p.options.dependent_launch = number % 3 == 0;
+      check(tally, c, p);
+    }
+  tally.expect(!memory.is_overrun(), "wrote outside the workspace");
+}
+
+void dependent(Tally& tally, const Combination& c, bool quick) {
+  Workspace memory;
+  const Stream stream = new_stream();
+  for (const Problem& p : chained(c, quick, memory.data())) {
+    Chain chain(c, p, 6);
+    for (int round = 0; round < (quick ? 1 : 5); ++round) {
+      chain.reset();
+      const cudaError_t error = chain.launch(stream.get());
+      tally.expect(error ? chain.first().in_words(error) : chain.check());
+    }
+    tally.expect(in_place_many_times(c, p, stream.get()));
+  }
+}
+
+void graphs(Tally& tally, const Combination& c, bool quick) {
+  Workspace memory;
+  const Stream stream = new_stream();
+  for (Problem p : chained(c, quick, memory.data()))
+    for (const bool dependent_launch : {false, true}) {
+      p.options.dependent_launch = dependent_launch;
+      Chain chain(c, p, 4);
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t executable = nullptr;
+      CUDA_CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+      const cudaError_t error = chain.launch(stream.get());
+      const cudaError_t ended = cudaStreamEndCapture(stream.get(), &graph);
+      tally.expect(error || ended ? chain.first().in_words(error ? error : ended) + " while it was captured" : "");
+      if (error || ended) continue;
+      CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+      for (int replay = 0; replay < 3; ++replay) {
+        chain.reset();
+        CUDA_CHECK(cudaGraphLaunch(executable, stream.get()));
+        const std::string failure = chain.check();
+        tally.expect(failure.empty() ? "" : failure + text(", replay %d of a graph", replay + 1));
+      }
+      CUDA_CHECK(cudaGraphExecDestroy(executable));
+      CUDA_CHECK(cudaGraphDestroy(graph));
+    }
+}
+
+// What x holds arrives on the stream itself, after a pause, so that a launch on another stream would read poison.
+void streams(Tally& tally, const Combination& c, bool) {
+  Workspace memory;
+  for (const auto& [rows, cols] : Shapes{{3, 4096}, {3, 1001}, {1, 40000}, {1, 300000}})
+    for (const bool with_workspace : {false, true}) {
+      const Stream stream = new_stream();
+      Problem p = shaped(rows, cols);
+      p.options.workspace = with_workspace ? memory.data() : nullptr;
+      Trial trial(c, p);
+      trial.reset();
+      CUDA_CHECK(cudaMemset(trial.x->device(), 0xff, cols * size_of(c.x)));
+      CUDA_CHECK(cudaDeviceSynchronize());
+      const auto pause = [](void*) {
+        const timespec time = {0, 20000000};
+        nanosleep(&time, nullptr);
+      };
+      CUDA_CHECK(cudaLaunchHostFunc(stream.get(), pause, nullptr));
+      CUDA_CHECK(cudaMemcpyAsync(trial.x->device(), trial.x->at(trial.x->before, 0), cols * size_of(c.x),
+                                 cudaMemcpyHostToDevice, stream.get()));
+      const cudaError_t error = trial.launch(stream.get());
+      tally.expect(error ? trial.in_words(error) : trial.check());
+    }
+}
+
+void determinism(Tally& tally, const Combination& c, bool quick) {
+  Workspace memory;
+  for (const auto& [rows, cols] :
+       Shapes{{33, 128}, {3, 1000}, {17, 4096}, {5, 8193}, {2, 40000}, {1, 131072}, {1, 1048576}})
+    for (const bool with_workspace : {false, true}) {
+      if ((quick || !c.uniform()) && rows * cols > 200000) continue;
+      if (with_workspace && cols < 30000) continue;
+      Problem p = shaped(rows, cols);
+      p.options.workspace = with_workspace ? memory.data() : nullptr;
+      Trial trial(c, p);
+      std::vector<char> first;
+      std::string failure;
+      for (int run = 0; run < 5 && failure.empty(); ++run) {
+        trial.reset();
+        const cudaError_t error = trial.launch();
+        CUDA_CHECK(cudaDeviceSynchronize());
+        trial.y->download();
+        if (run == 0) first = trial.y->now;
+        if (error)
+          failure = trial.in_words(error);
+        else if (trial.y->now != first)
+          failure = trial.name() + text(": run %d differs from the first", run + 1);
+      }
+      tally.expect(failure);
+    }
+}
+
+// Several long rows on streams at once, each stream with a workspace of its own.
+void side_by_side(Tally& tally, const Combination& c, bool quick) {
+  constexpr int kStreams = 3;
+  Workspace memory[kStreams];
+  std::vector<Stream> streams;
+  std::vector<std::unique_ptr<Trial>> trials;
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(new_stream());
+    for (int k = 0; k < (quick ? 1 : 4); ++k) {
+      Problem p = in_mode(shaped(1 + i, 60000 + 8 * k + i), 4 * i + k);
+      p.options.workspace = memory[i].data();
+      trials.push_back(std::make_unique<Trial>(c, p));
+      trials.back()->reset();
+    }
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const size_t each = trials.size() / kStreams;
+  std::vector<cudaError_t> errors;
+  for (size_t i = 0; i < trials.size(); ++i) errors.push_back(trials[i]->launch(streams[i / each].get()));
+  for (size_t i = 0; i < trials.size(); ++i)
+    tally.expect(errors[i] ? trials[i]->in_words(errors[i]) : trials[i]->check());
+}
+
+}  // namespace header_test

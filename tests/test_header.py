@@ -1,0 +1,184 @@
+"""The production header: its answers on the CPU device, how it compiles, what the analysis says of it, and whether its
+tests can fail. The test program is that of tests/header, whose main.cpp says how to run it on a GPU."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from conftest import BUILD, ROOT, cores, make, run
+
+HEADER = ROOT / "include/rms_norm/rms_norm.cuh"
+TESTS = ROOT / "tests/header"
+OBJECTS = BUILD / "tests/header"
+PROGRAM = OBJECTS / "header_test"
+SIMTCC = [ROOT / "simt/simtcc", f"-I{ROOT}"]
+NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+WARNINGS = ["-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
+STANDARDS = ["c++17", "c++20"]
+ARCHITECTURES = ["75", "80", "86", "89", "90", "90a", "100", "120"]
+
+
+def summary(result):
+    """(passed, failed, skipped) of the program's last line."""
+    found = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", result.stdout, re.MULTILINE)
+    assert found, result.stdout + result.stderr
+    return tuple(int(number) for number in found.groups())
+
+
+# --- Answers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "float16 forward_add:")])
+def test_answers(order, groups):
+    result = run(PROGRAM, "--quick", "--filter", groups, timeout=600, SIMT_ORDER=order)
+    passed, failed, _ = summary(result)
+    assert result.returncode == 0 and failed == 0 and passed > 500, result.stdout
+
+
+def test_every_group_is_listed_and_can_be_chosen():
+    listed = run(PROGRAM, "--list").stdout.splitlines()
+    assert len(listed) == len(set(listed)) > 100
+    chosen = run(PROGRAM, "--quick", "--filter", listed[1])
+    assert chosen.returncode == 0 and chosen.stdout.count("pass  ") == 1 and listed[1] in chosen.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--filter", "no such group"], ["--cols", "0"], ["--rows", "3"], ["--nonsense"]])
+def test_bad_command_lines(arguments):
+    refused = run(PROGRAM, *arguments)
+    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.stderr
+
+
+# --- Compilation --------------------------------------------------------------------------------------------
+
+FIRST = """\
+#include <rms_norm/rms_norm.cuh>
+
+cudaError_t call(const float* x, float* y) { return rms_norm::forward(x, x, y, 1, 1); }
+"""
+SECOND = """\
+#include <rms_norm/rms_norm.cuh>
+
+cudaError_t call(const float* x, float* y);
+
+int main() {
+  rms_norm::Options options;
+  options.eps = 1e-5f;
+  const auto* x = static_cast<const __nv_bfloat16*>(nullptr);
+  const auto* weight = static_cast<const float*>(nullptr);
+  const auto error = rms_norm::forward_add(x, x, static_cast<__nv_bfloat16*>(nullptr), weight,
+                                           static_cast<__half*>(nullptr), 1, 1, options);
+  return call(nullptr, nullptr) == cudaErrorInvalidValue && error == cudaErrorInvalidValue ? 0 : 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def two_files(tmp_path_factory):
+    """The header alone in two translation units, of which each makes instances of it."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "first.cu").write_text(FIRST, encoding="utf-8")
+    (folder / "second.cu").write_text(SECOND, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_compiles_for_the_cpu_device(two_files, standard):
+    files = ["first.cu", "second.cu", "-o", f"cpu_{standard}"]
+    made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *WARNINGS, *files, cwd=two_files)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    assert run(two_files / f"cpu_{standard}").returncode == 0  # it refuses null pointers
+
+
+@pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
+@pytest.mark.parametrize("standard", STANDARDS)
+class TestWithNvcc:
+    made = {}
+
+    def compiled(self, folder, standard):
+        """One program for all architectures that this nvcc knows."""
+        known = run(NVCC, "--list-gpu-code").stdout.split() + ["sm_90a"]
+        wanted = [arch for arch in ARCHITECTURES if f"sm_{arch}" in known]
+        if standard not in self.made:
+            targets = [word for arch in wanted for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
+            options = [f"-I{ROOT}/include", f"-std={standard}", "--threads", cores(), *WARNINGS, *targets]
+            files = ["first.cu", "second.cu", "-o", f"gpu_{standard}"]
+            self.made[standard] = run(NVCC, *options, *files, cwd=folder, timeout=900)
+        return wanted, self.made[standard]
+
+    @pytest.mark.parametrize("arch", ARCHITECTURES)
+    def test_compiles(self, two_files, standard, arch):
+        wanted, made = self.compiled(two_files, standard)
+        if arch not in wanted:
+            pytest.skip(f"this nvcc has no sm_{arch}")
+        assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+
+
+# --- Known-wrong headers and the analysis -------------------------------------------------------------------
+
+INSTANCES = [path.name for path in TESTS.glob("*.cu") if path.name != "large.cu"]
+
+
+def build(folder, *options, change=None):
+    """The tests of bfloat16 alone, with a copy of the header in which (pattern, replacement) is applied."""
+    copy = folder / "include/rms_norm/rms_norm.cuh"
+    copy.parent.mkdir(parents=True)
+    text = HEADER.read_text(encoding="utf-8")
+    if change:
+        text, count = re.subn(*change, text)
+        assert count > 0, f"the header has no {change[0]} any more: change what is replaced"
+    copy.write_text(text, encoding="utf-8")
+    others = [path for path in OBJECTS.glob("*.o") if path.name not in [f"{name}.o" for name in INSTANCES]]
+    files = [TESTS / "bfloat16.cu", *others, BUILD / "libcommon.a", "-o", folder / "program"]
+    made = run(*SIMTCC, f"-I{folder}/include", "-std=c++17", "-w", *options, *files, timeout=600)
+    assert made.returncode == 0, made.stderr
+    return folder / "program"
+
+
+# name: (what is replaced, by what, the group that must fail)
+MUTANTS = {
+    "eps_outside_the_root": (r"rsqrtf\((.*?) \+ p\.eps\)", r"(rsqrtf(\1) + p.eps)", "forward: modes"),
+    "weight_offset_ignored": (r"p\.weight_offset \+ ", "", "forward: modes"),
+    "llama_rounds_once": (r"options\.rounding == Rounding::llama", "false", "forward: modes"),
+    "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "forward_add: row lengths"),
+    "residual_not_stored": (r"\(P::kAdds\) store<", "(false) store<", "forward_add: row lengths"),
+    "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
+    "heads_at_one_place": (r"\* layout\.head_stride", "* 0", "forward: heads"),
+    "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "", "forward: arguments"),
+    "overlap_not_checked": (r"!are_apart\(", "false && !are_apart(", "forward: arguments"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_wrong_header_is_rejected(name, tmp_path):
+    pattern, replacement, group = MUTANTS[name]
+    program = build(tmp_path, "-O1", change=(pattern, replacement))
+    result = run(program, "--quick", "--filter", f"bfloat16 {group}", timeout=300)
+    assert result.returncode == 1 and summary(result)[1] > 0, result.stdout + result.stderr
+
+
+def analyzed(program, *arguments):
+    result = run(ROOT / "simt/analyze", "--program", program, "--", *arguments, timeout=600)
+    assert re.search(r"^hazards: ", result.stdout, re.MULTILINE), result.stdout + result.stderr
+    return result
+
+
+class TestAnalysis:
+    """Rows in registers, several a block and one; long rows in a cluster, and on a workspace in many blocks."""
+
+    @pytest.fixture(scope="class")
+    def program(self, tmp_path_factory):
+        return build(tmp_path_factory.mktemp("analysis"), "--analyze")
+
+    @pytest.mark.parametrize("shape", [("20", "64,256,111"), ("3", "1000,4096,8193"), ("1,2", "70000,140001")])
+    def test_no_hazards(self, program, shape):
+        rows, cols = shape
+        result = analyzed(program, "--rows", rows, "--cols", cols)
+        assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
+        assert summary(result)[1] == 0
+
+    def test_sees_a_missing_barrier(self, tmp_path):
+        program = build(tmp_path, "--analyze", change=(r"__syncthreads\(\);", ""))
+        result = analyzed(program, "--rows", "3", "--cols", "4096")
+        assert result.returncode == 1 and "hazards: none" not in result.stdout
