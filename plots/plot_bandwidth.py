@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
+import peer_tables  # noqa: E402
 import results  # noqa: E402
 from results import Unusable, number, read, version  # noqa: E402
 
@@ -20,6 +21,7 @@ STAGE_COLUMNS = (
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 LINES = [(ORANGE, "o"), (SKY, "s"), (GREEN, "^"), (BLUE, "D"), (PURPLE, "v"), (VERMILLION, "P")]
+DASHES = ["-", "--", ":"]  # of the first six lines, the next six, and those after them
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 
 
@@ -112,10 +114,15 @@ def draw_stages(rows, target):
     save(plt, figure, target, f"RMSNorm, {rows[0]['rows']} × {rows[0]['cols']} float32{weight}, cold cache", rows[0])
 
 
+def line_style(place):
+    color, marker = LINES[place % len(LINES)]
+    return {"color": color, "marker": marker, "linestyle": DASHES[place // len(LINES) % len(DASHES)]}
+
+
 def draw_columns(rows, target):
     """A line a stage over the columns, at constant bytes."""
     plt = start()
-    figure, axes = figure_of(plt, 4.2)
+    figure, axes = figure_of(plt, 4.8)
     stages = list(dict.fromkeys(row["stage"] for row in rows))
     columns = sorted({int(row["cols"]) for row in rows})
 
@@ -125,9 +132,8 @@ def draw_columns(rows, target):
             axes.plot(*zip(*points), label=label, linewidth=1.6, markersize=5, **style)
 
     for place, stage in enumerate(stages):
-        color, marker = LINES[place % len(LINES)]
         rates = {int(row["cols"]): number(row, "gb_per_s") for row in rows if row["stage"] == stage}
-        line(rates, stage, color=color, marker=marker)
+        line(rates, stage, **line_style(place))
     copies = {cols: copy_rate([row for row in rows if int(row["cols"]) == cols]) for cols in columns}
     line(copies, "copy kernel", color=BLACK, linestyle="--")
     datasheet = datasheet_of(rows)
@@ -138,9 +144,31 @@ def draw_columns(rows, target):
     axes.set_ylim(bottom=0)
     axes.set_xlabel("columns of the matrix (log scale); its rows times its columns stay the same")
     axes.set_ylabel(GB_PER_S)
-    figure.legend(loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     elements = int(rows[0]["rows"]) * int(rows[0]["cols"])
     save(plt, figure, target, f"RMSNorm, {elements:,} float32 in all, cold cache", rows[0])
+
+
+def draw_sweep(rows, target):
+    """Microseconds of the last ten stages and of the copy kernel, over whatever changes from shape to shape."""
+    plt = start()
+    figure, axes = figure_of(plt, 4.8)
+    changes, fixed = ("cols", "rows") if len({row["cols"] for row in rows}) > 1 else ("rows", "cols")
+    for place, stage in enumerate(list(dict.fromkeys(row["stage"] for row in rows))[-10:]):
+        of_stage = [row for row in rows if row["stage"] == stage and row["microseconds"]]
+        points = sorted((int(row[changes]), float(row["microseconds"])) for row in of_stage)
+        if points:
+            axes.plot(*zip(*points), label=stage, linewidth=1.6, markersize=5, **line_style(place))
+    copies = sorted({(int(row[changes]), number(row, "copy_microseconds")) for row in rows})
+    axes.plot(*zip(*copies), label="copy kernel", color=BLACK, linestyle="--", linewidth=1.6)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks([count for count, _ in copies], [str(count) for count, _ in copies])
+    axes.set_xlabel({"rows": "rows", "cols": "columns"}[changes] + " (log scale)")
+    axes.set_ylabel("µs a launch (log scale)")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    constant = {"rows": "row", "cols": "columns"}[fixed]
+    save(plt, figure, target, f"RMSNorm, {rows[0][fixed]} {constant} of float32, in a CUDA graph", rows[0])
 
 
 def size(count):
@@ -181,6 +209,46 @@ def draw_cold_warm(rows, target):
     save(plt, figure, target, f"copy kernel {rows[0]['variant']}, input and output the same size", row)
 
 
+def draw_peers(tables, target):
+    """Time of the copy over each competitor's time, a line a shape; a panel an operator."""
+    plt = start()
+    shapes = [peer_tables.read(table) for table in tables]
+    count = sum(map(len, shapes))
+    figure, panels = plt.subplots(
+        *(len(shapes), 1), figsize=(6.0, 1.9 + 0.21 * count), layout="constrained", sharex=True, squeeze=False,
+        height_ratios=list(map(len, shapes)),
+    )  # fmt: skip
+    named = dict.fromkeys(name for table in shapes for rows in table.values() for name in rows)
+    peers = [name for name in named if peer_tables.is_peer(name)]
+    styles = {name: (LINES[place % len(LINES)], 5) for place, name in enumerate(peers)}
+    styles[peer_tables.OURS] = ((BLACK, "|"), 10)
+    styles[peer_tables.OURS_PDL] = ((BLACK, "*"), 9)
+    for axes, table, path in zip(panels[:, 0], shapes, tables):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="#dddddd", linewidth=0.8)
+        for name, ((color, marker), markersize) in styles.items():
+            points = []
+            for place, rows in enumerate(table.values()):
+                copies = [peer_tables.time_of(rows, copy) for copy in peer_tables.COPIES]
+                copies = [microseconds for microseconds in copies if microseconds]
+                if copies and peer_tables.time_of(rows, name):
+                    points.append((100 * min(copies) / peer_tables.time_of(rows, name), place))
+            if points:
+                label = peer_tables.title(name)
+                axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=markersize, label=label)
+        axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
+        axes.set_yticks(range(len(table)), [peer_tables.shape_name(key) for key in table], fontsize=7)
+        axes.set_ylim(len(table) - 0.5, -0.5)
+        axes.set_title(peer_tables.FILES[path.stem], fontsize=9, loc="left")
+    panels[-1, 0].set_xlim(left=0)
+    panels[-1, 0].set_xlabel("speed, % of the faster copy of the same bytes")
+    entries = dict(reversed(pair) for axes in panels[:, 0] for pair in zip(*axes.get_legend_handles_labels()))
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, frameon=False)
+    row = next(iter(next(iter(shapes[0].values())).values()))
+    about = {"device": row["gpu"], "date": row["date"], "runtime": round(1000 * float(row["cuda_runtime"] or 0))}
+    save(plt, figure, target, f"in a CUDA graph, median of {row['replays']} replays", about)
+
+
 def is_timed(rows):
     return any(number(row, "gb_per_s") for row in rows)
 
@@ -190,10 +258,17 @@ def draw_stored(folder, target):
     draw_stages(read(folder / results.MATRIX_CSV, STAGE_COLUMNS), target / f"{folder.name}_matrix_bandwidth")
     if (folder / results.COLUMNS_CSV).is_file():
         draw_columns(read(folder / results.COLUMNS_CSV, STAGE_COLUMNS), target / f"{folder.name}_matrix_by_columns")
+    for name in (results.FEW_CSV, results.LONG_CSV):
+        if (folder / name).is_file():
+            rows = read(folder / name, STAGE_COLUMNS + ["microseconds"])
+            draw_sweep(rows, target / f"{folder.name}_{name.split('.')[0]}")
     if (folder / "cold_warm.csv").is_file():
         columns = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant".split()
         rows = read(folder / "cold_warm.csv", columns + ["gpu", "cuda_runtime", "date"])
         draw_cold_warm(rows, target / f"{folder.name}_cold_warm")
+    tables = [folder / f"{name}.csv" for name in peer_tables.FILES if (folder / f"{name}.csv").is_file()]
+    if tables:
+        draw_peers(tables, target / f"{folder.name}_peers")
 
 
 def main():

@@ -1,0 +1,231 @@
+"""Who is timed, and how each is called. PyTorch and the peers are imported only when a competitor is made.
+
+A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -> (y, s), where x and r are rows × cols
+and y and s are outputs of the pool that it may use or leave; what it returns holds the result. It works on PyTorch's
+current stream. in_place says that residual() overwrites x and r. Making one raises Missing where it is not installed;
+a call raises whatever the library raises where it refuses a shape or a type.
+"""
+
+import ctypes
+import importlib
+import importlib.metadata
+
+EPS = 1e-6
+DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2}
+
+
+class Missing(Exception):
+    """Why a competitor cannot take part at all."""
+
+
+def import_peer(module, package):
+    """The module; Missing where its package is not installed or cannot be imported."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == module.split(".")[0]:
+            raise Missing(f"not installed: pip install {package}")
+        raise Missing(f"its import needs the module {error.name}")
+    except Exception as error:  # a peer's import may fail in any way, and the others go on
+        raise Missing(f"its import fails: {first_line(error)}")
+
+
+def first_line(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:200]
+
+
+def version_of(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+class Options(ctypes.Structure):
+    """rms_norm_options of c_abi.cu."""
+
+    _fields_ = [
+        ("eps", ctypes.c_float),
+        ("weight_offset", ctypes.c_float),
+        ("llama_rounding", ctypes.c_int32),
+        ("dependent_launch", ctypes.c_int32),
+        ("workspace", ctypes.c_void_p),
+    ]
+
+
+def library(path):
+    """c_abi.cu's functions, with the types of their arguments."""
+    lib = ctypes.CDLL(str(path))
+    pointer, integer, count = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+    last = [count, count, ctypes.POINTER(Options), pointer]
+    # x, residual, residual_out and y each have a layout after them; None is contiguous.
+    lib.rms_norm_forward.argtypes = [integer, integer, *[pointer] * 5, *last]
+    lib.rms_norm_forward_add.argtypes = [integer, integer, *[pointer] * 9, *last]
+    lib.rms_norm_workspace_bytes.argtypes, lib.rms_norm_workspace_bytes.restype = [], ctypes.c_size_t
+    lib.rms_norm_copy.argtypes = [pointer, pointer, count, pointer]
+    lib.rms_norm_error.argtypes, lib.rms_norm_error.restype = [integer], ctypes.c_char_p
+    return lib
+
+
+def checked(lib, error):
+    if error:
+        raise RuntimeError(f"CUDA error {error}: {lib.rms_norm_error(error).decode()}")
+
+
+class Ours:
+    """include/rms_norm/rms_norm.cuh through its C ABI."""
+
+    in_place = False
+
+    def __init__(self, torch, lib, dependent_launch=False):
+        if dependent_launch and torch.cuda.get_device_capability() < (9, 0):
+            raise Missing("programmatic dependent launch needs compute capability 9.0 or higher")
+        self.torch, self.lib, self.version = torch, lib, ""
+        self.workspace = torch.zeros(lib.rms_norm_workspace_bytes(), dtype=torch.uint8, device="cuda")
+        self.options = Options(EPS, 0.0, 0, int(dependent_launch), self.workspace.data_ptr())
+
+    def arguments(self, x, weight):
+        """The type codes, and what stands last."""
+        code = DTYPE_CODES[str(x.dtype).rpartition(".")[2]]
+        weight_code = code if weight is None else DTYPE_CODES[str(weight.dtype).rpartition(".")[2]]
+        stream = self.torch.cuda.current_stream().cuda_stream
+        return (code, weight_code), (*x.shape, ctypes.byref(self.options), stream)
+
+    def forward(self, x, weight, y):
+        types, last = self.arguments(x, weight)
+        w = None if weight is None else weight.data_ptr()
+        checked(self.lib, self.lib.rms_norm_forward(*types, x.data_ptr(), None, w, y.data_ptr(), None, *last))
+        return y
+
+    def residual(self, x, r, weight, y, s):
+        types, last = self.arguments(x, weight)
+        w = None if weight is None else weight.data_ptr()
+        pointers = (x.data_ptr(), None, r.data_ptr(), None, s.data_ptr(), None, w, y.data_ptr(), None)
+        checked(self.lib, self.lib.rms_norm_forward_add(*types, *pointers, *last))
+        return y, s
+
+
+class Torch:
+    """torch.nn.functional.rms_norm, eager or compiled anew for each shape."""
+
+    in_place = False
+
+    def __init__(self, torch, compiled=False, mode=None):
+        self.torch, self.compiled, self.mode = torch, compiled, mode
+        self.version = torch.__version__
+        self.functions = {}
+
+    def call(self, name, x, *arguments):
+        function = {"forward": self.plain_forward, "residual": self.plain_residual}[name]
+        if not self.compiled:
+            return function(x, *arguments)
+        key = (name, x.shape, x.dtype, arguments[-1] is None)
+        if key not in self.functions:
+            self.functions.clear()
+            self.torch.compiler.reset()
+            self.functions[key] = self.torch.compile(function, dynamic=False, mode=self.mode)
+        return self.functions[key](x, *arguments)
+
+    def plain_forward(self, x, weight):
+        return self.torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPS)
+
+    def plain_residual(self, x, r, weight):
+        s = x + r
+        return self.torch.nn.functional.rms_norm(s, s.shape[-1:], weight, EPS), s
+
+    def forward(self, x, weight, y):
+        return self.call("forward", x, weight)
+
+    def residual(self, x, r, weight, y, s):
+        return self.call("residual", x, r, weight)
+
+
+class Liger:
+    """Liger's Triton kernels, with its default rounding (casting_mode "llama")."""
+
+    in_place = False
+
+    def __init__(self, torch):
+        self.norm = import_peer("liger_kernel.ops.rms_norm", "liger-kernel").LigerRMSNormFunction
+        self.add_norm = import_peer("liger_kernel.ops.fused_add_rms_norm", "liger-kernel").LigerFusedAddRMSNormFunction
+        self.version = version_of("liger_kernel")
+
+    def forward(self, x, weight, y):
+        return self.norm.apply(x, weight, EPS, 0.0, "llama", False)
+
+    def residual(self, x, r, weight, y, s):
+        y, s = self.add_norm.apply(x, r, weight, EPS, 0.0, "llama", False)
+        return y, s
+
+
+class FlashInfer:
+    """FlashInfer with its defaults: dependent launch where the GPU has it; the residual form is in place only.
+    Its kernels are written in CuTe DSL; the older ones, in CUDA C++, are compiled at the first call."""
+
+    in_place = True
+
+    def __init__(self, torch, cuda=False):
+        self.torch = torch
+        norm = import_peer("flashinfer.norm", "flashinfer-python")
+        self.version = version_of("flashinfer-python")
+        only_cuda = getattr(norm, "_USE_CUDA_NORM", True)
+        if cuda and only_cuda:
+            raise Missing("FlashInfer's own column has its CUDA C++ kernels, since its CuTe DSL ones are not there")
+        if only_cuda:
+            self.version += ", CUDA C++"
+        if cuda:
+            module = norm.get_norm_module()
+            dependent = torch.cuda.get_device_capability() >= (9, 0)
+            self.run = lambda x, weight, y: module.rmsnorm(y, x, weight, EPS, dependent)
+            self.run_add = lambda x, r, weight: module.fused_add_rmsnorm(x, r, weight, EPS, dependent)
+        else:
+            self.run = lambda x, weight, y: norm.rmsnorm(x, weight, eps=EPS, out=y)
+            self.run_add = lambda x, r, weight: norm.fused_add_rmsnorm(x, r, weight, eps=EPS)
+        self.ones = {}
+
+    def weight_of(self, x, weight):
+        """It has no form without a weight: ones stand for none."""
+        if weight is not None:
+            return weight
+        key = (x.shape[-1], x.dtype)
+        if key not in self.ones:
+            self.ones = {key: self.torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)}
+        return self.ones[key]
+
+    def forward(self, x, weight, y):
+        self.run(x, self.weight_of(x, weight), y)
+        return y
+
+    def residual(self, x, r, weight, y, s):
+        self.run_add(x, r, self.weight_of(x, weight))
+        return x, r
+
+
+class Quack:
+    """QuACK's CuTe DSL kernels."""
+
+    in_place = False
+
+    def __init__(self, torch):
+        self.rmsnorm = import_peer("quack", "quack-kernels").rmsnorm
+        self.version = version_of("quack-kernels")
+
+    def forward(self, x, weight, y):
+        return self.rmsnorm(x, weight, eps=EPS)
+
+    def residual(self, x, r, weight, y, s):
+        y, s = self.rmsnorm(x, weight, residual=r, eps=EPS, prenorm=True)
+        return y, s
+
+
+PEERS = {
+    "torch_eager": Torch,
+    "torch_compile": lambda torch: Torch(torch, compiled=True),
+    "liger": Liger,
+    "flashinfer": FlashInfer,
+    "flashinfer_cuda": lambda torch: FlashInfer(torch, cuda=True),
+    "quack": Quack,
+    "torch_compile_max": lambda torch: Torch(torch, compiled=True, mode="max-autotune-no-cudagraphs"),
+}
+BY_DEFAULT = [name for name in PEERS if name != "torch_compile_max"]

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Times the production header against its peers on this machine's GPU: make peers, or bench/peers.py [options].
+
+    bench/peers.py                                   forward and residual, on the shapes of the tables
+    bench/peers.py --forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight
+    bench/peers.py --peers liger,quack --quick --output DIRECTORY
+
+Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
+pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/, any other
+build/bench/peers/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves what it
+has measured) and peers_environment.txt. Exit code 0 all right, 1 a wrong result of the header's or a measurement that
+cannot be, 2 a bad command line or nothing to measure with.
+"""
+
+import argparse
+import datetime
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
+import bench  # noqa: E402
+import competitors  # noqa: E402
+import graph_timing  # noqa: E402
+import peer_tables  # noqa: E402
+import results  # noqa: E402
+from results import Unusable  # noqa: E402
+
+FORWARD = """
+8192x8192:f32:noweight 1x4096 16x4096 64x4096 256x4096 2048x4096 8192x4096 4096x8192 32768x4096 32768x8192 32768x1024
+32768x256 8192x16384 4096x32768 4096x65536 1x1048576 1x4096:f32 64x4096:f32 8192x8192:f32 8192x4096:f32
+""".split()
+RESIDUAL = "1x4096 16x4096 64x4096 256x4096 2048x4096 8192x4096 4096x8192 32768x4096 8192x16384".split()
+QUICK = ["1x4096", "2048x4096", "1x1048576"]
+DTYPES = {short: name for name, short in peer_tables.DTYPES.items()}
+
+
+class Shape:
+    def __init__(self, text):
+        match = re.fullmatch(r"(\d+)x(\d+)(?::(\w+))?(:noweight)?", text)
+        dtype = match and (match.group(3) or "bf16")
+        if not match or dtype not in DTYPES or not int(match.group(1)) or not int(match.group(2)):
+            raise argparse.ArgumentTypeError(f"{text} is no shape; say 64x4096, 64x4096:f32 or 64x4096:bf16:noweight")
+        self.rows, self.cols, self.dtype = int(match.group(1)), int(match.group(2)), DTYPES[dtype]
+        self.weight = not match.group(4)
+
+    def __str__(self):
+        return peer_tables.shape_name((self.rows, self.cols, self.dtype, str(int(self.weight))))
+
+
+def names(text):
+    chosen = [name for name in text.split(",") if name]
+    unknown = [name for name in chosen if name not in competitors.PEERS]
+    if unknown:
+        known = ", ".join(competitors.PEERS)
+        raise argparse.ArgumentTypeError(f"unknown peer {', '.join(unknown)}; known are {known}")
+    return chosen
+
+
+def positive(text):
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return int(text)
+
+
+def command_line(words=None):
+    parser = argparse.ArgumentParser(description="Times the production header against every peer that is installed.")
+    parser.add_argument("--forward", action="store_true", help="time RMSNorm forward only")
+    parser.add_argument("--residual", action="store_true", help="time residual add + RMSNorm only")
+    parser.add_argument(
+        "--shape", type=Shape, action="append", help="ROWSxCOLS[:bf16|f16|f32][:noweight]; may be repeated"
+    )
+    parser.add_argument("--peers", type=names, help="only these, with commas: " + ", ".join(competitors.PEERS))
+    parser.add_argument("--no-pdl", action="store_true", help="leave out programmatic dependent launch")
+    parser.add_argument("--quick", action="store_true", help="three shapes, five replays")
+    parser.add_argument("--replays", type=positive, help="timed replays of each graph; by default 12")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=pathlib.Path, metavar="DIRECTORY", help="where the CSVs go")
+    arguments = parser.parse_args(words)
+    changed = (arguments.shape, arguments.peers, arguments.no_pdl, arguments.quick, arguments.replays)
+    arguments.default_run = all(value in (None, False) for value in changed)
+    arguments.replays = arguments.replays or (5 if arguments.quick else 12)
+    arguments.peers = competitors.BY_DEFAULT if arguments.peers is None else arguments.peers
+    both = arguments.forward == arguments.residual
+    arguments.work = [
+        (operator, arguments.shape or [Shape(text) for text in (QUICK if arguments.quick else by_default)])
+        for operator, asked, by_default in (
+            ("forward", arguments.forward, FORWARD),
+            ("residual", arguments.residual, RESIDUAL),
+        )
+        if asked or both
+    ]
+    return arguments
+
+
+def find_nvcc():
+    cuda = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    found = os.environ.get("NVCC") or shutil.which("nvcc") or f"{cuda}/bin/nvcc"
+    return found if shutil.which(found) else ""
+
+
+def requirements():
+    """PyTorch; Unusable with one sentence on what is needed."""
+    try:
+        import torch
+    except ImportError:
+        raise Unusable("PyTorch is needed to time the peers (pip install torch), with an NVIDIA GPU and nvcc")
+    if not torch.cuda.is_available():
+        raise Unusable("an NVIDIA GPU is needed that PyTorch can use, and torch.cuda.is_available() says no")
+    if not find_nvcc():
+        raise Unusable("nvcc is needed to compile the header (PATH, NVCC=... or CUDA_HOME=...)")
+    return torch
+
+
+def build_library(torch):
+    """c_abi.cu for this GPU, in build/peers/, compiled anew when a header or the compiler's command changed."""
+    major, minor = torch.cuda.get_device_capability()
+    target = ROOT / "build/peers/librms_norm.so"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = [find_nvcc(), "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC"]
+    command += [f"-I{ROOT / 'include'}", str(ROOT / "bench/c_abi.cu"), "-o", str(target)]
+    sources = [ROOT / "bench/c_abi.cu", *(ROOT / "include").rglob("*.cuh"), *(ROOT / "include").rglob("*.h")]
+    said = target.with_suffix(".txt")
+    fresh = target.is_file() and said.is_file() and said.read_text() == " ".join(command)
+    if not fresh or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
+        print("peers: compiling bench/c_abi.cu", flush=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        if done.returncode != 0:
+            raise Unusable(f"{done.stdout}bench/c_abi.cu does not compile, see above")
+        said.write_text(" ".join(command))
+    return competitors.library(target)
+
+
+class Machine:
+    """The GPU's figures that the measurements need."""
+
+    def __init__(self, torch):
+        properties = torch.cuda.get_device_properties(0)
+        self.torch, self.gpu, self.l2_bytes = torch, properties.name, properties.L2_cache_size
+        clock, width = (getattr(properties, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))
+        self.peak = 2.0 * 1000.0 * clock * width / 8.0  # bytes a second; two transfers a clock
+        self.stream = torch.cuda.Stream()
+        found = re.match(r"\d+", results.query("clocks.max.sm"))
+        self.facts = {
+            "gpu": self.gpu,
+            "cuda_runtime": torch.version.cuda or "",
+            "driver": results.query("driver_version"),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+            "sm_clock_mhz": found.group() if found else "",
+        }
+
+
+def load(torch, lib, arguments):
+    """{name: competitor, or the Missing that says why there is none}."""
+    makers = {peer_tables.OURS: lambda: competitors.Ours(torch, lib)}
+    if not arguments.no_pdl:
+        makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
+    makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
+    loaded = {}
+    for name, make in makers.items():
+        try:
+            loaded[name] = make()
+        except Exception as error:  # a peer that cannot be made is named with its reason, and the others go on
+            missing = isinstance(error, competitors.Missing)
+            loaded[name] = error if missing else competitors.Missing(competitors.first_line(error))
+            print(f"peers: {peer_tables.title(name)} is missing: {loaded[name]}", flush=True)
+    return loaded
+
+
+def copy_launches(lib, stream):
+    """The ceiling: a copy of the same bytes, by a kernel and by the runtime."""
+
+    def kernel(entry):
+        size = entry.source.numel() * entry.source.element_size()
+        pointers = entry.source.data_ptr(), entry.target.data_ptr()
+        competitors.checked(lib, lib.rms_norm_copy(*pointers, size, stream.cuda_stream))
+        return entry.target, None
+
+    def memcpy(entry):
+        return entry.target.copy_(entry.source, non_blocking=True), None
+
+    return {"copy_kernel": kernel, "copy_memcpy": memcpy}
+
+
+class Contest:
+    """All competitors at one shape: row by name, as peer_tables.COLUMNS wants them."""
+
+    def __init__(self, machine, lib, loaded, operator, shape, arguments):
+        self.machine, self.torch, self.shape, self.residual = machine, machine.torch, shape, operator == "residual"
+        self.operator, self.loaded, self.arguments = operator, loaded, arguments
+        self.matrix_bytes = shape.rows * shape.cols * graph_timing.ITEM_BYTES[shape.dtype]
+        self.moved = self.matrix_bytes * (4 if self.residual else 2)
+        self.pairs = graph_timing.pair_count(self.moved)
+        self.tolerance = graph_timing.tolerance(shape.dtype, shape.cols, self.residual)
+        self.copies = copy_launches(lib, machine.stream)
+        self.rows = {}
+
+    def entry(self):
+        return graph_timing.Entry(self.torch, self.shape.rows, self.shape.cols, self.shape.dtype, self.residual)
+
+    def launch_of(self, competitor):
+        if self.residual:
+            return lambda e: competitor.residual(e.x, e.r, self.weight, e.y, e.s)
+        return lambda e: (competitor.forward(e.x, self.weight, e.y), None)
+
+    def note(self, name, verdict, reason="", **values):
+        version = getattr(self.loaded.get(name), "version", "")
+        about = {"verdict": verdict, "reason": reason, "version": version}
+        self.rows[name] = {**self.rows.get(name, {}), **about, **values}
+
+    def check(self, name, launch, in_place):
+        """A launch on fresh random input; notes a wrong one, and says whether it is right."""
+        entry = self.entry()
+        entry.target.fill_(math.nan)
+        y, s = launch(entry.clone_inputs() if in_place else entry)
+        if name in self.copies:
+            worst, wrong = 0.0, "" if self.torch.equal(entry.target, entry.source) else "the copy differs"
+        else:
+            worst, wrong = self.errors(entry, y, s)
+        self.note(name, "wrong" if wrong else "ok", wrong, worst_error=f"{worst:.3e}")
+        return not wrong
+
+    def errors(self, entry, y, s):
+        return graph_timing.errors(self.torch, entry, self.weight, y, s, self.tolerance, self.shape.dtype)
+
+    def prepare(self, name, launch, in_place):
+        """Its graph, None where it is wrong or refuses."""
+        try:
+            if not self.check(name, launch, in_place):
+                return None
+            pool = [entry.clone_inputs() for entry in self.pool] if in_place else self.pool
+            return graph_timing.Graph(self.torch, self.machine.stream, launch, pool)
+        except Exception as error:  # whatever a library raises where it refuses; the others go on
+            self.note(name, "refused", competitors.first_line(error))
+            return None
+
+    def check_timed(self, name, graph, launch, in_place):
+        """After timing: what the graph wrote over NaN, and one launch on fresh input."""
+        if in_place or name in self.copies:
+            return self.check(name, launch, in_place)
+        for y, s in graph.outputs:
+            y.fill_(math.nan)
+            s is None or s.fill_(math.nan)
+        graph.graph.replay()
+        for place in sorted({0, len(self.pool) // 2, len(self.pool) - 1}):
+            worst, wrong = self.errors(self.pool[place], *graph.outputs[place])
+            if wrong:
+                self.note(name, "wrong", f"after timing, {wrong}", worst_error=f"{worst:.3e}")
+                return False
+        return self.check(name, launch, in_place)
+
+    def measure(self):
+        torch, shape = self.torch, self.shape
+        torch.manual_seed(self.arguments.seed)
+        self.weight = torch.empty(shape.cols, dtype=getattr(torch, shape.dtype), device="cuda").normal_()
+        if not shape.weight:
+            self.weight = None
+        self.pool = [self.entry() for _ in range(self.pairs)]
+        launches = {name: (launch, False) for name, launch in self.copies.items()}
+        for name, competitor in self.loaded.items():
+            if isinstance(competitor, competitors.Missing):
+                self.note(name, "missing", str(competitor))
+            else:
+                launches[name] = self.launch_of(competitor), self.residual and competitor.in_place
+        graphs = {name: self.prepare(name, *launch) for name, launch in launches.items()}
+        graphs = {name: graph for name, graph in graphs.items() if graph}
+
+        samples = {name: [] for name in graphs}
+        for replay in range(-3, self.arguments.replays):
+            for name in graph_timing.turns(list(graphs), replay):
+                sample = graphs[name].time()
+                if replay >= 0:
+                    samples[name].append(sample)
+        for name, graph in graphs.items():
+            try:
+                if self.check_timed(name, graph, *launches[name]):
+                    self.note_time(name, samples[name], graph.launches, launches[name][1])
+            except Exception as error:
+                self.note(name, "refused", f"after timing, {competitors.first_line(error)}")
+        return self.finished()
+
+    def note_time(self, name, samples, launches, in_place):
+        median, spread = graph_timing.summarize(samples)
+        footprint = self.moved / 2 if in_place else self.moved
+        machine = self.machine
+        least = graph_timing.least_microseconds(self.moved, footprint, self.pairs, machine.l2_bytes, machine.peak)
+        if median < least:
+            reason = f"{median:.2f} us, where the datasheet's bandwidth needs at least {least:.2f} us"
+            self.note(name, "impossible", reason)
+            return
+        rate = self.moved / median / 1e3
+        datasheet = f"{1e11 * rate / machine.peak:.1f}" if machine.peak else ""
+        self.note(name, "ok", microseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", gb_per_s=f"{rate:.1f}",
+                  percent_of_datasheet=datasheet, launches=launches)  # fmt: skip
+
+    def finished(self):
+        """The rows in the order of the columns of the table, complete."""
+        copies = [float(self.rows[name]["microseconds"]) for name in self.copies if "microseconds" in self.rows[name]]
+        pool_bytes = self.pairs * self.moved
+        shape, order = self.shape, [*self.loaded, *self.copies]
+        common = {
+            **{"rows": shape.rows, "cols": shape.cols, "dtype": shape.dtype, "weight": int(shape.weight)},
+            **{"pairs": self.pairs, "pool_bytes": pool_bytes, "replays": self.arguments.replays, **self.machine.facts},
+            "cache": graph_timing.cache_state(pool_bytes, self.machine.l2_bytes),
+        }
+        table = []
+        for name in order:
+            row = {**dict.fromkeys(peer_tables.COLUMNS, ""), **common, "competitor": name, **self.rows[name]}
+            if row["microseconds"] and copies:
+                row["percent_of_copy"] = f"{100 * min(copies) / float(row['microseconds']):.1f}"
+            table.append([str(row[column]) for column in peer_tables.COLUMNS])
+        return table
+
+
+def store(path, rows):
+    partial = path.with_name(f".{path.name}.partial")
+    results.write_csv(partial, peer_tables.COLUMNS, rows)
+    os.replace(partial, path)
+
+
+def line_of(rows, seconds):
+    """What one shape gave, for the progress."""
+    by_name = {row["competitor"]: row for row in (dict(zip(peer_tables.COLUMNS, row)) for row in rows)}
+    cells = [f"{peer_tables.title(name)} {peer_tables.cell(by_name, name)}" for name in by_name]
+    factors = [peer_tables.speed_up(by_name, name) for name in (peer_tables.OURS, peer_tables.OURS_PDL)]
+    said = " / ".join(f"{factor:.2f}" for factor in factors if factor)
+    return ", ".join(cells) + (f"; {said} times the fastest peer's speed" if said else "") + f" ({seconds:.0f} s)"
+
+
+def complaints(path):
+    """Sentences on wrong results of the header's and on measurements that cannot be."""
+    said = []
+    for key, rows in peer_tables.read(path).items():
+        for name, row in rows.items():
+            header = not peer_tables.is_peer(name) and row["verdict"] in ("wrong", "refused")
+            if header or row["verdict"] == "impossible":
+                where = f"{path.stem} {peer_tables.shape_name(key)}"
+                said.append(f"{where}: {peer_tables.title(name)} {row['verdict']}: {row['reason']}")
+    return said
+
+
+def environment(machine, loaded, before, after):
+    text = bench.environment(machine.gpu, 0, before, after)
+    text = re.sub(r"CUDA runtime: .*\n", f"CUDA runtime: {machine.facts['cuda_runtime']}\n", text)
+    compiler = bench.last_line([find_nvcc(), "--version"], r"release [\d.]+, V[\d.]+")
+    lines = [f"nvcc: {compiler}"] if compiler and "nvcc:" not in text else []
+    for name, competitor in loaded.items():
+        if peer_tables.is_peer(name):
+            missing = isinstance(competitor, competitors.Missing)
+            lines.append(f"{peer_tables.title(name)}: " + (f"missing, {competitor}" if missing else competitor.version))
+    triton = competitors.version_of("triton")
+    return text + "".join(f"{line}\n" for line in lines + ([f"Triton: {triton}"] if triton else []))
+
+
+def main():
+    arguments = command_line()
+    torch = requirements()
+    machine = Machine(torch)
+    lib = build_library(torch)
+    stored = results.STORE / results.slug(machine.gpu) if arguments.default_run else ROOT / "build/bench/peers"
+    output = (arguments.output or stored).absolute()
+    output.mkdir(parents=True, exist_ok=True)
+    before, total, done, files = bench.clocks(), sum(len(shapes) for _, shapes in arguments.work), 0, []
+    with torch.no_grad(), torch.cuda.stream(machine.stream):
+        loaded = load(torch, lib, arguments)
+        for operator, shapes in arguments.work:
+            table = []
+            files.append(output / f"peers_{operator}.csv")
+            for shape in shapes:
+                done, start = done + 1, time.monotonic()
+                print(f"peers: [{done}/{total}] {operator} {shape}: ", end="", flush=True)
+                try:
+                    rows = Contest(machine, lib, loaded, operator, shape, arguments).measure()
+                except torch.cuda.OutOfMemoryError:
+                    print("left out, this GPU's memory is too small", flush=True)
+                else:
+                    table += rows
+                    store(files[-1], table)
+                    print(line_of(rows, time.monotonic() - start), flush=True)
+                torch.cuda.empty_cache()
+    text = environment(machine, loaded, before, bench.clocks())
+    (output / "peers_environment.txt").write_text(text, encoding="utf-8")
+    said = []
+    for path in files:
+        if path.is_file():
+            print(f"\n{peer_tables.FILES[path.stem]}, microseconds ({results.shown(path)})")
+            print(peer_tables.printed(peer_tables.read(path)))
+            said += complaints(path)
+    if said:
+        print("\n" + "\n".join(said), file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Unusable as error:
+        print(f"peers: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit("\npeers: interrupted; the shapes that were measured are stored")

@@ -1,0 +1,197 @@
+"""The comparison of the production header with its peers: what bench/peers.py stores, and the tables made from it.
+
+A CSV has one row for each competitor at each shape. A competitor that was not timed has its reason in the row.
+"""
+
+import math
+
+import results
+from markdown import link, table
+from results import Unusable, number
+
+FILES = {"peers_forward": "RMSNorm forward", "peers_residual": "residual add + RMSNorm"}
+COLUMNS = (
+    "rows cols dtype weight competitor verdict microseconds spread_percent gb_per_s percent_of_copy "
+    "percent_of_datasheet worst_error pairs pool_bytes cache launches replays reason version gpu "
+    "cuda_runtime driver date sm_clock_mhz"
+).split()
+
+OURS, OURS_PDL = "ours", "ours_pdl"
+COPIES = ["copy_kernel", "copy_memcpy"]
+TITLES = {
+    OURS: "this header",
+    OURS_PDL: "with PDL",
+    "copy_kernel": "copy kernel",
+    "copy_memcpy": "memcpy",
+    "torch_eager": "torch eager",
+    "torch_compile": "torch.compile",
+    "torch_compile_max": "torch.compile, max-autotune",
+    "liger": "Liger",
+    "flashinfer": "FlashInfer",
+    "flashinfer_cuda": "FlashInfer, CUDA C++",
+    "quack": "QuACK",
+}
+NOT_TIMED = {"missing": "missing", "refused": "refuses", "wrong": "wrong", "impossible": "not believed"}
+DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+
+
+def is_peer(competitor):
+    return competitor not in (OURS, OURS_PDL, *COPIES)
+
+
+def title(competitor):
+    return TITLES.get(competitor, competitor)
+
+
+def shape(row):
+    return row["rows"], row["cols"], row["dtype"], row["weight"]
+
+
+def shape_name(key):
+    rows, cols, dtype, weight = key
+    return f"{rows} × {cols} {dtype}" + ("" if weight == "1" else ", no weight")
+
+
+def read(path):
+    """{shape: {competitor: row}}, in the file's order."""
+    shapes = {}
+    for row in results.read(path, COLUMNS):
+        shapes.setdefault(shape(row), {})[row["competitor"]] = row
+    if not shapes:
+        raise Unusable(f"{results.shown(path)} holds no rows")
+    return shapes
+
+
+def time_of(rows, competitor):
+    """Microseconds, None where this competitor was not timed."""
+    row = rows.get(competitor)
+    return number(row, "microseconds") if row and row["verdict"] == "ok" else None
+
+
+def fastest_peer(rows):
+    """(name, microseconds) of the fastest that is right, None where no peer was timed."""
+    timed = [(name, time_of(rows, name)) for name in rows if is_peer(name) and time_of(rows, name)]
+    return min(timed, key=lambda pair: pair[1]) if timed else None
+
+
+def speed_up(rows, competitor):
+    """How many times as fast as the fastest peer; None where either was not timed."""
+    peer, mine = fastest_peer(rows), time_of(rows, competitor)
+    return peer[1] / mine if peer and mine else None
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def summary(shapes, competitor):
+    """(geometric mean, worst speed-up, its shape, how many shapes); None where there is none to compare."""
+    known = [(speed_up(rows, competitor), key) for key, rows in shapes.items() if speed_up(rows, competitor)]
+    if not known:
+        return None
+    worst = min(known)
+    return geometric_mean([value for value, _ in known]), worst[0], worst[1], len(known)
+
+
+def cell(rows, competitor):
+    row = rows.get(competitor)
+    if row is None:
+        return ""
+    if row["verdict"] == "ok":
+        return f"{float(row['microseconds']):.2f}"
+    return NOT_TIMED.get(row["verdict"], row["verdict"])
+
+
+def competitors(shapes):
+    """The columns: ours, the copies, then the peers in the order in which they were first met."""
+    met = dict.fromkeys(name for rows in shapes.values() for name in rows)
+    first = [name for name in (OURS, OURS_PDL, *COPIES) if name in met]
+    return first + [name for name in met if is_peer(name)]
+
+
+def lines(shapes):
+    """The table's first line, and one line for each shape."""
+    names = competitors(shapes)
+    mine = [name for name in (OURS, OURS_PDL) if name in names]
+    header = ["rows × cols", "type", *map(title, names), "fastest peer"]
+    header += ["speed-up" if name == OURS else "speed-up with PDL" for name in mine]
+    body = []
+    for key, rows in shapes.items():
+        peer = fastest_peer(rows)
+        kind = DTYPES.get(key[2], key[2]) + ("" if key[3] == "1" else ", no weight")
+        factors = [speed_up(rows, name) for name in mine]
+        line = [f"{key[0]} × {key[1]}", kind, *(cell(rows, name) for name in names), title(peer[0]) if peer else ""]
+        body.append(line + [f"{factor:.2f}" if factor else "" for factor in factors])
+    return header, body
+
+
+def verdicts(shapes):
+    """Sentences on the speed-ups: the geometric mean and the worst shape, plain and with PDL."""
+    said = []
+    for competitor, how in ((OURS, "Plain launch"), (OURS_PDL, "Programmatic dependent launch")):
+        found = summary(shapes, competitor)
+        if found:
+            mean, worst, key, count = found
+            said.append(
+                f"{how}: {mean:.3f} times as fast as the fastest peer of each shape (geometric mean of {count}); "
+                f"at worst {worst:.3f} times, at {shape_name(key)}."
+            )
+    return said
+
+
+def excluded(shapes):
+    """Sentences on those that were not timed, each reason once with its shapes."""
+    reasons = {}
+    for key, rows in shapes.items():
+        for name, row in rows.items():
+            if row["verdict"] != "ok":
+                what = (title(name), NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
+                reasons.setdefault(what, []).append(shape_name(key))
+    said = []
+    for (name, verdict, reason), where in reasons.items():
+        place = "everywhere" if len(where) == len(shapes) else "at " + "; ".join(where)
+        said.append(f"{name} {place}: {verdict}" + (f" ({reason})" if reason else "") + ".")
+    return said
+
+
+def cached(shapes):
+    """A sentence on the shapes whose pool the L2 cache holds, so that their bytes are no bandwidth of the memory."""
+    named = {"all": [], "partly": []}
+    for key, rows in shapes.items():
+        state = next(iter(rows.values()))["cache"]
+        if state in named:
+            named[state].append(shape_name(key))
+    said = []
+    if named["all"]:
+        said.append(f"The pool fits in the L2 cache at {'; '.join(named['all'])}.")
+    if named["partly"]:
+        said.append(f"It is less than four times the L2 cache at {'; '.join(named['partly'])}.")
+    return " ".join(said)
+
+
+def markdown(path, page):
+    """The table of one file with its captions."""
+    shapes = read(path)
+    header, body = lines(shapes)
+    words = [0, 1, header.index("fastest peer")]
+    row = next(iter(next(iter(shapes.values())).values()))
+    clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
+    caption = (
+        f"Microseconds a launch in a CUDA graph, median of {row['replays']} replays. {row['gpu']}{clock}, "
+        f"CUDA {row['cuda_runtime']}, {row['date']}. From {link(results.shown(path), path, page)}."
+    )
+    notes = [cached(shapes), *excluded(shapes)]
+    parts = [table(header, body, words), " ".join(verdicts(shapes)), caption, " ".join(filter(None, notes))]
+    return "\n\n".join(filter(None, parts))
+
+
+def printed(shapes):
+    """The same for a terminal."""
+    header, body = lines(shapes)
+    widths = [max(len(line[column]) for line in [header, *body]) for column in range(len(header))]
+    words = (0, 1, header.index("fastest peer"))
+    text = []
+    for line in [header, *body]:
+        cells = [c.ljust(w) if i in words else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))]
+        text.append("  ".join(cells).rstrip())
+    return "\n".join([*text, *verdicts(shapes), *filter(None, [cached(shapes), *excluded(shapes)])])
