@@ -13,7 +13,7 @@ PROGRAM := rms_norm_matrix_test
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures tests 2>/dev/null))
 export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage bench plots readme profile programs objects libs compile-check format clean
+.PHONY: all help run test stage analyze bench peers plots readme profile programs objects libs compile-check format clean
 
 all:
 	@$(MAKE) -C $(LADDER)
@@ -24,7 +24,10 @@ help:
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot'
 	@echo 'make test               install what is missing, run everything that CI runs'
 	@echo 'make stage S=05         build and run one stage; S is its number, its name or its folder'
+	@echo 'make analyze S=05       count its accesses to memory line by line and look for races; needs no GPU.'
+	@echo '                        S=all stores the counts of every stage in profiling_results/cpu_device/'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/'
+	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'
@@ -35,8 +38,8 @@ help:
 	@echo
 	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
-	@echo 'ARGS="--rows 7"         options of the program that make run or make stage starts'
-	@echo 'RESULTS=dir             where make bench and make profile store results'
+	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze or peers starts'
+	@echo 'RESULTS=dir             where make bench, make profile and make analyze S=all store results'
 	@echo 'GPU=h200                whose stored results make plots and make readme take'
 
 run:
@@ -52,8 +55,14 @@ test:
 stage:
 	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" run
 
+analyze:
+	@if [ "$$S" = all ]; then python3 scripts/analyze_stages.py $${RESULTS:+"$$RESULTS"}; \
+	else folder=$$(scripts/find_stage.sh "$$S" analyze) && $(MAKE) -C "$$folder" analyze BACKEND=cpu; fi
+
 bench:
 	@python3 scripts/bench.py "$$RESULTS"
+peers:
+	@python3 bench/peers.py $$ARGS
 profile:
 	@python3 scripts/profile_stage.py "$$S" "$$RESULTS"
 plots:

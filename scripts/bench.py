@@ -4,6 +4,8 @@
 By default they go to profiling_results/<gpu>/:
   matrix_8192x8192.csv    the ladder on the real input
   matrix_by_columns.csv   every stage and the copy kernel from 256 to 65536 columns, always 2^26 elements
+  few_rows.csv            1 to 256 rows of 4096 columns: short kernels, whose time is not that of the memory
+  long_rows.csv           one row of 65536 to 4194304 columns: fewer rows than multiprocessors
   repeat.csv              the ladder twice in this job: microseconds, and the difference in percent
   environment.txt         GPU, driver, compilers, clocks as found
 and the tables of lectures/W1L2_memory_bandwidth. They are put in place together, after the last of them was measured,
@@ -22,7 +24,9 @@ import results
 from results import LADDER, PROGRAM, ROOT, Unusable
 
 ELEMENTS = 2**26
-COLUMNS = [2**power for power in range(8, 17)]
+BY_COLUMNS = [(ELEMENTS // 2**power, 2**power) for power in range(8, 17)]
+FEW_ROWS = [(rows, 4096) for rows in (1, 16, 64, 256)]
+LONG_ROWS = [(1, 2**power) for power in range(16, 23, 2)]
 LECTURE = "lectures/W1L2_memory_bandwidth"
 WORK = ROOT / "build/bench"  # kept when the job fails
 
@@ -68,14 +72,15 @@ def run_ladder(name, target, *options):
     return output, rows
 
 
-def by_columns(target):
-    """The ladder's CSVs of all column counts, one below the other."""
+def sweep(target, shapes, *options):
+    """The ladder's CSVs of several shapes, one below the other."""
     lines = []
-    for columns in COLUMNS:
-        part = WORK / f"columns_{columns}.csv"
-        run_ladder(f"{columns} columns", part, "--rows", ELEMENTS // columns, "--cols", columns, "--no-small")
-        header, *rows = part.read_text(encoding="utf-8").splitlines()
-        lines += rows if lines else [header, *rows]
+    for rows, columns in shapes:
+        name = f"{rows} x {columns}"
+        part = WORK / f"{target.stem}_{rows}x{columns}.csv"
+        run_ladder(name, part, "--rows", rows, "--cols", columns, "--no-small", *options)
+        header, *stages = part.read_text(encoding="utf-8").splitlines()
+        lines += stages if lines else [header, *stages]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -144,7 +149,10 @@ def bench(directory):
     before = clocks()
     table, first = run_ladder("ladder", out / results.MATRIX_CSV)
     after = clocks()
-    by_columns(out / results.COLUMNS_CSV)
+    sweep(out / results.COLUMNS_CSV, BY_COLUMNS)
+    sweep(out / results.FEW_CSV, FEW_ROWS)
+    # Without 01_basic, whose one thread would take minutes for the longest of these rows.
+    sweep(out / results.LONG_CSV, LONG_ROWS, "--stage", ",".join(row["stage"] for row in first[1:]))
     if has_lecture:
         measure("lecture", ROOT / "build/cuda" / LECTURE / "memory_bandwidth_test", "--csv-dir", out)
     _, second = run_ladder("ladder again", WORK / "again.csv")

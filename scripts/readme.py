@@ -31,8 +31,10 @@ def required(page):
     """The blocks that a page must have."""
     if page == ROOT / "README.md":
         return ["matrix_ladder"]
-    if page == ROOT / LADDER / "README.md" or (page.parent / "kernel.cuh").is_file() and ROOT / LADDER in page.parents:
+    if page == ROOT / LADDER / "README.md":
         return ["figures"]
+    if (page.parent / "kernel.cuh").is_file() and ROOT / LADDER in page.parents:
+        return ["figures", "cpu_device"]
     if page == ROOT / "assignment1/rms_norm/PROFILING.md":
         return ["counters"]
     return []
@@ -71,7 +73,7 @@ def renewed(page, folder):
     text = page.read_text(encoding="utf-8")
     result, last = "", 0
     for name, columns, start, end in blocks(page, text):
-        inside = tables.build(name, columns, folder, page) if folder else None
+        inside = tables.build(name, columns, folder, page)
         result += text[last:start] + (text[start:end] if inside is None else f"\n{inside}\n")
         last = end
     return text, result + text[last:]

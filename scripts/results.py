@@ -12,6 +12,8 @@ LADDER = "assignment1/rms_norm/matrix"
 PROGRAM = ROOT / "build/cuda" / LADDER / "rms_norm_matrix_test"
 MATRIX_CSV = "matrix_8192x8192.csv"
 COLUMNS_CSV = "matrix_by_columns.csv"
+FEW_CSV = "few_rows.csv"
+LONG_CSV = "long_rows.csv"
 
 
 class Unusable(Exception):

@@ -3,8 +3,11 @@
 import os
 import re
 
+import cpu_device
+import peer_tables
 import results
 from counters import COUNTERS, DURATION, MISSING, STALL
+from markdown import link, table
 from results import LADDER, ROOT, Unusable, number
 
 MATRIX_COLUMNS = (
@@ -70,16 +73,19 @@ STORY = {
 }
 # The stage that PROFILING.md holds a stage against, where it is not the one before.
 AGAINST = {"04_hybrid": ["02_reduction5", "03_tiled"]}
-
-
-def table(header, rows, words=(0,)):
-    """A Markdown table; the columns numbered in `words` hold words, the others numbers."""
-    rule = ["---" if column in words else "---:" for column in range(len(header))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
-
-
-def link(text, target, page):
-    return f"[{text}]({os.path.relpath(target, page.parent)})"
+# The stage that a write-up holds its stage against, where it is not the one before; and counters of its own.
+BUILDS_ON = {name: "10_block_shapes" for name in ("13_cluster", "14_dependent_launch", "15_many_blocks")}
+MORE = {
+    "07_registers": [REGISTERS],
+    "08_critical_path": [REGISTERS],
+    "09_streaming": [L2_HITS, DRAM_WRITTEN],
+    "10_block_shapes": [THREADS, REGISTERS, L2_HITS],
+    "11_persistent": [BLOCKS, REGISTERS, ACTIVE, ELAPSED],
+    "12_bulk_copy": [BLOCKS, REGISTERS, ACTIVE, ELAPSED],
+    "13_cluster": [BLOCKS, THREADS, REGISTERS],
+    "14_dependent_launch": [REGISTERS],
+    "15_many_blocks": [BLOCKS, THREADS, REGISTERS],
+}
 
 
 def image(folder, name, text, page):
@@ -155,6 +161,37 @@ def ladder_index(folder, page):
     return "\n\n".join([matrix_ladder(folder, page), *parts])
 
 
+SWEEPS = {"few_rows": results.FEW_CSV, "long_rows": results.LONG_CSV}
+
+
+def sweep_table(path, page, chosen):
+    """Microseconds: a row a stage, of those chosen or of all; a column a shape."""
+    rows = results.read(path, MATRIX_COLUMNS)
+    unknown = set(chosen) - {row["stage"] for row in rows}
+    if unknown:
+        raise Unusable(f"{results.shown(page)}: {path.name} has no stage {', '.join(sorted(unknown))}")
+    shapes = list(dict.fromkeys((row["rows"], row["cols"]) for row in rows))
+    times = {(row["stage"], row["rows"], row["cols"]): row["microseconds"] for row in rows}
+    copies = {(row["rows"], row["cols"]): row["copy_microseconds"] for row in rows}
+    lines = []
+    for stage in dict.fromkeys(row["stage"] for row in rows):
+        if chosen and stage not in chosen:
+            continue
+        name = link(stage, ROOT / LADDER / stage / "README.md", page)
+        lines.append([name] + [times.get((stage, *shape), "") for shape in shapes])
+    lines.append(["copy kernel, same bytes"] + [copies[shape] for shape in shapes])
+    first = rows[0]
+    caption = (
+        "Microseconds a launch, float32, back to back in one CUDA graph over 64 pairs of buffers or 600 MB, whichever is "
+        f"less: what fits into the L2 cache comes from there. Median of {first['iterations']} samples. "
+        f"{first['device']}, CUDA {results.version(first['runtime'])}, {first['date']}. "
+        f"From {link(results.shown(path), path, page)}."
+    )
+    body = table(["stage"] + [f"{count} × {cols}" for count, cols in shapes], lines)
+    picture = [] if chosen else image(path.parent, path.stem, "Microseconds of each stage, by shape", page)
+    return "\n\n".join([*picture, body, caption])
+
+
 def against(row, before):
     now, then = number(row, "microseconds"), number(before, "microseconds")
     if then / now >= 2:
@@ -173,10 +210,11 @@ def stage_figures(folder, page):
     place = names.index(stage)
     header = ["", "µs", "GB/s", "% of copy", "% of datasheet"]
     parts = [table(header, [measured(rows[place], stage), copy_row(rows)])]
-    if place > 0:
-        parts.append(against(rows[place], rows[place - 1]))
+    before = BUILDS_ON.get(stage, names[max(place - 1, 0)])
+    if place > 0 and before in names:
+        parts.append(against(rows[place], rows[names.index(before)]))
     parts.append(matrix_caption(folder, rows, page))
-    few = counter_table(folder, page, FEW, names[max(place - 1, 0) : place + 1])
+    few = counter_table(folder, page, FEW + MORE.get(stage, []), list(dict.fromkeys([before, stage])))
     return "\n\n".join(parts + ([few] if few else []))
 
 
@@ -240,12 +278,16 @@ def counter_table(folder, page, metrics, stages):
 
 
 def counters_of(name):
-    """The function for the table counters, or counters_<stage>: that stage beside the one before."""
+    """The function for the table counters, of all stages or of those chosen, or counters_<stage>: that stage beside the
+    one before."""
 
-    def build(folder, page):
+    def build(folder, page, chosen):
         stages = stages_of()
         if name == "counters":
-            return counter_table(folder, page, ALL_STAGES, stages)
+            unknown = sorted(set(chosen) - set(stages))
+            if unknown:
+                raise Unusable(f"{results.shown(page)}: table {name}: there is no stage {', '.join(unknown)}")
+            return counter_table(folder, page, ALL_STAGES, chosen or stages)
         stage = name[len("counters_") :]
         if stage not in stages:
             raise Unusable(f"{results.shown(page)}: table {name}: there is no stage {stage}")
@@ -327,20 +369,36 @@ def any_csv(path, page, chosen):
     return body + "\n\n" + " ".join(f"{sentence}." for sentence in sentences if sentence)
 
 
+# Made from what the CPU device counted, also where no GPU is stored.
+CPU_DEVICE = {"cpu_device": cpu_device.lines, "ncu_comparison": cpu_device.beside_ncu}
+
+
 def known_tables():
-    return ["matrix_ladder", "counters", *(f"counters_{stage}" for stage in stages_of())]
+    names = ["matrix_ladder", "counters", *SWEEPS, *CPU_DEVICE, *peer_tables.FILES, "peers_plot"]
+    return names + [f"counters_{stage}" for stage in stages_of()]
 
 
 def build(name, chosen, folder, page):
     """The text of the table `name` on a page; None where nothing is stored for it yet."""
+    if name in CPU_DEVICE:
+        return CPU_DEVICE[name](folder, page)
+    if folder is None:
+        return None
     if name == "figures":
         parent = page.parent
         return (ladder_index if parent == ROOT / LADDER else stage_figures)(folder, page)
     if name == "matrix_ladder":
         return matrix_ladder(folder, page)
     if name == "counters" or name.startswith("counters_"):
-        return counters_of(name)(folder, page)
+        return counters_of(name)(folder, page, chosen)
     path = folder / f"{name}.csv"
+    if name in SWEEPS:
+        return sweep_table(path, page, chosen) if path.is_file() else None
+    if name in peer_tables.FILES:
+        return peer_tables.markdown(path, page) if path.is_file() else None
+    if name == "peers_plot":
+        text = "Speed of the header and its peers beside a copy of the same bytes"
+        return "".join(image(folder, "peers", text, page)) or None
     if not path.is_file():
         there = ", ".join(sorted(csv.stem for csv in folder.glob("*.csv")))
         raise Unusable(

@@ -33,7 +33,10 @@ def test_stores_every_file_of_a_good_run(machine):
     assert result.returncode == 0, result.stderr
     assert machine.files() == [
         f"fake-9000/{name}"
-        for name in ("environment.txt", "matrix_8192x8192.csv", "matrix_by_columns.csv", "repeat.csv")
+        for name in (
+            *("environment.txt", "few_rows.csv", "long_rows.csv", "matrix_8192x8192.csv", "matrix_by_columns.csv"),
+            "repeat.csv",
+        )
     ]
     stored = machine.root / "profiling_results/fake-9000"
     assert [row["stage"] for row in read(stored / "matrix_8192x8192.csv")] == list(STAGES)
@@ -42,6 +45,11 @@ def test_stores_every_file_of_a_good_run(machine):
     assert [int(row["cols"]) for row in sweep[:: len(STAGES)]] == [2**power for power in range(8, 17)]
     assert {int(row["rows"]) * int(row["cols"]) for row in sweep} == {2**26}
     assert all(row["copy_microseconds"] for row in sweep)
+
+    few, long = read(stored / "few_rows.csv"), read(stored / "long_rows.csv")
+    assert [(row["rows"], row["cols"]) for row in few[:: len(STAGES)]] == [(r, "4096") for r in ("1", "16", "64", "256")]
+    assert {row["rows"] for row in long} == {"1"}
+    assert [int(row["cols"]) for row in long[:: len(STAGES)]] == [65536, 262144, 1048576, 4194304]
 
     repeat = {row["kernel"]: row for row in read(stored / "repeat.csv")}
     assert list(repeat) == ["copy kernel", *STAGES]
@@ -57,8 +65,8 @@ def test_stores_every_file_of_a_good_run(machine):
 def test_the_ladder_is_checked_whole_twice_and_the_sweep_on_its_own_input(machine):
     machine.run("scripts/bench.py")
     calls = machine.calls.read_text().splitlines()
-    assert len(calls) == 11
-    assert ["--no-small" in call for call in calls] == [False] + 9 * [True] + [False]
+    assert ["--no-small" in call for call in calls] == [False] + 17 * [True] + [False]
+    assert ["01_basic" not in call and "--stage" in call for call in calls] == 14 * [False] + 4 * [True] + [False]
 
 
 def test_a_directory_can_be_given(machine, tmp_path):
@@ -79,7 +87,7 @@ def test_small_differences_and_short_kernels_pass(machine, slow):
     assert "fake-9000/repeat.csv" in machine.files()
 
 
-@pytest.mark.parametrize("number", [1, 5, 11])
+@pytest.mark.parametrize("number", [1, 5, 12, 16, 19])
 def test_a_failure_anywhere_keeps_what_was_stored_before(machine, number):
     assert machine.run("scripts/bench.py").returncode == 0
     stored = machine.root / "profiling_results/fake-9000"

@@ -28,7 +28,7 @@ def listed():
     if not PROGRAM.is_file():
         return []
     rows = [re.split(r"\s{2,}", line.strip()) for line in run("--list").stdout.splitlines()]
-    return [(row[0], row[2]) for row in rows if len(row) == 4 and row[1] in ("cpu", "any")]
+    return [(row[0], row[2]) for row in rows if len(row) == 4 and row[1] in ("cpu", "any", "sm_90")]
 
 
 MUTANTS = listed()

@@ -24,6 +24,8 @@ def machine(tmp_path):
     (store / "matrix_8192x8192.csv").write_text(ladder_csv())
     longer_rows = ladder_csv(1024, 65536).split("\n", 1)[1]
     (store / "matrix_by_columns.csv").write_text(ladder_csv() + longer_rows)
+    (store / "few_rows.csv").write_text(ladder_csv(1, 4096) + ladder_csv(64, 4096).split("\n", 1)[1])
+    (store / "long_rows.csv").write_text(ladder_csv(1, 65536) + ladder_csv(1, 1048576).split("\n", 1)[1])
     (store / "cold_warm.csv").write_text(COLD_WARM)
     return machine
 
@@ -56,7 +58,7 @@ def test_the_same_data_give_the_same_files(machine, tmp_path):
     for folder in ("first", "second"):
         assert draw(machine, "--out", tmp_path / folder).returncode == 0
     first = drawn(tmp_path / "first")
-    kinds = ("matrix_bandwidth", "matrix_by_columns", "cold_warm")
+    kinds = ("matrix_bandwidth", "matrix_by_columns", "few_rows", "long_rows", "cold_warm")
     assert set(first) == {f"fake-9000_{kind}.{suffix}" for kind in kinds for suffix in ("png", "svg")}
     assert first == drawn(tmp_path / "second")
     assert b"<dc:date>" not in first["fake-9000_matrix_bandwidth.svg"]

@@ -31,7 +31,7 @@ class Tree(Machine):
         self.page("README.md", "# Root\n\n" + block("table:matrix_ladder") + "\nThe end.\n")
         self.page(f"{LADDER}/README.md", block("figures"))
         for stage in STAGES:
-            self.page(f"{LADDER}/{stage}/README.md", f"# {stage}\n\n" + block("figures"))
+            self.page(f"{LADDER}/{stage}/README.md", f"# {stage}\n\n" + block("figures") + block("table:cpu_device"))
         counters = block("table:counters") + "\n" + block("table:counters_03_tiled")
         self.page("assignment1/rms_norm/PROFILING.md", counters)
         self.store = self.root / "profiling_results/fake-9000"
@@ -110,6 +110,33 @@ def test_a_stage_gets_its_row_the_difference_and_its_counters(fresh):
     assert "04_short takes 84.0 % less" not in text
     assert "02_reduction5 is 20.0 times as fast as 01_basic." in fresh.page(f"{LADDER}/02_reduction5/README.md")
     assert "01_basic takes" not in fresh.page(f"{LADDER}/01_basic/README.md")
+
+
+def test_a_sweep_is_a_column_a_shape_once_it_is_measured(fresh):
+    fresh.page("other.md", block("table:few_rows"))
+    assert fresh.readme().returncode == 0 and "Not measured yet." in fresh.page("other.md")
+    longer = ladder_csv(16, 4096, factor={"04_short": 2}).split("\n", 1)[1]
+    (fresh.store / "few_rows.csv").write_text(ladder_csv(1, 4096) + longer)
+    assert "other.md" in fresh.readme("--check").stderr
+    assert fresh.readme().returncode == 0
+    text = fresh.page("other.md")
+    assert "| stage | 1 × 4096 | 16 × 4096 |" in text
+    assert f"| [04_short]({LADDER}/04_short/README.md) | 40.00 | 80.00 |" in text
+    assert "| copy kernel, same bytes | 150.00 | 150.00 |" in text
+    assert "(profiling_results/fake-9000/few_rows.csv)" in text
+    fresh.page("other.md", text.replace("few_rows:begin -->", "few_rows:begin 03_tiled -->"))
+    assert fresh.readme().returncode == 0
+    assert "03_tiled]" in fresh.page("other.md") and "04_short]" not in fresh.page("other.md")
+    fresh.page("other.md", fresh.page("other.md").replace("few_rows:begin 03_tiled -->", "few_rows:begin 03_none -->"))
+    assert "few_rows.csv has no stage 03_none" in fresh.readme().stderr
+
+
+def test_the_counters_of_some_stages_can_be_chosen(fresh):
+    fresh.page("other.md", block("table:counters").replace("begin -->", "begin 01_basic 04_short -->"))
+    assert fresh.readme().returncode == 0
+    assert "| counter | 01_basic | 04_short |" in fresh.page("other.md")
+    fresh.page("other.md", fresh.page("other.md").replace("begin 01_basic", "begin 01_none"))
+    assert "there is no stage 01_none" in fresh.readme().stderr
 
 
 def test_the_walkthrough_compares_all_stages(fresh):
@@ -222,3 +249,56 @@ def test_columns_of_a_csv_can_be_chosen(tree):
 def test_an_unknown_gpu_is_refused_with_those_that_are_stored(fresh):
     result = fresh.readme("--gpu", "z80")
     assert result.returncode == 1 and "GPU=z80" in result.stderr and "fake-9000" in result.stderr
+
+
+CPU_DEVICE_CSV = """\
+kernel,launches,grid,block,file,line,source,what,bytes_per_lane,requests,lanes,bytes,sectors,ideal_sectors,wavefronts,ideal_wavefronts,distinct_bytes
+k,1,64x1x1,128x1x1,,,,global load,,12800,409600,1638400,51200,51200,,,1638400
+k,1,64x1x1,128x1x1,a/kernel.cuh,7,a | b;,global load,4,12800,409600,1638400,51200,51200,,,
+k,1,64x1x1,128x1x1,a/kernel.cuh,7,a | b;,shared store,4,6400,102400,409600,,,12800,6400,
+k,1,64x1x1,128x1x1,a/kernel.cuh,8,__syncthreads();,block_barrier,,768,24576,,,,,,
+"""
+NCU_CSV = """\
+name,metric,unit,value
+GPU,,,NVIDIA Fake 9000
+a,l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,,{requests}
+b,l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio,,4
+"""
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
+    tree = Tree(tmp_path, stored=gpu)
+    page = f"{LADDER}/03_tiled/README.md"
+    assert tree.readme().returncode == 0 and tree.page(page).endswith(block("table:cpu_device"))
+    folder = tree.root / "profiling_results/cpu_device"
+    folder.mkdir(parents=True)
+    (folder / "03_tiled.csv").write_text(CPU_DEVICE_CSV)
+    (folder / "environment.txt").write_text("input: 64 x 100 float32\ng++: 99\n")
+    assert "03_tiled" in tree.readme("--check").stderr
+    assert tree.readme().returncode == 0
+    text = tree.page(page)
+    for words in (
+        "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 4 | 32 |\n"
+        "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n",
+        "For an element, loads ask for 256 bytes and move 256; 3 barriers a block, 0 shuffles a warp. 64 × 100 float32",
+        "](../../../../profiling_results/cpu_device/03_tiled.csv)",
+    ):
+        assert words in text
+    assert "syncthreads" not in text and ("| 03_tiled | 250.00 |" in text) == gpu
+
+
+def test_the_cpu_devices_sums_stand_beside_those_of_the_gpu(tree):
+    tree.page("other.md", block("table:ncu_comparison"))
+    folder = tree.root / "profiling_results/cpu_device"
+    folder.mkdir(parents=True)
+    for stage in ("02_reduction5", "03_tiled"):
+        (folder / f"{stage}.csv").write_text(CPU_DEVICE_CSV)
+    (tree.store / "ncu_64x8192").mkdir()
+    (tree.store / "ncu_64x8192/02_reduction5.csv").write_text(NCU_CSV.format(requests=12801))
+    (tree.store / "ncu/03_tiled.csv").write_text(NCU_CSV.format(requests=2 * 12800 * 128))
+    assert tree.readme().returncode == 0
+    text = tree.page("other.md")
+    assert "| 02_reduction5 | 12,800 | 51,200 |" in text
+    assert "| 03_tiled | 12,800 / 25,600 | 51,200 / 102,400 |" in text
+    assert "01_basic" not in text and "those of 8192 rows are divided by 128" in text

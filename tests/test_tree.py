@@ -33,7 +33,8 @@ class TestStage:
     def test_files_are_short(self, stage):
         assert 25 <= len(text_of(stage / "kernel.cuh").splitlines()) <= 160
         assert len(text_of(stage / "main.cu").splitlines()) <= 20
-        assert len(text_of(stage / "README.md").splitlines()) <= 120
+        written = re.sub(r"(:begin[^\n]*-->).*?(?=<!-- [^\n]*:end -->)", r"\1", text_of(stage / "README.md"), flags=re.S)
+        assert len(written.splitlines()) <= 100  # without the tables, which scripts/readme.py writes
 
     def test_makefile_is_three_lines_of_variables(self, stage):
         assert text_of(stage / "Makefile").splitlines() == [
@@ -45,7 +46,7 @@ class TestStage:
     def test_kernel_is_its_own(self, stage):
         """A launch of its own, and no other stage's kernel under its name."""
         kernel = text_of(stage / "kernel.cuh")
-        assert "__global__" in kernel and "<<<" in kernel
+        assert "__global__" in kernel and ("<<<" in kernel or "cudaLaunchKernelEx(" in kernel)
         included = re.findall(r'#include "(.*)"', kernel)
         assert all(name.startswith("common/") for name in included), included
 
