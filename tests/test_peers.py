@@ -340,8 +340,11 @@ def tree(tmp_path):
     blocks = [f"<!-- table:{name}:begin -->\nNot yet.\n<!-- table:{name}:end -->\n" for name in names]
     (tree.root / "bench/README.md").write_text("\n".join(blocks))
     (tree.root / "README.md").write_text("<!-- table:matrix_ladder:begin -->\n<!-- table:matrix_ladder:end -->\n")
-    for folder in ("", *STAGES):
-        (tree.root / LADDER / folder / "README.md").write_text("<!-- figures:begin -->\n<!-- figures:end -->\n")
+    markers = "<!-- figures:begin -->\n<!-- figures:end -->\n"
+    (tree.root / LADDER / "README.md").write_text(markers)
+    counts = "<!-- table:cpu_device:begin -->\n<!-- table:cpu_device:end -->\n"
+    for stage in STAGES:
+        (tree.root / LADDER / stage / "README.md").write_text(markers + counts)
     page = tree.root / "assignment1/rms_norm/PROFILING.md"
     page.write_text("<!-- table:counters:begin -->\nNot yet.\n<!-- table:counters:end -->\n")
     return tree
