@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD, ROOT, cores, make, run
 
-HEADER = ROOT / "include/rms_norm/rms_norm.cuh"
+HEADER = ROOT / "include/rms_norm"
 TESTS = ROOT / "tests/header"
 OBJECTS = BUILD / "tests/header"
 PROGRAM = OBJECTS / "header_test"
@@ -122,13 +122,14 @@ INSTANCES = [path.name for path in TESTS.glob("*.cu") if path.name != "large.cu"
 
 def build(folder, *options, change=None):
     """The tests of bfloat16 alone, with a copy of the header in which (pattern, replacement) is applied."""
-    copy = folder / "include/rms_norm/rms_norm.cuh"
-    copy.parent.mkdir(parents=True)
-    text = HEADER.read_text(encoding="utf-8")
+    copy = shutil.copytree(HEADER, folder / "include/rms_norm")
     if change:
-        text, count = re.subn(*change, text)
-        assert count > 0, f"the header has no {change[0]} any more: change what is replaced"
-    copy.write_text(text, encoding="utf-8")
+        changed = 0
+        for path in copy.iterdir():
+            text, count = re.subn(*change, path.read_text(encoding="utf-8"))
+            path.write_text(text, encoding="utf-8")
+            changed += count
+        assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
     others = [path for path in OBJECTS.glob("*.o") if path.name not in [f"{name}.o" for name in INSTANCES]]
     files = [TESTS / "bfloat16.cu", *others, BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{folder}/include", "-std=c++17", "-w", *options, *files, timeout=600)
@@ -142,9 +143,9 @@ MUTANTS = {
     "weight_offset_ignored": (r"p\.weight_offset \+ ", "", "forward: modes"),
     "llama_rounds_once": (r"options\.rounding == Rounding::llama", "false", "forward: modes"),
     "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "forward_add: row lengths"),
-    "residual_not_stored": (r"\(P::kAdds\) store<", "(false) store<", "forward_add: row lengths"),
+    "residual_not_stored": (r"\(P::kAdds\) store<once>", "(false) store<once>", "forward_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
-    "heads_at_one_place": (r"\* layout\.head_stride", "* 0", "forward: heads"),
+    "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "", "forward: arguments"),
     "overlap_not_checked": (r"!are_apart\(", "false && !are_apart(", "forward: arguments"),
 }

@@ -1,0 +1,371 @@
+// The kernels behind rms_norm.cuh. A row is read once where it fits into the registers of those who share it: threads
+// of a warp, of a block, of a cluster, or of the whole GPU.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cuda/atomic>
+#include <type_traits>
+
+#include "packs.cuh"
+#include "policy.cuh"
+
+namespace rms_norm::detail {
+
+constexpr int kMostThreads = 1024;  // of a block
+constexpr int kMostParts = 8;       // blocks of a cluster
+constexpr int kSplitBlocks = 128;   // that work on long rows together, with a workspace
+
+// --- A problem and its rows ------------------------------------------------------------------------------------------
+
+// From one row to the next, and from one head to the next, in elements.
+struct Steps {
+  int64_t row = 0, head = 0;
+};
+
+// R is void where no residual is added. What every kernel reads stands first, within a cache line of the constant
+// cache: a line more takes a short kernel a tenth of a microsecond more.
+template <class X, class R, class W, class Y>
+struct Problem {
+  static constexpr bool kAdds = !std::is_void_v<R>;
+  const X* x;
+  const W* weight;
+  Y* y;
+  int packs = 0;  // of a row that fits into registers
+  float inverse_cols = 0, eps = 0, weight_offset = 0;
+  bool round_first = false;
+  int64_t rows = 0, cols = 0;  // rows of a head, of which there are `heads`
+  const R* residual = nullptr;
+  R* residual_out = nullptr;
+  Steps x_steps = {}, y_steps = {}, residual_steps = {}, residual_out_steps = {};
+  unsigned heads = 1;
+  uint64_t* workspace = nullptr;
+};
+
+// What becomes of normalized values. One choice for all of them, so that a kernel branches once.
+enum class Finish { no_weight, weight, round_first };
+template <class P, class Body>
+__device__ void with_finish(const P& p, Body body) {
+  if (p.weight == nullptr)
+    body(std::integral_constant<Finish, Finish::no_weight>());
+  else if (p.round_first)
+    body(std::integral_constant<Finish, Finish::round_first>());
+  else
+    body(std::integral_constant<Finish, Finish::weight>());
+}
+
+// Row `number` of a problem from its pack `first` on, in packs of N. blockIdx.y is the head.
+template <int N, Traffic traffic, class P>
+struct Row;
+template <int N, Traffic traffic, class X, class R, class W, class Y>
+struct Row<N, traffic, Problem<X, R, W, Y>> {
+  static constexpr bool kInOnce = traffic == Traffic::stream || traffic == Traffic::stream_in;
+  static constexpr bool kOutOnce = traffic == Traffic::stream || traffic == Traffic::stream_out;
+  using P = Problem<X, R, W, Y>;
+  using Kept = Pack<std::conditional_t<P::kAdds, R, X>, N>;  // what is normalized
+  const P& p;
+  const X* x;
+  const W* weight;
+  const R* residual = nullptr;
+  R* residual_out = nullptr;
+  Y* y;
+
+  __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p) {
+    const auto begin = [&](const Steps& steps) {
+      if (traffic == Traffic::few) return number * int64_t(p.packs * N);
+      return number * steps.row + blockIdx.y * steps.head + first * N;
+    };
+    x = p.x + begin(p.x_steps);
+    weight = p.weight + first * N;
+    y = p.y + begin(p.y_steps);
+    if constexpr (P::kAdds) {
+      residual = p.residual + begin(p.residual_steps);
+      residual_out = p.residual_out + begin(p.residual_out_steps);
+    }
+  }
+
+  template <bool once = kInOnce>
+  __device__ auto load_x(int64_t i) const {
+    return load<N, once>(x + i * N);
+  }
+  template <bool once = kInOnce>
+  __device__ auto load_residual(int64_t i) const {
+    if constexpr (P::kAdds)
+      return load<N, once>(residual + i * N);
+    else
+      return 0;
+  }
+  template <bool once = kOutOnce>
+  __device__ void store_sum(int64_t i, const Kept& sum) const {
+    if constexpr (P::kAdds) store<once>(residual_out + i * N, sum);
+  }
+  // x + residual, rounded; x itself where there is none.
+  template <class Residual>
+  __device__ static Kept add(const Pack<X, N>& x_pack, const Residual& residual_pack) {
+    if constexpr (P::kAdds) {
+      float sum[N], addend[N];
+      unpack(x_pack, sum);
+      unpack(residual_pack, addend);
+#pragma unroll
+      for (int k = 0; k < N; ++k) sum[k] += addend[k];
+      return round_to<R>(sum);
+    } else {
+      return x_pack;
+    }
+  }
+  template <Finish finish>
+  __device__ Pack<W, N> load_weight(int64_t i) const {
+    if constexpr (finish == Finish::no_weight)
+      return {};
+    else
+      return load_constant<N>(weight + i * N);
+  }
+  // What add() gave, from memory.
+  __device__ Kept load_again(int64_t i) const {
+    if constexpr (P::kAdds)
+      return load<N>(residual_out + i * N);
+    else
+      return load<N>(x + i * N);
+  }
+  __device__ float rstd(float sum) const { return rsqrtf(sum * p.inverse_cols + p.eps); }
+  template <Finish finish>
+  __device__ Pack<Y, N> output(const Kept& input, float rstd, [[maybe_unused]] const Pack<W, N>& weight) const {
+    float value[N];
+    unpack<true>(input, value);
+#pragma unroll
+    for (int k = 0; k < N; ++k) value[k] *= rstd;
+    if constexpr (finish == Finish::round_first) unpack(round_to<Y>(value), value);
+    if constexpr (finish != Finish::no_weight) {
+      float factor[N];
+      unpack(weight, factor);
+#pragma unroll
+      for (int k = 0; k < N; ++k) value[k] *= p.weight_offset + factor[k];
+    }
+    return round_to<Y>(value);
+  }
+  __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<kOutOnce>(y + i * N, pack); }
+};
+
+// --- Waiting for others ----------------------------------------------------------------------------------------------
+
+__device__ inline void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+__device__ inline float warp_sum(float value, int lanes = 32) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    if (mask < lanes) value += __shfl_xor_sync(0xffffffffu, value, mask);
+  return value;
+}
+
+// Every thread gets the sum over the `threads` of its row, the block's row_in_block-th: a power of two up to 32, or a
+// multiple of 32 from 64 to kRowThreads. Of a few warps, the last step reads the sums four at a time, which takes less
+// time than shuffles but more registers. Each use in a kernel has a number.
+template <int kRowThreads, int kUse = 0>
+__device__ float row_sum(float value, int threads = kRowThreads, int row_in_block = 0) {
+  if constexpr (kRowThreads == 32) {
+    return warp_sum(value, threads);
+  } else {
+    constexpr int kWarps = kRowThreads / 32;
+    __shared__ alignas(16) float warp_sums[kRowThreads / 64][kWarps];
+    const int tid = threadIdx.x, lane = tid % 32, warps = threads / 32;
+    float* sums = warp_sums[row_in_block];
+    value = warp_sum(value);
+    if (lane == 0) sums[tid / 32] = value;
+    if (kWarps <= 8 && warps < kWarps && tid >= warps && tid < kWarps) sums[tid] = 0.0f;
+    __syncthreads();
+    if constexpr (kWarps > 8) return warp_sum(lane < warps ? sums[lane] : 0.0f);
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kWarps; i += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(sums + i);
+      sum += (four.x + four.y) + (four.z + four.w);
+    }
+    return sum;
+  }
+}
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+// The packs of a row that a thread keeps in registers: each threads-th of the first `packs`, kVectors of them at most.
+template <int N, int kVectors, Traffic traffic, class P>
+struct Share;
+template <int N, int kVectors, Traffic traffic, class X, class R, class W, class Y>
+struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
+  static constexpr bool kWeightFirst = kVectors * sizeof(Pack<W, N>) <= 64;  // as far as registers go
+  using Row = detail::Row<N, traffic, Problem<X, R, W, Y>>;
+  int threads;
+  Pack<W, N> weight[kVectors];
+  typename Row::Kept input[kVectors];
+
+  __device__ explicit Share(int threads) : threads(threads) {}
+
+  // visit(v, i) for the thread's v-th pack, which is the row's i-th.
+  template <int count = kVectors, class Visit>
+  __device__ void for_each(int packs, Visit visit) const {
+#pragma unroll
+    for (int v = 0; v < count; ++v)
+      if (const int i = threadIdx.x + v * threads; i < packs) visit(v, i);
+  }
+  __device__ void load_weight(const W* from, int packs) {
+    if constexpr (kWeightFirst)
+      for_each(packs, [&](int v, int i) {
+        if (from != nullptr) weight[v] = load<N>(from + i * N);
+      });
+  }
+  // The sum of squares of what is normalized.
+  __device__ float load_input(const Row& row, int packs) {
+    Pack<X, N> x[kVectors] = {};
+    decltype(row.load_residual(0)) residual[kVectors] = {};
+    for_each(packs, [&](int v, int i) {
+      x[v] = row.load_x(i);
+      residual[v] = row.load_residual(i);
+    });
+    float sum = 0.0f;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      input[v] = row.add(x[v], residual[v]);
+      sum += sum_of_squares(input[v]);
+    }
+    for_each(packs, [&](int v, int i) { row.store_sum(i, input[v]); });
+    return sum;
+  }
+  template <Finish finish>
+  __device__ void store_output(const Row& row, int packs, float rstd) {
+    constexpr int kBatch = kWeightFirst || kVectors < 2 ? kVectors : 2;
+#pragma unroll
+    for (int first = 0; first < kVectors; first += kBatch) {
+      if constexpr (!kWeightFirst && finish != Finish::no_weight)
+        for_each<kBatch>(packs - first * threads, [&](int v, int i) {
+          weight[first + v] = row.template load_weight<finish>(i + first * threads);
+        });
+#pragma unroll
+      for (int v = first; v < first + kBatch; ++v) {
+        const auto y = row.template output<finish>(input[v], rstd, weight[v]);
+        if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
+      }
+    }
+  }
+};
+
+// A row a warp, part of a warp, or a block: blockDim = (threads a row, rows a block); blockIdx.y is the head, as in
+// every kernel.
+template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class R, class W, class Y>
+__global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_registers(const Problem<X, R, W, Y> p) {
+  using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
+  constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;  // a block has one row, and all threads
+  const int threads = kOneRow ? kRowThreads : blockDim.x;
+  Share share(threads);
+  share.load_weight(p.weight, p.packs);
+  wait_for_previous_kernel();
+
+  const int row_in_block = kOneRow ? 0 : threadIdx.y;
+  const unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
+  const int packs = kOneRow || number < p.rows ? p.packs : 0;  // a thread without a row has nothing to do but to arrive
+  const typename Share::Row row(p, number);
+  const float sum = row_sum<kRowThreads>(share.load_input(row, packs), threads, row_in_block);
+  let_next_kernel_start();
+  const float rstd = row.rstd(sum);
+  with_finish(p, [&](auto finish) { share.template store_output<finish.value>(row, packs, rstd); });
+}
+
+// Long rows: `parts` blocks share one, and tell each other their sums through an Exchange. What registers do not hold
+// is read twice.
+template <int N, int kVectors, int kThreads, Traffic traffic, class Exchange, class X, class R, class W, class Y>
+__global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, Y> p, int parts) {
+  using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
+  const int part = blockIdx.x % parts;
+  const int64_t all = p.cols / N, first = all * part / parts, packs = all * (part + 1) / parts - first;
+  const int kept = int(min(packs, int64_t(kVectors) * kThreads));
+  const typename Share::Row row(p, blockIdx.x / parts, first);
+  Exchange exchange(parts, p.workspace);
+  Share share(kThreads);
+  share.load_weight(row.weight, p.weight != nullptr ? kept : 0);
+  wait_for_previous_kernel();
+
+  exchange.begin();
+  float sum = share.load_input(row, kept);
+#pragma unroll 4
+  for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
+    const auto input = row.add(row.template load_x<false>(i), row.template load_residual<false>(i));
+    row.template store_sum<false>(i, input);
+    sum += sum_of_squares(input);
+  }
+  sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
+  let_next_kernel_start();
+  const float rstd = row.rstd(sum);
+  with_finish(p, [&](auto finish) {
+    share.template store_output<finish.value>(row, kept, rstd);
+#pragma unroll 4
+    for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
+      const auto weight = row.template load_weight<finish.value>(i);
+      row.store_y(i, row.template output<finish.value>(row.load_again(i), rstd, weight));
+    }
+  });
+}
+
+// Of the blocks of a cluster, or of one block. Every block writes into the shared memory of the others, once all have
+// begun.
+struct ClusterExchange {
+  const int parts;
+  __device__ ClusterExchange(int parts, uint64_t*) : parts(parts) {
+#if __CUDA_ARCH__ >= 900
+    if (parts > 1) cooperative_groups::this_cluster().barrier_arrive();
+#endif
+  }
+  __device__ void begin() {}
+  template <int kThreads>
+  __device__ float sum(float value) {
+#if __CUDA_ARCH__ >= 900
+    if (parts == 1) return value;
+    __shared__ float sums[kMostParts];
+    const auto cluster = cooperative_groups::this_cluster();
+    cluster.barrier_wait();
+    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(sums + blockIdx.x % parts, threadIdx.x) = value;
+    cluster.sync();
+    value = 0.0f;
+    for (int i = 0; i < parts; ++i) value += sums[i];
+#endif
+    return value;
+  }
+};
+
+// Of blocks that all run at once, through memory. A block hands its sum to the others as one 64-bit word, the sum and
+// the number of the launch, so that who reads the number has the sum; pairs of blocks read copies of their own, since
+// many readers of one address take turns. The number of the launch is counted in the workspace, kSplitBlocks a launch,
+// by the kernel itself: in a graph, the arguments of each replay are the same.
+struct MemoryExchange {
+  using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
+  static constexpr auto relaxed = cuda::memory_order_relaxed;
+  const int parts;
+  uint64_t* const workspace;
+  uint64_t number = 0;
+  __device__ MemoryExchange(int parts, uint64_t* workspace) : parts(parts), workspace(workspace) {}
+  __device__ void begin() { number = Atomic(workspace[0]).load(relaxed) / kSplitBlocks + 1; }
+  template <int kThreads>
+  __device__ float sum(float value) {
+    const int tid = threadIdx.x, part = blockIdx.x % parts, copies = (parts + 1) / 2;
+    uint64_t* const words = workspace + 16 + (blockIdx.x - part) * copies;
+    if (tid < copies) Atomic(words[tid * parts + part]).store(number << 32 | __float_as_uint(value), relaxed);
+    uint64_t word = 0;
+    if (tid < parts) {
+      do word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
+      while (word >> 32 != (number & 0xffffffffu));
+    }
+    value = row_sum<kThreads, 1>(__uint_as_float(unsigned(word)));
+    if (tid == 0) Atomic(workspace[0]).fetch_add(blockIdx.x > 0 ? 1 : kSplitBlocks + 1 - gridDim.x, relaxed);
+    return value;
+  }
+};
+
+}  // namespace rms_norm::detail

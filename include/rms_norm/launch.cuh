@@ -1,0 +1,173 @@
+// From a problem, whose arguments were checked, to a kernel: a shape is chosen, and launched.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+
+#include "kernels.cuh"
+#include "policy.cuh"
+
+namespace rms_norm::detail {
+
+constexpr int kMostHeads = 65535;          // of a grid
+constexpr int64_t kSplitBytes = 64 << 10;  // of x: from here on a row is long enough for many blocks
+
+// --- Launches --------------------------------------------------------------------------------------------------------
+
+struct Device {
+  int multiprocessors = 0;
+  bool has_clusters = false;  // and dependent launches
+};
+inline cudaError_t query(Device& device) {
+  int number = 0, major = 0;
+  if (const cudaError_t error = cudaGetDevice(&number)) return error;
+  if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number)) return error;
+  device.has_clusters = major >= 9;
+  return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
+}
+
+struct Call {
+  cudaStream_t stream;
+  bool dependent;
+};
+struct Grid {
+  int64_t blocks;
+  unsigned heads;
+  dim3 threads;
+  int cluster = 1;
+  bool all_at_once = false;
+};
+template <class... Parameters, class... Arguments>
+cudaError_t launch(const Call& call, const Grid& grid, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  cudaLaunchAttribute attributes[3];
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(unsigned(grid.blocks), grid.heads);
+  config.blockDim = grid.threads;
+  config.stream = call.stream;
+  config.attrs = attributes;
+  const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
+    attributes[config.numAttrs] = {};
+    attributes[config.numAttrs].id = id;
+    return attributes[config.numAttrs++].val;
+  };
+  if (call.dependent)
+    next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
+  if (grid.all_at_once) next(cudaLaunchAttributeCooperative).cooperative = 1;
+  if (grid.cluster > 1) {
+    auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
+    size.x = grid.cluster, size.y = 1, size.z = 1;
+  }
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+
+// start() for as many rows of a head at a time as a grid may have, most often all of them: the problem is what is left.
+template <class P, class Start>
+cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
+  for (int64_t left = p.rows; left > 0; left -= most_rows) {
+    p.rows = std::min(left, most_rows);
+    if (const cudaError_t error = start()) return error;
+    p.x += p.rows * p.x_steps.row, p.y += p.rows * p.y_steps.row;
+    if constexpr (P::kAdds) {
+      p.residual += p.rows * p.residual_steps.row;
+      p.residual_out += p.rows * p.residual_out_steps.row;
+    }
+  }
+  return cudaSuccess;
+}
+
+template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class R, class W, class Y>
+cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Call& call) {
+  constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;
+  p.packs = int(p.cols / N);
+  int threads = (p.packs + kVectors - 1) / kVectors;
+  if (kRowThreads > 32)
+    threads = kOneRow ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
+  else
+    while (threads & (threads - 1)) ++threads;  // the next power of two
+  const int rows = kOneRow ? 1 : std::max(1, block / threads);
+  return in_grids(p, INT32_MAX, [&] {
+    const Grid grid{(p.rows + rows - 1) / rows, p.heads, dim3(threads, rows)};
+    return launch(call, grid, row_in_registers<N, kVectors, kRowThreads, traffic, X, R, W, Y>, p);
+  });
+}
+
+template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
+cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, int parts, const Call& call) {
+  return in_grids(p, INT32_MAX / parts, [&] {
+    const Grid grid{p.rows * parts, p.heads, dim3(kBlock), parts};
+    return launch(call, grid, row_in_parts<N, kVectors, kBlock, traffic, ClusterExchange, X, R, W, Y>, p, parts);
+  });
+}
+
+template <int N, int kVectors, int kBlock, class X, class R, class W, class Y>
+cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, const Call& call) {
+  const Grid grid{p.rows * parts, 1, dim3(kBlock), 1, true};
+  return launch(call, grid, row_in_parts<N, kVectors, kBlock, Traffic::stream, MemoryExchange, X, R, W, Y>, p, parts);
+}
+
+// --- The choice of a shape -------------------------------------------------------------------------------------------
+
+template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
+cudaError_t launch_shape(const P& p, const Call& call) {
+  if constexpr (kParts > 1) {
+    return launch_in_cluster<N, kVectors, kBlock, traffic>(p, kParts, call);
+  } else {
+    constexpr int kRow = (kPacks + kVectors - 1) / kVectors;  // threads
+    constexpr int kRowThreads = kBlock > 256 || kRow > 256 ? kMostThreads : kRow > 32 ? 256 : 32;
+    return launch_in_registers<N, kVectors, kRowThreads, traffic>(p, kBlock, call);
+  }
+}
+
+template <class P>
+bool is_contiguous(const P& p) {
+  const auto is = [&](const Steps& steps) { return steps.row == p.cols || p.rows == 1; };
+  return p.heads == 1 && is(p.x_steps) && is(p.y_steps) &&
+         (!P::kAdds || (is(p.residual_steps) && is(p.residual_out_steps)));
+}
+
+// The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
+// that it does not name.
+template <const auto& shapes, int N, size_t i = 0, class P>
+cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, const Call& call) {
+  if constexpr (i < std::size(shapes)) {
+    constexpr Shape shape = shapes[i];
+    const bool fits = p.cols / N <= shape.packs && bytes <= shape.kilobytes * int64_t{1024};
+    const bool possible =
+        (shape.traffic != Traffic::few || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
+    if (!fits || !possible) return launch_first<shapes, N, i + 1>(p, bytes, device, call);
+    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, call);
+  } else {
+    const bool few = p.rows * p.heads * kMostParts <= 2 * device.multiprocessors;
+    return launch_in_cluster<N, 4, kMostThreads, Traffic::stream>(p, few && device.has_clusters ? kMostParts : 1, call);
+  }
+}
+
+// N elements a pack: as many as 16 bytes hold, or fewer where the alignment asks for it.
+template <int N, class X, class R, class W, class Y>
+cudaError_t dispatch(const Problem<X, R, W, Y>& p, Call call) {
+  constexpr int64_t kResidual = sizeof(std::conditional_t<p.kAdds, R, char>) * 2 * p.kAdds;
+  const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  call.dependent = call.dependent && device.has_clusters && bytes <= kDependentKilobytes * int64_t{1024};
+
+  const int together = std::min(kSplitBlocks, device.multiprocessors);
+  if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
+    const int parts = int(together / rows);
+    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256>(p, parts, call);
+    return launch_across_gpu<N, 4, kMostThreads>(p, parts, call);
+  }
+  if constexpr (N * sizeof(X) < 16)
+    return launch_first<kNarrow, N>(p, bytes, device, call);
+  else if constexpr (std::is_void_v<R>)
+    return launch_first<kForward, N>(p, bytes, device, call);
+  else
+    return launch_first<kForwardAdd, N>(p, bytes, device, call);
+}
+
+}  // namespace rms_norm::detail

@@ -1,0 +1,111 @@
+// Packs: neighbouring elements of a row, in 32-bit registers until they are computed with.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace rms_norm::detail {
+
+template <class T>
+constexpr bool is_element = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+template <class T, int N>
+struct Pack {
+  static constexpr size_t kBytes = N * sizeof(T);
+  static constexpr int kWords = (kBytes + 3) / 4;
+  using Access = std::conditional_t<
+      kBytes % 16 == 0, uint4,
+      std::conditional_t<kBytes == 8, uint2, std::conditional_t<kBytes == 4, unsigned, unsigned short>>>;
+  static constexpr int kAccesses = kBytes / sizeof(Access);
+  alignas(16) unsigned word[kWords];
+};
+
+// `once` says that the caches need not keep the pack.
+template <int N, bool once = false, class T>
+__device__ Pack<T, N> load(const T* address) {
+  using Access = typename Pack<T, N>::Access;
+  Pack<T, N> pack = {};
+#pragma unroll
+  for (int i = 0; i < pack.kAccesses; ++i) {
+    const Access* from = reinterpret_cast<const Access*>(address) + i;
+    reinterpret_cast<Access*>(pack.word)[i] = once ? __ldcs(from) : *from;
+  }
+  return pack;
+}
+// Of what no kernel writes meanwhile: the compiler may move it before stores.
+template <int N, class T>
+__device__ Pack<T, N> load_constant(const T* address) {
+  using Access = typename Pack<T, N>::Access;
+  Pack<T, N> pack = {};
+#pragma unroll
+  for (int i = 0; i < pack.kAccesses; ++i)
+    reinterpret_cast<Access*>(pack.word)[i] = __ldg(reinterpret_cast<const Access*>(address) + i);
+  return pack;
+}
+template <bool once, class T, int N>
+__device__ void store(T* address, const Pack<T, N>& pack) {
+  using Access = typename Pack<T, N>::Access;
+#pragma unroll
+  for (int i = 0; i < pack.kAccesses; ++i) {
+    Access* to = reinterpret_cast<Access*>(address) + i;
+    const Access access = reinterpret_cast<const Access*>(pack.word)[i];
+    if constexpr (once)
+      __stcs(to, access);
+    else
+      *to = access;
+  }
+}
+
+// The float32 values of a word of two elements, or of one. `again`: by other instructions, since the compiler would
+// keep values that it unpacked before, in twice the registers of the word.
+template <class T, bool again>
+__device__ float2 unpack_word(unsigned word) {
+  if constexpr (std::is_same_v<T, float>) return {__uint_as_float(word), 0.0f};
+  if constexpr (std::is_same_v<T, __half>) return __half22float2(reinterpret_cast<const __half2&>(word));
+  if constexpr (again)
+    return {__uint_as_float(__byte_perm(word, 0, 0x1044)), __uint_as_float(__byte_perm(word, 0, 0x3244))};
+  return {__uint_as_float(word << 16), __uint_as_float(word & 0xffff0000u)};
+}
+template <bool again = false, class T, int N>
+__device__ void unpack(const Pack<T, N>& pack, float (&value)[N]) {
+  constexpr int kPerWord = sizeof(T) == 4 ? 1 : 2;
+#pragma unroll
+  for (int i = 0; i < pack.kWords; ++i) {
+    const float2 two = unpack_word<T, again>(pack.word[i]);
+    value[i * kPerWord] = two.x;
+    if (kPerWord == 2 && 2 * i + 1 < N) value[2 * i + 1] = two.y;
+  }
+}
+// Rounded to nearest even.
+template <class T, int N>
+__device__ Pack<T, N> round_to(const float (&value)[N]) {
+  Pack<T, N> pack;
+#pragma unroll
+  for (int i = 0; i < pack.kWords; ++i) {
+    const float first = value[i * N / pack.kWords], second = 2 * i + 1 < N ? value[2 * i + 1] : 0.0f;
+    if constexpr (std::is_same_v<T, float>) {
+      pack.word[i] = __float_as_uint(first);
+    } else if constexpr (std::is_same_v<T, __half>) {
+      const __half2 pair = __floats2half2_rn(first, second);
+      pack.word[i] = reinterpret_cast<const unsigned&>(pair);
+    } else {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
+      pack.word[i] = reinterpret_cast<const unsigned&>(pair);
+    }
+  }
+  return pack;
+}
+template <class T, int N>
+__device__ float sum_of_squares(const Pack<T, N>& pack) {
+  float value[N], sum = 0.0f;
+  unpack(pack, value);
+#pragma unroll
+  for (int k = 0; k < N; ++k) sum += value[k] * value[k];
+  return sum;
+}
+
+}  // namespace rms_norm::detail

@@ -1,0 +1,58 @@
+// Which shape of kernel a problem gets: the measurements of one GPU, by which every GPU is served until `make tune`
+// writes its own.
+#pragma once
+
+#include <cstdint>
+
+namespace rms_norm::detail {
+
+// How a kernel goes about memory. Few contiguous rows are left to the caches, and their kernels made short. Else rows
+// may lie anywhere, and what is read or written once may be marked so, for the caches to let it go first.
+enum class Traffic { few, plain, stream_in, stream_out, stream };
+
+// A kernel for rows of up to `packs` packs (of 16 bytes of x) in problems of up to `kilobytes` (all tensors but the
+// weight): each thread has `vectors` packs in its registers; `block` threads are a block, or those of one row if they
+// are more; a cluster of `parts` blocks shares a row. The first shape that takes a problem gets it.
+struct Shape {
+  int packs, kilobytes, vectors, block, parts;
+  Traffic traffic;
+};
+constexpr int kAnySize = INT32_MAX;
+
+// policy:begin
+inline constexpr Shape kForward[] = {
+    {32, 512, 1, 128, 1, Traffic::few},
+    {512, 512, 2, 256, 1, Traffic::few},
+    {1024, 512, 4, 256, 1, Traffic::few},
+    {2048, 512, 2, 1024, 1, Traffic::few},
+    {8192, 512, 8, 1024, 1, Traffic::few},
+    {32, kAnySize, 1, 256, 1, Traffic::stream},
+    {64, kAnySize, 2, 256, 1, Traffic::stream},
+    {256, kAnySize, 2, 128, 1, Traffic::stream},
+    {512, kAnySize, 2, 256, 1, Traffic::stream},
+    {1024, kAnySize, 2, 512, 1, Traffic::stream},
+    {2048, kAnySize, 4, 512, 1, Traffic::stream},
+    {4096, kAnySize, 8, 512, 1, Traffic::stream},
+    {8192, kAnySize, 8, 1024, 1, Traffic::stream},
+};
+inline constexpr Shape kForwardAdd[] = {
+    {32, 1024, 1, 128, 1, Traffic::few},           {512, 1024, 2, 256, 1, Traffic::few},
+    {1024, 1024, 4, 256, 1, Traffic::few},         {2048, 1024, 2, 1024, 1, Traffic::few},
+    {8192, 1024, 8, 1024, 1, Traffic::few},        {32, kAnySize, 1, 256, 1, Traffic::stream},
+    {64, kAnySize, 2, 256, 1, Traffic::stream},    {256, kAnySize, 2, 128, 1, Traffic::stream},
+    {512, kAnySize, 2, 256, 1, Traffic::stream},   {1024, kAnySize, 4, 256, 1, Traffic::stream},
+    {2048, kAnySize, 4, 512, 1, Traffic::stream},  {4096, kAnySize, 4, 1024, 1, Traffic::stream},
+    {8192, kAnySize, 8, 1024, 1, Traffic::stream},
+};
+constexpr int kDependentKilobytes = 192 << 10;  // larger problems gain nothing from a dependent launch, and lose 1%
+// policy:end
+
+// Where alignment or an odd number of columns asks for packs of fewer bytes.
+inline constexpr Shape kNarrow[] = {
+    {128, kAnySize, 4, 256, 1, Traffic::stream},
+    {1024, kAnySize, 4, 256, 1, Traffic::stream},
+    {4096, kAnySize, 4, 1024, 1, Traffic::stream},
+    {16384, kAnySize, 16, 1024, 1, Traffic::stream},
+};
+
+}  // namespace rms_norm::detail
