@@ -1,13 +1,24 @@
 #!/bin/bash
-# Usage: gpu_check.sh [DIRECTORY]
-# Builds and checks everything on a machine with a GPU: make bench and make profile S=all, each stage's own program, the
-# unit tests, the mutants, and compute-sanitizer's four tools on every stage. Results and gpu_check.txt (what was run, and
-# how it ended) go to DIRECTORY (default profiling_results/<gpu>), logs to its folder logs/. Exit 0 only if nothing
-# failed. Changes no setting of the GPU.
+# Usage: gpu_check.sh [DIRECTORY [PART...]]
+# Builds and checks everything on a machine with a GPU, or the PARTs that are named:
+#   bench    make bench
+#   profile  make profile S=all
+#   counts   the CPU device's counts beside Nsight Compute's (compare_ncu.py)
+#   header   the production header's tests, and compute-sanitizer's four tools on them
+#   stages   each stage's own program, the unit tests, the mutants, and compute-sanitizer on every stage
+# Results and gpu_check.txt (what was run, and how it ended last) go to DIRECTORY (default profiling_results/<gpu>), logs
+# to its folder logs/. Exit 0 only if nothing failed. Changes no setting of the GPU.
 set -uo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
 fail() { echo "gpu_check: $*" >&2; exit 2; }
+
+all="bench profile counts header stages"
+parts=${*:2}
+for part in $parts; do
+  [[ " $all " == *" $part "* ]] || fail "there is no part '$part'; the parts are $all"
+done
+wanted() { [[ " ${parts:-$all} " == *" $1 "* ]]; }
 
 gpu=$(nvidia-smi -i 0 --query-gpu=name --format=csv,noheader 2>/dev/null)
 [ -n "$gpu" ] || fail "nvidia-smi shows no GPU on this machine; make test checks everything on the CPU device instead"
@@ -18,8 +29,9 @@ sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$NVCC")/compute-sanit
 slug=$(python3 -c 'import sys; sys.path.insert(0, "scripts"); import results; print(results.slug(sys.argv[1]))' "$gpu")
 out=${1:-profiling_results/$slug}
 [[ -z ${1:-} || $out == /* ]] || out=$here/$out
-mkdir -p "$out/logs" && : >"$out/gpu_check.txt" || fail "cannot write to $out"
+mkdir -p "$out/logs" && touch "$out/gpu_check.txt" || fail "cannot write to $out"
 out=$(cd "$out" && pwd)
+ran=$out/logs/ran.txt && : >"$ran"
 
 # step NAME COMMAND... : runs it with its output in logs/NAME.log and notes ok, FAILED or skipped (exit 77).
 step() {
@@ -28,7 +40,7 @@ step() {
   "$@" >"$out/logs/$name.log" 2>&1 </dev/null
   rc=$?
   case $rc in 0) verdict=ok ;; 77) verdict=skipped ;; 124) verdict="FAILED (timeout)" ;; *) verdict="FAILED (exit $rc)" ;; esac
-  printf '%-32s %-18s %4d s\n' "$name" "$verdict" $((SECONDS - start)) | tee -a "$out/gpu_check.txt"
+  printf '%-32s %-18s %4d s\n' "$name" "$verdict" $((SECONDS - start)) | tee -a "$ran"
   [[ $rc -eq 0 || $rc -eq 77 ]]
 }
 # The same beside others, six at a time.
@@ -51,6 +63,8 @@ profile() {
   scripts/profile_stage.py all "$out" && return 0
   grep -q 'ERR_NVGPUCTRPERM\|is not on PATH' "$out/logs/profile.log" && return 77 || return 1
 }
+# The CPU device's counts beside those of Nsight Compute.
+counts() { command -v ncu >/dev/null || return 77; scripts/compare_ncu.py "$out"; }
 # mutant PROGRAM NAME REASON : right when it is rejected (exit 1) and the rejection says REASON.
 mutant() {
   local said rc
@@ -64,34 +78,50 @@ mutant() {
 }
 
 ladder=assignment1/rms_norm/matrix
-step build make -j"$(nproc)" BACKEND=cuda $ladder/program $ladder/mutants/program \
-  $(printf '%s/program ' $ladder/[0-9]*) || { tail -20 "$out/logs/build.log"; exit 1; }
-
-# These two alone, since they are timed.
-step bench scripts/bench.py "$out" || tail -20 "$out/logs/bench.log"
-step profile profile || tail -20 "$out/logs/profile.log"
-step unit-tests unit_tests
-
 bin=build/cuda/$ladder
+header=build/cuda/tests/header/header_test
+shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the header, for tools that take their time
+programs="$ladder/program $ladder/mutants/program $(printf '%s/program ' $ladder/[0-9]*)"
+! wanted header || programs+=" tests/header/program"
+# shellcheck disable=SC2086
+step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
+
+# These alone, since they are timed or counted.
+! wanted bench || step bench scripts/bench.py "$out" || tail -20 "$out/logs/bench.log"
+! wanted profile || step profile profile || tail -20 "$out/logs/profile.log"
+! wanted counts || step counts counts || tail -20 "$out/logs/counts.log"
+
 [ -n "$sanitizer" ] || echo "no compute-sanitizer on PATH or beside nvcc: its four tools are skipped"
-for program in $bin/[0-9]*/rms_norm_test; do
-  stage=$(basename "$(dirname "$program")")
-  together "stage-$stage" timeout 300 "$program" --no-timing
-  for tool in memcheck racecheck initcheck synccheck; do
-    together "$tool-$stage" sanitize $tool "$program" --rows 3 --cols 1025 --no-timing
+if wanted header; then
+  together header timeout 500 $header
+  together memcheck-header sanitize memcheck $header --quick
+  for tool in racecheck initcheck synccheck; do
+    # shellcheck disable=SC2086
+    together $tool-header sanitize $tool $header $shapes
   done
-done
-while IFS=$'\t' read -r name _ reason _; do
-  together "mutant-$name" mutant $bin/mutants/rms_norm_mutants "$name" "$reason"
-done < <($bin/mutants/rms_norm_mutants --list | tail -n +2 | sed 's/  \+/\t/g')
+fi
+if wanted stages; then
+  together unit-tests unit_tests
+  for program in "$bin"/[0-9]*/rms_norm_test; do
+    stage=$(basename "$(dirname "$program")")
+    together "stage-$stage" timeout 300 "$program" --no-timing
+    for tool in memcheck racecheck initcheck synccheck; do
+      together "$tool-$stage" sanitize $tool "$program" --rows 3 --cols 1025 --no-timing
+    done
+  done
+  while IFS=$'\t' read -r name _ reason _; do
+    together "mutant-$name" mutant $bin/mutants/rms_norm_mutants "$name" "$reason"
+  done < <($bin/mutants/rms_norm_mutants --list | tail -n +2 | sed 's/  \+/\t/g')
+fi
 wait
 
-sort -o "$out/gpu_check.txt" "$out/gpu_check.txt"
+# What ran now, and what ran before and not now.
+sort -s -u -k1,1 -o "$out/gpu_check.txt" "$ran" "$out/gpu_check.txt"
 echo
 [ ! -e "$out/environment.txt" ] || cat "$out/environment.txt"
-cat "$out/logs/bench.log"
+! wanted bench || cat "$out/logs/bench.log"
 awk -v out="$out" '
   { verdicts[$2]++ }
   $2 == "FAILED" { print "failed: " $1 ", see logs/" $1 ".log" }
   END { printf "%s: %d ok, %d failed, %d skipped\n", out, verdicts["ok"], verdicts["FAILED"], verdicts["skipped"]
-        exit verdicts["FAILED"] > 0 }' "$out/gpu_check.txt"
+        exit verdicts["FAILED"] > 0 }' "$ran"

@@ -112,13 +112,26 @@ cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, const Cal
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
 
+// What a table may hold.
+constexpr bool is_possible(const Shape& shape) {
+  const int row_threads = (shape.packs + shape.vectors - 1) / shape.vectors;
+  if (shape.block % 32 != 0 || shape.block < 64 || shape.block > kMostThreads) return false;
+  if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.traffic != Traffic::few;
+  if (row_threads > kMostThreads) return false;
+  if (row_threads <= 32) return shape.block <= 256;
+  return shape.traffic != Traffic::few || (shape.block >= std::max(128, row_threads));
+}
+
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
 cudaError_t launch_shape(const P& p, const Call& call) {
+  static_assert(is_possible({kPacks, kAnySize, kVectors, kBlock, kParts, traffic}), "no kernel has this shape");
+  constexpr int kRow = (kPacks + kVectors - 1) / kVectors;  // threads
   if constexpr (kParts > 1) {
     return launch_in_cluster<N, kVectors, kBlock, traffic>(p, kParts, call);
+  } else if constexpr (kRow <= 32) {
+    return launch_in_registers<N, kVectors, 32, traffic>(p, kBlock, call);
   } else {
-    constexpr int kRow = (kPacks + kVectors - 1) / kVectors;  // threads
-    constexpr int kRowThreads = kBlock > 256 || kRow > 256 ? kMostThreads : kRow > 32 ? 256 : 32;
+    constexpr int kRowThreads = traffic == Traffic::few ? kBlock : kBlock > 256 || kRow > 256 ? kMostThreads : 256;
     return launch_in_registers<N, kVectors, kRowThreads, traffic>(p, kBlock, call);
   }
 }
