@@ -133,6 +133,7 @@ class Kernel:
     accesses: list = field(default_factory=list)
     operations: list = field(default_factory=list)
     ran: dict = field(default_factory=dict)  # Place -> [times a warp ran it, lanes]
+    stopped: bool = False  # a fault ended one of the launches
 
     @property
     def blocks(self):
@@ -230,6 +231,9 @@ class Analysis:
             found.setdefault(kernel.name, []).append(kernel)
         return [(max(shapes, key=Kernel.weight), len(shapes) - 1) for shapes in found.values()]
 
+    def names(self):
+        return list(dict.fromkeys(kernel.name for kernel in self.kernels))
+
     def unseen(self):
         """The names of kernels that ran without hooks."""
         return list(dict.fromkeys(kernel.name for kernel in self.kernels if not self.was_seen(kernel)))
@@ -316,4 +320,10 @@ def read(dump, look_up=symbols.addr2line):
         for raw in dump["hazards"]
     ]
     kernels = [read_kernel(raw, place_of) for raw in dump["kernels"]]
+    for hazard in hazards:
+        if hazard.second and not hazard.second.thread and hazard.second.place == hazard.first.place:
+            hazard.second = None  # others wait at the same line, which the sentence says
+    faulty = {hazard.kernel for hazard in hazards if hazard.what not in ("race", "uninitialized")}
+    for kernel in kernels:
+        kernel.stopped = kernel.name in faulty
     return Analysis(dump["program"], kernels, one_for_each_pair_of_lines(hazards), dump.get("error"), Sources())

@@ -80,7 +80,7 @@ def line_json(access, kernel, sources):
 
 
 def kernel_json(kernel, sources):
-    data = {name: getattr(kernel, name) for name in ("name", "launches", "grid", "block", "cluster")}
+    data = {name: getattr(kernel, name) for name in ("name", "launches", "stopped", "grid", "block", "cluster")}
     data.update({name: getattr(kernel, name) for name in ("static_shared", "dynamic_shared", "threads", "warps")})
     data["barriers_per_block"] = kernel.barriers_per_block()
     data["distinct_bytes"] = kernel.distinct

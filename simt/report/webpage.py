@@ -66,7 +66,8 @@ def extent(lines, numbers):
     start = starts[-1] if starts else max(first - 3, 1)
     while start > 1 and re.match(r"\s*(template\b|//)", lines[start - 2]):
         start -= 1
-    ends = [n for n in range(last, min(last + REACH, len(lines)) + 1) if lines[n - 1].startswith("}")]
+    closing = re.compile(r"\}|\S.*\}\s*(//.*)?$")  # of a function, or all of one on a line
+    ends = [n for n in range(last, min(last + REACH, len(lines)) + 1) if closing.match(lines[n - 1])]
     return start, ends[0] if ends else min(last + 3, len(lines))
 
 

@@ -105,6 +105,8 @@ def launch_line(kernel, others=0):
         parts.append(f"{shared:,} bytes of shared memory a block{dynamic}")
     if others:
         parts.append(f"not shown: {count(others, 'other shape')} (--launches)")
+    if kernel.stopped:
+        parts.append("stopped by a fault: counted up to there")
     return "; ".join(parts)
 
 

@@ -1,6 +1,7 @@
 """What simt/analyze makes of a program's raw results: a stored sample with invented symbols, and addr2line itself."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -140,6 +142,15 @@ def test_a_kernel_that_faults_at_once_is_shown(dump):
     dump["error"] = dump["hazards"][0]["sentence"]
     text = terminal.report(model.read(dump, invented))
     assert "kernel transpose\n" in text and "not analysed" not in text and text.count("One thread reads") == 1
+
+
+def test_a_kernel_that_a_fault_ended_is_counted_up_to_there(dump):
+    (race,) = dump["hazards"]
+    elsewhere = {**race["first"], "thread": None, "block": None}  # the others, who wait at the same line
+    found = model.read({**dump, "hazards": [{**race, "what": "mask", "second": elsewhere}]}, invented)
+    text = terminal.report(found)
+    assert " ".join(text.split()).count("stopped by a fault: counted up to there") == 1
+    assert "     at " in text and "     and " not in text
 
 
 def test_a_pair_of_lines_is_one_hazard(dump):
@@ -306,6 +317,7 @@ def analyze(*arguments, cwd, **environment):
         (["-c", "x.cu"], "-c: the program is built, run and thrown away"),
         (["gone.cu"], "gone.cu: no such file"),
         (["--nonsense", "x.cu"], "unknown option --nonsense"),
+        (["x.cu", "-I"], "-I lacks its value"),
     ],
 )
 def test_a_bad_command_line_is_refused(tmp_path, arguments, said):
@@ -326,7 +338,26 @@ def test_help_names_every_option(tmp_path):
 def test_a_program_of_another_build_is_one_sentence(tmp_path):
     result = analyze("--program", "/bin/echo", "--", "hello", cwd=tmp_path)
     assert result.returncode == 1 and result.stdout == "hello\n"
-    assert "there are no results" in result.stderr and "Traceback" not in result.stderr
+    assert "there are no results" in result.stderr and "simtcc --analyze" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_filter_that_fits_no_kernel_names_those_there_are(tmp_path):
+    program = tmp_path / "sample"
+    subprocess.run([SIMT / "simtcc", "--analyze", SAMPLE, "-o", program], check=True)
+    result = analyze("--program", program, "--kernel", "nonsense", cwd=tmp_path)
+    assert result.returncode == 2 and result.stdout == "no error\n"
+    assert "--kernel nonsense: no such kernel ran; those that did: transpose" in result.stderr
+
+
+def test_a_reader_is_told_why_it_takes_so_long(monkeypatch, capsys):
+    loader = SourceFileLoader("analyze", str(SIMT / "analyze"))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader("analyze", loader))
+    loader.exec_module(script)
+    monkeypatch.setattr(script, "PATIENCE", 0.1)
+    assert script.wait_for(subprocess.Popen(["sleep", "0"])) == 0
+    assert script.wait_for(subprocess.Popen(["sleep", "1"])) == 0
+    assert capsys.readouterr().err.count("still runs after 0.1 seconds") == 1
 
 
 def test_the_devices_own_functions_are_nobodys_line():
@@ -344,6 +375,7 @@ def test_the_devices_own_functions_are_nobodys_line():
         (["// about", "inline __device__ int f() {", "  x;", "  y;", "}"], {3, 4}, (1, 5)),
         (["KERNEL(x)"] * 100, {50}, (47, 53)),
         (["x"], {1}, (1, 1)),
+        (["__global__ void k() { x; }  // all of it", "int main() {", "}"], {1}, (1, 1)),
     ],
 )
 def test_the_listing_shows_whole_functions(lines, marked, shown):
