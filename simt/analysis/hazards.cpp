@@ -11,7 +11,7 @@ std::string variable_text(uintptr_t address);  // hooks.h
 
 namespace {
 
-enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded };
+enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded, kScope };
 
 uint3 unflatten(uint64_t i, dim3 size) {
   return {unsigned(i % size.x), unsigned(i / size.x % size.y), unsigned(i / size.x / size.y)};
@@ -32,7 +32,7 @@ class Detector : public Observer {
     launch_ = launch;
     order_.begin_launch(launch);
     indices_.clear();
-    strong_seen_ = false;
+    strong_seen_ = scope_seen_ = false;
   }
   void launch_ends() override {
     report_guesses([](uint32_t) { return true; });
@@ -88,6 +88,7 @@ class Detector : public Observer {
   void check(const Request& request, const Lane& lane, Cell& cell, uintptr_t address, const uint32_t* value);
   void mark(const Lane& lane, bool shared, Cell& cell);
   void keep(const Mark& mark, bool shared, Cell& cell, const Order::Place* after);
+  void check_scope(const Request& request, const Lane& lane);
   void check_written(const Lane& lane, size_t size);
   void note_visit(const Lane& lane);
   void check_one_instruction(const Request& request, const Lane* lanes, unsigned count);
@@ -112,7 +113,7 @@ class Detector : public Observer {
   std::vector<uint3> indices_;  // of the launch's blocks so far
   std::vector<Pc> sites_;
   std::unordered_map<Pc, uint32_t> site_numbers_;
-  bool strong_seen_ = false;
+  bool strong_seen_ = false, scope_seen_ = false;  // volatile or atomic accesses; atomics of block scope
   // Plain loads of a word that others update atomically, by thread and word: a compare-and-swap loop starts so.
   struct Guess {
     Space space;
@@ -137,12 +138,13 @@ uint32_t Detector::site_of(Pc pc) {
 
 void Detector::request(const Request& r) {
   const bool writes = r.kind != Kind::load;
-  const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic ? kAtomic : 0) |
+  const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic || r.is_atomic ? kAtomic : 0) |
                           (r.is_volatile ? kVolatile : 0) | (r.is_async && writes ? kFlying : 0) |
-                          (r.stored ? kValued : 0);
+                          (r.stored ? kValued : 0) | (r.of_block ? kOfBlock : 0);
   const uint32_t site = site_of(r.pc) << kTraitBits;
   const bool strong = is_strong(traits), shared = r.space == Space::shared;
   strong_seen_ = strong_seen_ || strong;
+  scope_seen_ = scope_seen_ || r.of_block;
   Lane lanes[32];
   unsigned count = 0;
   bool apart = true;  // the lanes use different bytes, as far as one can see at a glance
@@ -150,12 +152,14 @@ void Detector::request(const Request& r) {
   for (uint32_t left = r.mask; left; left &= left - 1) {
     place.lane = unsigned(__builtin_ctz(left));
     const uintptr_t address = r.address[place.lane];
-    if (strong && r.kind != Kind::store) order_.acquire(place, address);
     apart = apart && (!count || address >= lanes[count - 1].address + r.size);
     lanes[count++] = {place,
                       {order_.now(place), site | traits | (strong && order_.has_fenced(place) ? kFenced : 0)},
                       address,
                       r.stored ? r.stored + place.lane * r.size : nullptr};
+    if (!strong) continue;
+    if (scope_seen_) check_scope(r, lanes[count - 1]);
+    if (r.kind != Kind::store) order_.acquire(place, address);
   }
   if (shared && !r.is_async && r.kind != Kind::store)
     for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
@@ -305,6 +309,19 @@ void Detector::keep(const Mark& mark, bool shared, Cell& cell, const Order::Plac
   if (distance(one.stamp.thread, mark.stamp.thread) > kept) two = mark;
 }
 
+// Asked before the word itself orders anything: an atomic of block scope beside one of another block.
+void Detector::check_scope(const Request& r, const Lane& lane) {
+  const bool shared = r.space == Space::shared;
+  const Shadow::Page& page = shadow_.page(lane.address, r.size, shared);
+  const Cell& cell = page.cells[(lane.address & (Shadow::kPageSize - 1)) >> page.cell_bits];
+  for (const Mark& old : {cell.write, cell.reads[0], cell.reads[1]})
+    if (is_alive(old, shared, lane.place) && is_strong(old.site_and_traits) && (old.is(kOfBlock) || r.of_block) &&
+        (old.is(kWrites) || lane.mark.is(kWrites)) &&
+        distance(old.stamp.thread, lane.mark.stamp.thread) > Distance::same_block &&
+        !order_.is_before(old.stamp, lane.place))
+      report(kScope, r.space, old, &lane.mark, lane.address);
+}
+
 // A word of which every byte asked for is unwritten. Padding in a structure shares its word with a member.
 void Detector::check_written(const Lane& lane, size_t size) {
   for (uintptr_t at = lane.address, end = lane.address + size; at < end;) {
@@ -405,6 +422,9 @@ const char* Detector::sentence(What what, bool with_atomic, Distance far) const 
     case kOneInstruction:
       return "Lanes of one warp store different values to one address in the same instruction, and which of them stays "
              "is not defined. Let one lane store, or use an atomic.";
+    case kScope:
+      return "One of the atomics has the scope of its block (atomicAdd_block, cuda::thread_scope_block): beside a "
+             "thread of another block it is no atomic. Give it the scope of the device.";
     case kCopy:
       return "The memory is used while an asynchronous copy to it is under way. Wait for the copy first (its "
              "pipeline's or its barrier's wait), and let __syncthreads() follow where other threads use what it "
@@ -451,6 +471,7 @@ void Detector::report(What what, Space space, const Mark& first, const Mark* sec
   hazard->detail = what == kEnded            ? "the block may have ended"
                    : what == kUninitialized  ? "read before any write"
                    : what == kOneInstruction ? "different values in one instruction"
+                   : what == kScope          ? "an atomic of block scope, another block"
                    : what == kCopy ? (last_writes ? "write before a copy has landed" : "read before a copy has landed")
                    : !first_writes ? "write after read"
                    : last_writes   ? "write after write"

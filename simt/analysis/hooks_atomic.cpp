@@ -16,7 +16,8 @@ void note(Worker* w, Call call, const volatile void* address, size_t size, Kind 
   if (is_telling || uintptr_t(address) - uintptr_t(w->lane->stack) < kStackSize) return;
   const Pc pc = students_call(call).pc;
   if (!pc) return;
-  Access access{kind, kind == Kind::load, false, false, false, size};
+  Access access{kind, kind != Kind::atomic, false, false, false, size};
+  access.is_atomic = kind != Kind::load;
   access.acquires = kind != Kind::store && acquires(order);
   access.releases = kind != Kind::load && releases(order);
   report(*w, pc, address, size, access);
@@ -43,7 +44,7 @@ void note(Worker* w, Call call, const volatile void* address, size_t size, Kind 
     return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                       \
   }                                                                                                    \
   void __tsan_atomic##bits##_store(volatile T* a, T value, int order) {                                \
-    SIMT_NOTE(Kind::atomic, sizeof(T), order);                                                         \
+    SIMT_NOTE(Kind::store, sizeof(T), order);                                                          \
     __atomic_store_n(a, value, __ATOMIC_SEQ_CST);                                                      \
   }                                                                                                    \
   SIMT_FETCH(bits, T, exchange, __atomic_exchange_n)                                                   \

@@ -21,13 +21,15 @@ void tell_of_lane(Tell tell_one) {
 
 }  // namespace
 
-void note_atomic(const volatile void* address, size_t size, Order order, bool writes) {
+void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does) {
   if (!is_running()) return;
   Access access;
-  access.kind = writes ? Kind::atomic : Kind::load;
-  access.is_volatile = !writes;
+  access.kind = does == Does::load ? Kind::load : does == Does::store ? Kind::store : Kind::atomic;
+  access.is_volatile = does != Does::update;
+  access.is_atomic = does != Does::load;
   access.acquires = order == Order::acquire || order == Order::acquire_release;
-  access.releases = writes && (order == Order::release || order == Order::acquire_release);
+  access.releases = does != Does::load && (order == Order::release || order == Order::acquire_release);
+  access.of_block = scope == Reach::block;
   access.alignment = size;
   report(*worker, calling_call(SIMT_CALL_HERE(*worker)).pc, address, size, access);
 }

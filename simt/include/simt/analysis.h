@@ -15,8 +15,9 @@ template <class T>
 constexpr bool is_copyable_by_bytes = std::is_trivially_copyable_v<T>;
 #endif
 
+enum class Does { load, store, update };  // an atomic
 enum class Order { relaxed, acquire, release, acquire_release };
-enum class Reach { block, device, system };  // of a fence
+enum class Reach { block, device, system };  // of a fence, or the scope of an atomic
 
 #ifdef SIMT_ANALYSIS
 
@@ -27,7 +28,7 @@ constexpr bool kAnalysis = true;
 // Of a function: what it accesses, the line of the caller accesses.
 #define SIMT_FOR_CALLER __attribute__((always_inline))
 
-void note_atomic(const volatile void* address, size_t size, Order order, bool writes = true);
+void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does);
 void note_result(const volatile void* address, uint64_t found, bool changed);  // of an atomic
 void note_store(const volatile void* address, size_t size);
 void note_fence(Reach reach);
@@ -44,7 +45,7 @@ void note_landing(const void* destination, size_t size, const void* barrier);
 constexpr bool kAnalysis = false;
 #define SIMT_OWN
 #define SIMT_FOR_CALLER
-inline void note_atomic(const volatile void*, size_t, Order, bool = true) {}
+inline void note_atomic(const volatile void*, size_t, Order, Reach, Does) {}
 inline void note_result(const volatile void*, uint64_t, bool) {}
 inline void note_store(const volatile void*, size_t) {}
 inline void note_fence(Reach) {}

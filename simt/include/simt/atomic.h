@@ -1,4 +1,5 @@
-// CUDA's atomic functions, for the types CUDA has them for. Each suffix (_block, _system) does what the plain one does.
+// CUDA's atomic functions, for the types CUDA has them for. Each suffix (_block, _system) does what the plain one does;
+// the analysis tells their scopes apart.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -66,9 +67,9 @@ SIMT_OWN T exchange_atomically(T* address, Next next) {
 }
 
 template <class T, class Next>
-T atomic_update(T* address, Site site, Next next) {
+T atomic_update(T* address, Site site, Reach scope, Next next) {
   begin_atomic(address, sizeof(T), site);
-  note_atomic(address, sizeof(T), Order::relaxed);
+  note_atomic(address, sizeof(T), Order::relaxed, scope, Does::update);
   return exchange_atomically(address, next);
 }
 
@@ -87,44 +88,45 @@ constexpr bool has_compare_and_swap = is_int32<T> || is_one_of<T, unsigned long 
 
 }  // namespace simt
 
-#define SIMT_ATOMIC(name, condition, parameter, expression)                                                      \
-  template <class T, std::enable_if_t<(condition), int> = 0>                                                     \
-  T name(T* address, simt::NotDeduced<T> parameter, simt::Site site = simt::Site::here()) {                      \
-    return simt::atomic_update(address, site, [&]([[maybe_unused]] const T& old) -> T { return (expression); }); \
+#define SIMT_ATOMIC(name, scope, condition, parameter, expression)                                \
+  template <class T, std::enable_if_t<(condition), int> = 0>                                      \
+  T name(T* address, simt::NotDeduced<T> parameter, simt::Site site = simt::Site::here()) {       \
+    return simt::atomic_update(address, site, scope,                                              \
+                               [&]([[maybe_unused]] const T& old) -> T { return (expression); }); \
   }
 
-#define SIMT_ATOMICS(suffix)                                                                                   \
-  SIMT_ATOMIC(atomicAdd##suffix, simt::has_atomic_add<T>, value, old + value)                                  \
-  SIMT_ATOMIC(atomicSub##suffix, simt::is_int32<T>, value, old - value)                                        \
-  SIMT_ATOMIC(atomicExch##suffix, simt::has_atomic_exchange<T>, value, value)                                  \
-  SIMT_ATOMIC(atomicMin##suffix, simt::is_int32<T> || simt::is_int64<T>, value, value < old ? value : old)     \
-  SIMT_ATOMIC(atomicMax##suffix, simt::is_int32<T> || simt::is_int64<T>, value, old < value ? value : old)     \
-  SIMT_ATOMIC(atomicAnd##suffix, simt::is_int32<T> || simt::is_int64<T>, value, old & value)                   \
-  SIMT_ATOMIC(atomicOr##suffix, simt::is_int32<T> || simt::is_int64<T>, value, old | value)                    \
-  SIMT_ATOMIC(atomicXor##suffix, simt::is_int32<T> || simt::is_int64<T>, value, old ^ value)                   \
-  inline unsigned atomicInc##suffix(unsigned* address, unsigned limit, simt::Site site = simt::Site::here()) { \
-    return simt::atomic_update(address, site, [=](unsigned old) { return old >= limit ? 0 : old + 1; });       \
-  }                                                                                                            \
-  inline unsigned atomicDec##suffix(unsigned* address, unsigned limit, simt::Site site = simt::Site::here()) { \
-    return simt::atomic_update(address, site,                                                                  \
-                               [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });       \
-  }                                                                                                            \
-  template <class T, std::enable_if_t<simt::has_compare_and_swap<T>, int> = 0>                                 \
-  T atomicCAS##suffix(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired,                   \
-                      simt::Site site = simt::Site::here()) {                                                  \
-    return simt::atomic_update(address, site, [=](T old) { return old == expected ? desired : old; });         \
-  }                                                                                                            \
-  /* Vectors are atomic element by element, as on the GPU. */                                                  \
-  inline float2 atomicAdd##suffix(float2* address, float2 value, simt::Site site = simt::Site::here()) {       \
-    return {atomicAdd##suffix(&address->x, value.x, site), atomicAdd##suffix(&address->y, value.y, site)};     \
-  }                                                                                                            \
-  inline float4 atomicAdd##suffix(float4* address, float4 value, simt::Site site = simt::Site::here()) {       \
-    return {atomicAdd##suffix(&address->x, value.x, site), atomicAdd##suffix(&address->y, value.y, site),      \
-            atomicAdd##suffix(&address->z, value.z, site), atomicAdd##suffix(&address->w, value.w, site)};     \
+#define SIMT_ATOMICS(suffix, scope)                                                                               \
+  SIMT_ATOMIC(atomicAdd##suffix, scope, simt::has_atomic_add<T>, value, old + value)                              \
+  SIMT_ATOMIC(atomicSub##suffix, scope, simt::is_int32<T>, value, old - value)                                    \
+  SIMT_ATOMIC(atomicExch##suffix, scope, simt::has_atomic_exchange<T>, value, value)                              \
+  SIMT_ATOMIC(atomicMin##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, value < old ? value : old) \
+  SIMT_ATOMIC(atomicMax##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old < value ? value : old) \
+  SIMT_ATOMIC(atomicAnd##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old & value)               \
+  SIMT_ATOMIC(atomicOr##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old | value)                \
+  SIMT_ATOMIC(atomicXor##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old ^ value)               \
+  inline unsigned atomicInc##suffix(unsigned* address, unsigned limit, simt::Site site = simt::Site::here()) {    \
+    return simt::atomic_update(address, site, scope, [=](unsigned old) { return old >= limit ? 0 : old + 1; });   \
+  }                                                                                                               \
+  inline unsigned atomicDec##suffix(unsigned* address, unsigned limit, simt::Site site = simt::Site::here()) {    \
+    return simt::atomic_update(address, site, scope,                                                              \
+                               [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });          \
+  }                                                                                                               \
+  template <class T, std::enable_if_t<simt::has_compare_and_swap<T>, int> = 0>                                    \
+  T atomicCAS##suffix(T* address, simt::NotDeduced<T> expected, simt::NotDeduced<T> desired,                      \
+                      simt::Site site = simt::Site::here()) {                                                     \
+    return simt::atomic_update(address, site, scope, [=](T old) { return old == expected ? desired : old; });     \
+  }                                                                                                               \
+  /* Vectors are atomic element by element, as on the GPU. */                                                     \
+  inline float2 atomicAdd##suffix(float2* address, float2 value, simt::Site site = simt::Site::here()) {          \
+    return {atomicAdd##suffix(&address->x, value.x, site), atomicAdd##suffix(&address->y, value.y, site)};        \
+  }                                                                                                               \
+  inline float4 atomicAdd##suffix(float4* address, float4 value, simt::Site site = simt::Site::here()) {          \
+    return {atomicAdd##suffix(&address->x, value.x, site), atomicAdd##suffix(&address->y, value.y, site),         \
+            atomicAdd##suffix(&address->z, value.z, site), atomicAdd##suffix(&address->w, value.w, site)};        \
   }
 
-SIMT_ATOMICS()
-SIMT_ATOMICS(_block)
-SIMT_ATOMICS(_system)
+SIMT_ATOMICS(, simt::Reach::device)
+SIMT_ATOMICS(_block, simt::Reach::block)
+SIMT_ATOMICS(_system, simt::Reach::system)
 #undef SIMT_ATOMICS
 #undef SIMT_ATOMIC
