@@ -10,10 +10,10 @@ endif
 LADDER := assignment1/rms_norm/matrix
 PROGRAM := rms_norm_matrix_test
 # Every folder with a program of its own.
-LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures tests 2>/dev/null))
+LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
 export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage analyze bench peers plots readme profile programs objects libs compile-check format clean
+.PHONY: all help run test stage analyze bench peers tune plots readme profile programs objects libs compile-check format clean
 
 all:
 	@$(MAKE) -C $(LADDER)
@@ -28,6 +28,7 @@ help:
 	@echo '                        S=all stores the counts of every stage in profiling_results/cpu_device/'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
+	@echo 'make tune               choose the shapes of the header'"'"'s kernels for the GPU of this machine: bench/README.md'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'
@@ -40,7 +41,7 @@ help:
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
 	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze or peers starts'
 	@echo 'RESULTS=dir             where make bench, make profile and make analyze S=all store results'
-	@echo 'GPU=h200                whose stored results make plots and make readme take'
+	@echo 'GPU=h200                whose stored results make plots, make readme and make tune take'
 
 run:
 	@scripts/setup.sh run
@@ -63,6 +64,8 @@ bench:
 	@python3 scripts/bench.py "$$RESULTS"
 peers:
 	@python3 bench/peers.py $$ARGS
+tune:
+	@python3 scripts/tune.py --gpu "$$GPU"
 profile:
 	@python3 scripts/profile_stage.py "$$S" "$$RESULTS"
 plots:
@@ -74,7 +77,7 @@ readme:
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
 programs: $(LEAVES:%=%/program)
-objects: $(patsubst %,%/objects,$(filter-out tests/%,$(LEAVES)))
+objects: $(patsubst %,%/objects,$(filter-out bench/% tests/%,$(LEAVES)))
 %/program: libs
 	@$(MAKE) -C $* program
 %/objects: libs

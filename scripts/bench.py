@@ -8,6 +8,7 @@ By default they go to profiling_results/<gpu>/:
   long_rows.csv           one row of 65536 to 4194304 columns: fewer rows than multiprocessors
   repeat.csv              the ladder twice in this job: microseconds, and the difference in percent
   environment.txt         GPU, driver, compilers, clocks as found
+  header_shapes.csv       the production header on shapes outside the peers' tables, beside copies of the same bytes
 and the tables of lectures/W1L2_memory_bandwidth. They are put in place together, after the last of them was measured,
 and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
 """
@@ -28,6 +29,7 @@ BY_COLUMNS = [(ELEMENTS // 2**power, 2**power) for power in range(8, 17)]
 FEW_ROWS = [(rows, 4096) for rows in (1, 16, 64, 256)]
 LONG_ROWS = [(1, 2**power) for power in range(16, 23, 2)]
 LECTURE = "lectures/W1L2_memory_bandwidth"
+SHAPES = "bench/shapes"
 WORK = ROOT / "build/bench"  # kept when the job fails
 
 LONG_KERNEL_US = 50.0
@@ -143,8 +145,8 @@ def bench(directory):
     shutil.rmtree(WORK, ignore_errors=True)
     out = WORK / "results"
     out.mkdir(parents=True)
-    has_lecture = (ROOT / LECTURE / "Makefile").is_file()
-    results.build(f"{LADDER}/program", *([f"{LECTURE}/program"] if has_lecture else []))
+    others = [folder for folder in (LECTURE, SHAPES) if (ROOT / folder / "Makefile").is_file()]
+    results.build(f"{LADDER}/program", *(f"{folder}/program" for folder in others))
 
     before = clocks()
     table, first = run_ladder("ladder", out / results.MATRIX_CSV)
@@ -153,7 +155,9 @@ def bench(directory):
     sweep(out / results.FEW_CSV, FEW_ROWS)
     # Without 01_basic, whose one thread would take minutes for the longest of these rows.
     sweep(out / results.LONG_CSV, LONG_ROWS, "--stage", ",".join(row["stage"] for row in first[1:]))
-    if has_lecture:
+    if SHAPES in others:
+        measure("shapes", ROOT / "build/cuda" / SHAPES / "shapes", "--csv", out / results.SHAPES_CSV)
+    if LECTURE in others:
         measure("lecture", ROOT / "build/cuda" / LECTURE / "memory_bandwidth_test", "--csv-dir", out)
     _, second = run_ladder("ladder again", WORK / "again.csv")
 

@@ -14,6 +14,7 @@ MATRIX_CSV = "matrix_8192x8192.csv"
 COLUMNS_CSV = "matrix_by_columns.csv"
 FEW_CSV = "few_rows.csv"
 LONG_CSV = "long_rows.csv"
+SHAPES_CSV = "header_shapes.csv"
 
 
 class Unusable(Exception):
