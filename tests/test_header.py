@@ -91,6 +91,14 @@ def test_compiles_for_the_cpu_device(two_files, standard):
     assert run(two_files / f"cpu_{standard}").returncode == 0  # it refuses null pointers
 
 
+def test_the_example_of_the_page_runs(tmp_path):
+    page = (HEADER / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")
+    made = run(ROOT / "simt/simtcc", f"-I{ROOT}/include", "example.cu", "-o", "example", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "example").stdout == "1.0000\n"
+
+
 @pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
 @pytest.mark.parametrize("standard", STANDARDS)
 class TestWithNvcc:
@@ -125,7 +133,7 @@ def build(folder, *options, change=None):
     copy = shutil.copytree(HEADER, folder / "include/rms_norm")
     if change:
         changed = 0
-        for path in copy.iterdir():
+        for path in copy.glob("*.cuh"):
             text, count = re.subn(*change, path.read_text(encoding="utf-8"))
             path.write_text(text, encoding="utf-8")
             changed += count
