@@ -53,8 +53,8 @@ struct Request {
   uintptr_t address[32];    // of those lanes
   // Of a store, where known: what lane l has stored, `size` bytes at stored + l * size, taken when its step was over.
   const unsigned char* stored = nullptr;
-  bool is_atomic = false;  // of a store
-  bool of_block = false;   // an atomic that is one only for the threads of its block
+  bool overwrites = false;  // an atomic store or exchange: it does not ask what was there
+  bool of_block = false;    // an atomic that is one only for the threads of its block
 };
 
 // Barriers, shuffles and the like, as they are called by the lanes of one warp together.

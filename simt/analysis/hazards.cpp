@@ -138,7 +138,7 @@ uint32_t Detector::site_of(Pc pc) {
 
 void Detector::request(const Request& r) {
   const bool writes = r.kind != Kind::load;
-  const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic || r.is_atomic ? kAtomic : 0) |
+  const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic || r.overwrites ? kAtomic : 0) |
                           (r.is_volatile ? kVolatile : 0) | (r.is_async && writes ? kFlying : 0) |
                           (r.stored ? kValued : 0) | (r.of_block ? kOfBlock : 0);
   const uint32_t site = site_of(r.pc) << kTraitBits;
@@ -161,7 +161,7 @@ void Detector::request(const Request& r) {
     if (scope_seen_) check_scope(r, lanes[count - 1]);
     if (r.kind != Kind::store) order_.acquire(place, address);
   }
-  if (shared && !r.is_async && r.kind != Kind::store)
+  if (shared && !r.is_async && r.kind != Kind::store && !r.overwrites)
     for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
   if (shared && place.block->cluster)
     for (unsigned i = 0; i < count; ++i) note_visit(lanes[i]);

@@ -110,7 +110,7 @@ void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const A
   event.is_async = access.is_async;
   event.acquires = access.acquires;
   event.releases = access.releases;
-  event.is_atomic = access.is_atomic;
+  event.overwrites = access.overwrites;
   event.of_block = access.of_block;
   event.address = address;
   event.size = uint32_t(size);

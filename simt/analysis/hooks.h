@@ -13,9 +13,9 @@ namespace simt::analysis {
 struct Access {
   Kind kind = Kind::load;
   bool is_volatile = false, is_async = false, acquires = false, releases = false;
-  size_t alignment = 0;    // that CUDA asks for; 0 where any will do
-  bool is_atomic = false;  // of a store
-  bool of_block = false;   // an atomic of that scope
+  size_t alignment = 0;     // that CUDA asks for; 0 where any will do
+  bool overwrites = false;  // an atomic store or exchange: it does not ask what was there
+  bool of_block = false;    // an atomic of that scope
 };
 
 // Checks the access and records it; faults end the kernel. The place is the student's line.

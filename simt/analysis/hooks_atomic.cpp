@@ -17,7 +17,7 @@ void note(Worker* w, Call call, const volatile void* address, size_t size, Kind 
   const Pc pc = students_call(call).pc;
   if (!pc) return;
   Access access{kind, kind != Kind::atomic, false, false, false, size};
-  access.is_atomic = kind != Kind::load;
+  access.overwrites = kind == Kind::store;
   access.acquires = kind != Kind::store && acquires(order);
   access.releases = kind != Kind::load && releases(order);
   report(*w, pc, address, size, access);

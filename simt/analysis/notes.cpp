@@ -25,8 +25,8 @@ void note_atomic(const volatile void* address, size_t size, Order order, Reach s
   if (!is_running()) return;
   Access access;
   access.kind = does == Does::load ? Kind::load : does == Does::store ? Kind::store : Kind::atomic;
-  access.is_volatile = does != Does::update;
-  access.is_atomic = does != Does::load;
+  access.is_volatile = does == Does::load || does == Does::store;
+  access.overwrites = does == Does::store || does == Does::exchange;
   access.acquires = order == Order::acquire || order == Order::acquire_release;
   access.releases = does != Does::load && (order == Order::release || order == Order::acquire_release);
   access.of_block = scope == Reach::block;

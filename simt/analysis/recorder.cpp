@@ -9,7 +9,7 @@ namespace {
 
 bool same_place(const Event& a, const Event& b) {
   return a.pc == b.pc && a.is_operation == b.is_operation && a.operation == b.operation && a.space == b.space &&
-         a.kind == b.kind && a.size == b.size && a.is_async == b.is_async && a.is_atomic == b.is_atomic;
+         a.kind == b.kind && a.size == b.size && a.is_async == b.is_async && a.overwrites == b.overwrites;
 }
 
 }  // namespace
@@ -45,12 +45,12 @@ void Recorder::tell_group(WarpRef where, uint32_t mask, const Event* const* even
   request.is_async = first.is_async;
   request.acquires = first.acquires;
   request.releases = first.releases;
-  request.is_atomic = first.is_atomic;
+  request.overwrites = first.overwrites;
   request.of_block = first.of_block;
   request.size = first.size;
   request.mask = mask;
   const bool has_values =
-      first.kind == Kind::store && !first.is_async && !first.is_atomic && first.size <= kLargestAccess;
+      first.kind == Kind::store && !first.is_async && !first.overwrites && first.size <= kLargestAccess;
   if (has_values) stored_.resize(32 * kLargestAccess);
   for (uint32_t left = mask; left; left &= left - 1) {
     const int lane = __builtin_ctz(left);

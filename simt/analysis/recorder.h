@@ -28,7 +28,7 @@ struct Event {
   Space space = Space::global;
   Kind kind = Kind::load;
   bool is_volatile = false, is_async = false, acquires = false, releases = false;
-  bool is_atomic = false, of_block = false;
+  bool overwrites = false, of_block = false;
   uint32_t size = 0;
   uintptr_t address = 0;
   unsigned char stored[kLargestAccess] = {};

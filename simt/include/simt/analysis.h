@@ -15,7 +15,7 @@ template <class T>
 constexpr bool is_copyable_by_bytes = std::is_trivially_copyable_v<T>;
 #endif
 
-enum class Does { load, store, update };  // an atomic
+enum class Does { load, store, exchange, update };  // an atomic
 enum class Order { relaxed, acquire, release, acquire_release };
 enum class Reach { block, device, system };  // of a fence, or the scope of an atomic
 

@@ -67,9 +67,9 @@ SIMT_OWN T exchange_atomically(T* address, Next next) {
 }
 
 template <class T, class Next>
-T atomic_update(T* address, Site site, Reach scope, Next next) {
+T atomic_update(T* address, Site site, Reach scope, Next next, Does does = Does::update) {
   begin_atomic(address, sizeof(T), site);
-  note_atomic(address, sizeof(T), Order::relaxed, scope, Does::update);
+  note_atomic(address, sizeof(T), Order::relaxed, scope, does);
   return exchange_atomically(address, next);
 }
 
@@ -98,12 +98,16 @@ constexpr bool has_compare_and_swap = is_int32<T> || is_one_of<T, unsigned long 
 #define SIMT_ATOMICS(suffix, scope)                                                                               \
   SIMT_ATOMIC(atomicAdd##suffix, scope, simt::has_atomic_add<T>, value, old + value)                              \
   SIMT_ATOMIC(atomicSub##suffix, scope, simt::is_int32<T>, value, old - value)                                    \
-  SIMT_ATOMIC(atomicExch##suffix, scope, simt::has_atomic_exchange<T>, value, value)                              \
   SIMT_ATOMIC(atomicMin##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, value < old ? value : old) \
   SIMT_ATOMIC(atomicMax##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old < value ? value : old) \
   SIMT_ATOMIC(atomicAnd##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old & value)               \
   SIMT_ATOMIC(atomicOr##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old | value)                \
   SIMT_ATOMIC(atomicXor##suffix, scope, simt::is_int32<T> || simt::is_int64<T>, value, old ^ value)               \
+  template <class T, std::enable_if_t<simt::has_atomic_exchange<T>, int> = 0>                                     \
+  T atomicExch##suffix(T* address, simt::NotDeduced<T> value, simt::Site site = simt::Site::here()) {             \
+    return simt::atomic_update(                                                                                   \
+        address, site, scope, [&](const T&) { return value; }, simt::Does::exchange);                             \
+  }                                                                                                               \
   inline unsigned atomicInc##suffix(unsigned* address, unsigned limit, simt::Site site = simt::Site::here()) {    \
     return simt::atomic_update(address, site, scope, [=](unsigned old) { return old >= limit ? 0 : old + 1; });   \
   }                                                                                                               \

@@ -271,14 +271,17 @@ __global__ void publish(int* data, int* flag) {
 TEST_CASE("stores come before the fence that follows them, and orders are told") {
   Device<int> data(32), flag(1);
   run([&] { publish<<<1, 32>>>(data.data, flag.data); });
-  const std::vector<std::string> expected = {"store", "fence", "atomic", "atomic", "load", "store"};
+  const std::vector<std::string> expected = {"store", "fence", "atomic", "store", "load", "store"};
   std::string told;
   for (const std::string& event : log().order) told += event + " ";
   CAPTURE(told);
   CHECK(log().order == expected);
   REQUIRE(log().requests.size() == 5);
   CHECK_FALSE(log().requests[1].releases);
+  CHECK(log().requests[1].overwrites);
   CHECK(log().requests[2].releases);
+  CHECK(log().requests[2].overwrites);
+  CHECK_FALSE(log().requests[0].overwrites);
   CHECK(log().requests[3].acquires);
   CHECK(log().requests[4].stored != nullptr);
 }
