@@ -105,7 +105,7 @@ double Stopwatch::microseconds(const std::function<void()>& work) {
   return 1e3 * static_cast<double>(milliseconds);
 }
 
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations) {
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds) {
   Stopwatch stopwatch;
   const auto replay = [&](const GraphExec& graph) {
     return stopwatch.microseconds([&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
@@ -118,7 +118,7 @@ Timing measure(const NumberedLaunch& launch, int64_t round, int iterations) {
   const double rounds = std::ceil(2000.0 / std::max(replay(graph), 1.0));
   launches *= static_cast<int64_t>(std::clamp(rounds, 1.0, std::ceil(4096.0 / static_cast<double>(launches))));
   graph = capture(launch, round, launches, stopwatch.stream());
-  for (double warm = 0; warm < 20e3;) warm += std::max(replay(graph), 100.0);
+  for (double warm = 0; warm < warm_up_microseconds;) warm += std::max(replay(graph), 100.0);
 
   std::vector<double> samples;
   for (int i = 0; i < iterations; ++i) samples.push_back(replay(graph) / static_cast<double>(launches));

@@ -34,9 +34,10 @@ class Stopwatch {
 };
 
 // iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
-// round - 1, over and over. The cache is cold if a whole round touches several times as much as the cache holds.
+// round - 1, over and over. The cache is cold if a whole round touches several times as much as the cache holds. A GPU
+// that has just been measured on is warm sooner than an idle one.
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations);
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
 // The problem's own buffers, and copies of them until they outgrow the L2 cache: 600 MB or 64 pairs. Buffers several
 // times the L2 cache each need no copy.

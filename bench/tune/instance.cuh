@@ -1,0 +1,76 @@
+// Candidates<R, traffic> compiles the candidates of one operator and one traffic, and makes them known to the program.
+#pragma once
+#include <rms_norm/rms_norm.cuh>
+
+#include <utility>
+
+#include "bench/tune/candidate.h"
+
+namespace tune {
+
+constexpr int kVectors[] = {1, 2, 4, 8};
+constexpr int kBlocks[] = {128, 256, 512, 1024};
+constexpr int kParts[] = {1, 2, 4, 8};
+constexpr int kCombinations = 8 * 4 * 4 * 4;
+
+constexpr Shape combination(int i, Traffic traffic) {
+  return {kPacks[i / 64], rms_norm::detail::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], traffic};
+}
+
+// Threads of a block among which the packs of a row, or of a block's part of it, are shared out.
+constexpr int row_threads(const Shape& s) { return (s.packs + s.vectors * s.parts - 1) / (s.vectors * s.parts); }
+
+// The threads of a row, or of a block, that launch_shape() compiles the kernel for.
+constexpr int kernel_threads(const Shape& s) {
+  const int threads = row_threads(s);
+  if (s.parts > 1) return s.block;
+  if (threads <= 32) return 32;
+  if (s.traffic == Traffic::few) return s.block;
+  return s.block > 256 || threads > 256 ? 1024 : 256;
+}
+
+// Whether a shape that is possible is also worth a try, and not the same launch as another one:
+// - a row is kept in registers whole;
+// - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
+// - of the threads of a warp that share a row there are eight or more;
+// - a block has as many threads as a row at least (with fewer, the launch is the same) and at most those of eight rows,
+//   or four times those of its only row.
+constexpr bool is_candidate(const Shape& s) {
+  const int threads = row_threads(s);
+  if (!rms_norm::detail::is_possible(s)) return false;
+  if (s.parts > 1) return s.packs >= 1024 && s.vectors > 1 && s.block <= 512 && threads == s.block;
+  if (threads <= 32) return threads >= 8;
+  return s.block >= threads && s.block <= (s.traffic == Traffic::few ? 4 : 8) * threads;
+}
+
+template <class R, Traffic traffic, int i>
+cudaError_t launch(const Tensors& tensors, bool dependent, cudaStream_t stream) {
+  constexpr Shape s = combination(i, traffic);
+  rms_norm::detail::Problem<bf16, R, bf16, bf16> p = {tensors.x, tensors.weight, tensors.y};
+  p.rows = tensors.rows, p.cols = tensors.cols;
+  p.inverse_cols = 1.0f / float(tensors.cols);
+  p.eps = kEps;
+  p.residual = p.residual_out = tensors.residual;
+  for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
+  const rms_norm::detail::Call call{stream, dependent};
+  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, traffic>(p, call);
+}
+
+template <class R, Traffic traffic>
+struct Candidates {
+  Candidates() { add_all(std::make_integer_sequence<int, kCombinations>()); }
+
+ private:
+  template <int... i>
+  static void add_all(std::integer_sequence<int, i...>) {
+    (add<i>(), ...);
+  }
+  template <int i>
+  static void add() {
+    constexpr Shape s = combination(i, traffic);
+    if constexpr (is_candidate(s))
+      candidates().push_back({!std::is_void_v<R>, s, kernel_threads(s), launch<R, traffic, i>});
+  }
+};
+
+}  // namespace tune
