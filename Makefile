@@ -28,7 +28,7 @@ help:
 	@echo '                        S=all stores the counts of every stage in profiling_results/cpu_device/'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
-	@echo 'make tune               choose the shapes of the header'"'"'s kernels for the GPU of this machine: bench/README.md'
+	@echo 'make tune               measure which kernels the header should choose on this GPU, and write them into it'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'

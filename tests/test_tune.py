@@ -1,0 +1,400 @@
+"""make tune: the choice of the header's kernels, on invented times, and every candidate's check on the CPU device."""
+
+import csv
+import math
+import random
+import re
+import shutil
+import sys
+
+import pytest
+
+from conftest import BUILD, ROOT, run
+from fakes import Machine, executable
+from test_header import SIMTCC, build, summary
+
+sys.path[:0] = [str(ROOT / "scripts")]
+import results  # noqa: E402
+import tune  # noqa: E402
+
+PROGRAM = BUILD / "bench/tune/tune"
+POLICY = "include/rms_norm/policy.cuh"
+STORED = "profiling_results/fake-9000"
+SIZES = {"forward": [512, 4096, 32768, 131072, 524288], "forward_add": [1024, 4096, 32768, 131072, 524288]}
+
+# Stands in for the program: what it would have measured is in FAKE_TUNE_CSV.
+PROGRAM_FAKE = """\
+#!/bin/bash
+[ "$1" = --csv ] || exit 2
+[ -z "$FAKE_TUNE_FAILS" ] || { echo "forward of 2 x 256: 7 of 512 elements of y are wrong" >&2; exit 1; }
+cp "$FAKE_TUNE_CSV" "$2"
+"""
+
+A = dict(vectors=1, block=256, parts=1, traffic="stream", kernel_threads=256)
+B = dict(vectors=2, block=128, parts=1, traffic="stream", kernel_threads=256)
+WIDE = dict(vectors=2, block=512, parts=1, traffic="plain", kernel_threads=1024)
+CLUSTER = dict(vectors=4, block=256, parts=4, traffic="stream", kernel_threads=256)
+FEW = dict(vectors=1, block=128, parts=1, traffic="few", kernel_threads=128)
+
+
+# The first line that the program itself writes.
+SOURCE = (ROOT / "bench/tune/measurements.cpp").read_text(encoding="utf-8")
+WRITTEN = re.search(r'"operator,.*?\\n"', SOURCE, re.DOTALL).group()
+HEADER = re.sub(r'"\s*"', "", WRITTEN).replace("\\n", "").strip('"').split(",")
+
+
+def row(shape, microseconds, packs=64, kilobytes=512, operator="forward", **values):
+    rows = max(1, kilobytes * 1024 // (packs * 8 * (4 if operator == "forward" else 8)))
+    known = dict(operator=operator, rows=rows, cols=packs * 8, packs=packs, kilobytes=kilobytes, role="candidate")
+    known.update(launch="plain", verdict="ok" if microseconds else "refused", microseconds=microseconds or "", **shape)
+    known.update(device="NVIDIA Fake 9000", sm=90, driver=13000, runtime=13000, date="2026-01-31", samples=7)
+    return {name: str({**dict.fromkeys(HEADER, ""), **known, **values}[name]) for name in HEADER}
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results.write_csv(path, HEADER, [list(row.values()) for row in rows])
+    return path
+
+
+def listed():
+    """{(operator, packs): shapes} of every candidate that the program has."""
+    lines = run(PROGRAM, "--list").stdout.splitlines()
+    names, found = lines[0].split(), {}
+    for line in csv.DictReader([" ".join(text.split()) for text in lines[1:]], fieldnames=names, delimiter=" "):
+        shape = {name: line[name] for name in tune.Shape._fields}
+        found.setdefault((line["operator"], int(line["packs"])), []).append(shape)
+    return found
+
+
+@pytest.fixture(scope="module")
+def invented():
+    """A whole measurement: every candidate in every cell, with times by chance."""
+    chance, rows = random.Random(5), []
+    for (operator, packs), shapes in listed().items():
+        for size in SIZES[operator]:
+            for shape in shapes:
+                if shape["traffic"] != "few" or size == SIZES[operator][0]:
+                    rows.append(row(shape, f"{chance.uniform(1, 1.3):.3f}", packs, size, operator))
+            for launch, time in (("plain", 1.0), ("dependent", 0.9 if size < 100000 else 1.1)):
+                rows.append(row(shapes[-1], time, packs, size, operator, role="winner", launch=launch))
+    return rows
+
+
+def operator_of(rows):
+    return tune.Operator([{**r, **{n: int(r[n]) for n in tune.NUMBERS}, "microseconds": float(r["microseconds"])}
+                          for r in rows], "forward")  # fmt: skip
+
+
+def shapes_of(lines):
+    """[(packs, limit, name of the shape)]"""
+    names = {tune.Shape(**shape): name for name, shape in dict(A=A, B=B, WIDE=WIDE, CLUSTER=CLUSTER, FEW=FEW).items()}
+    return [(line.packs, line.limit, names[line.shape]) for line in lines]
+
+
+# The choice.
+
+
+def test_the_fastest_is_chosen():
+    operator = operator_of([row(A, 2.0), row(B, 1.5), row(WIDE, 1.9)])
+    (line,) = tune.table(operator)
+    assert (line.shape.vectors, line.limit) == (2, tune.ANY_SIZE)
+    assert line.comment == "1.50 us at 256 x 512, next 1.90"
+
+
+def test_of_equals_the_simpler_one_is_chosen():
+    assert shapes_of(tune.table(operator_of([row(A, 1.000), row(B, 1.009)]))) == [(64, tune.ANY_SIZE, "B")]
+    assert shapes_of(tune.table(operator_of([row(A, 1.000), row(B, 1.011)]))) == [(64, tune.ANY_SIZE, "A")]
+    cluster = operator_of([row(WIDE, 1.009), row(CLUSTER, 1.000)])
+    assert shapes_of(tune.table(cluster)) == [(64, tune.ANY_SIZE, "WIDE")]
+    (line,) = tune.table(cluster)
+    assert line.comment.endswith("fastest 1.00")
+
+
+def test_a_neighbour_s_shape_is_kept_within_a_percent_and_given_up_beyond():
+    def sizes(time):
+        return operator_of([row(A, 1.0), row(B, 2.0), row(A, time, kilobytes=4096), row(B, 1.0, kilobytes=4096)])
+
+    assert shapes_of(tune.table(sizes(1.009))) == [(64, tune.ANY_SIZE, "A")]
+    assert shapes_of(tune.table(sizes(1.011))) == [(64, 1448, "A"), (64, tune.ANY_SIZE, "B")]
+
+    lengths = operator_of([row(A, 1.0), row(B, 2.0), row(A, 1.009, packs=256), row(B, 1.0, packs=256)])
+    assert shapes_of(tune.table(lengths)) == [(256, tune.ANY_SIZE, "A")]
+
+
+def test_the_smaller_size_counts_more_than_the_shorter_row():
+    rows = [row(A, 1.0), row(B, 2.0), row(A, 2.0, packs=256), row(B, 1.0, packs=256)]  # at 512 KB: A, then B
+    rows += [row(A, 1.0, kilobytes=4096), row(B, 2.0, kilobytes=4096)]
+    rows += [row(A, 1.0, packs=256, kilobytes=4096), row(B, 1.009, packs=256, kilobytes=4096)]
+    assert shapes_of(tune.table(operator_of(rows))) == [(64, tune.ANY_SIZE, "A"), (256, tune.ANY_SIZE, "B")]
+
+
+def test_kernels_of_one_shape_for_other_lengths_of_rows_are_not_merged():
+    """A row of 64 packs may be a warp's, where a longer one of the same shape is a block's: two kernels."""
+    rows = [row({**B, "kernel_threads": 32}, 1.0), row(B, 1.0, packs=256)]
+    assert [line.packs for line in tune.table(operator_of(rows))] == [64, 256]
+
+
+def test_few_rows_and_clusters_are_followed_by_a_shape_for_everyone():
+    rows = [row(FEW, 1.0), row(CLUSTER, 1.1), row(A, 1.3), row(B, 1.2)]
+    assert [name for _, _, name in shapes_of(tune.table(operator_of(rows)))] == ["FEW", "CLUSTER", "B"]
+    rows = [row(CLUSTER, 1.0), row(FEW, 1.1), row(A, 1.2)]
+    assert [name for _, _, name in shapes_of(tune.table(operator_of(rows)))] == ["CLUSTER", "FEW", "A"]
+
+
+def test_what_was_refused_is_never_chosen(tmp_path):
+    path = write(tmp_path / "tune.csv", [row(A, 2.0), row(CLUSTER, None, reason="no clusters")])
+    assert shapes_of(tune.table(tune.Operator(tune.read(path), "forward"))) == [(64, tune.ANY_SIZE, "A")]
+
+
+def test_a_cell_without_a_kernel_for_everyone_is_an_error():
+    with pytest.raises(results.Unusable, match="no candidate for every GPU"):
+        tune.table(operator_of([row(FEW, 1.0)]))
+    with pytest.raises(results.Unusable, match="64 packs and 4096 KB"):
+        tune.table(operator_of([row(A, 1.0), row(A, 1.0, packs=256, kilobytes=4096)]))
+    with pytest.raises(results.Unusable, match="no time of forward"):
+        tune.table(operator_of([row(A, 1.0, operator="forward_add")]))
+
+
+def test_the_short_table_chooses_what_the_long_one_does(tmp_path, invented):
+    rows = tune.read(write(tmp_path / "tune.csv", invented))
+    for name in SIZES:
+        operator = tune.Operator(rows, name)
+        long, short = tune.all_lines(operator), tune.table(operator)
+        assert len(short) < sum(len(lines) for lines in long.values())
+        for (packs, size), lines in long.items():
+            for contiguous, clusters in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                wanted = tune.taken(lines, packs, 0, contiguous, clusters)
+                assert tune.taken(short, packs, operator.limit(size), contiguous, clusters) == wanted
+
+
+@pytest.mark.parametrize(
+    "ratios, limit",
+    [
+        ([0.9, 0.95, 0.99, 0.995, 1.0], math.inf),
+        ([0.9, 0.95, 1.01, 0.9, 0.9], 11585),  # what is won beyond a loss does not count
+        ([1.1, 0.9, 0.9, 0.9, 0.9], 0),
+        ([0.9, 1.001, 1.0, 1.0, 1.0], 1448),
+    ],
+)
+def test_dependent_launches_up_to_where_they_pay(tmp_path, ratios, limit):
+    rows = []
+    for operator, sizes in SIZES.items():
+        for ratio, size in zip(ratios, sizes):
+            for packs in (64, 256):
+                rows.append(row(A, 1.0, packs, size, operator))
+                factor = 1.1 if packs == 64 else 1 / 1.1  # of which the geometric mean is 1
+                rows.append(row(A, 2.0, packs, size, operator, role="winner"))
+                rows.append(row(A, 2.0 * ratio * factor, packs, size, operator, role="winner", launch="dependent"))
+    rows = tune.read(write(tmp_path / "tune.csv", rows))
+    assert tune.dependent_limit(rows, {name: tune.Operator(rows, name) for name in SIZES})[0] == limit
+
+
+def test_without_dependent_launches_there_is_no_limit_and_the_table_says_why(tmp_path, invented):
+    path = write(tmp_path / "tune.csv", [line for line in invented if line["role"] == "candidate"])
+    text = tune.policy(tune.read(path), path)
+    assert "constexpr int kDependentKilobytes = 0;" in text and "compute capability 9.0" in text
+
+
+# The job.
+
+
+@pytest.fixture
+def machine(tmp_path, invented):
+    machine = Machine(tmp_path)
+    shutil.copytree(ROOT / "include", machine.root / "include")
+    executable(machine.root / "build/cuda/bench/tune/tune", PROGRAM_FAKE)
+    write(tmp_path / "invented.csv", invented)
+    return machine
+
+
+def start(machine, *arguments, **environment):
+    measured = str(machine.root.parent / "invented.csv")
+    return machine.run("scripts/tune.py", *arguments, **{"FAKE_TUNE_CSV": measured, **environment})
+
+
+def policy_of(machine):
+    return (machine.root / POLICY).read_text(encoding="utf-8")
+
+
+def test_measures_stores_and_writes_the_table(machine):
+    before = policy_of(machine)
+    result = start(machine)
+    assert result.returncode == 0, result.stderr
+    assert machine.files() == ["fake-9000/tune.csv", "fake-9000/tune_environment.txt"]
+    assert "GPU: NVIDIA Fake 9000" in (machine.root / STORED / "tune_environment.txt").read_text().splitlines()
+
+    text = policy_of(machine)
+    first, last = text.index("// policy:begin\n"), text.index("// policy:end\n")
+    assert text[:first] == before[:first] and text[last:] == before[before.index("// policy:end\n") :]
+    table = text[first:last]
+    for words in ("NVIDIA Fake 9000, CUDA 13.0, 2026-01-31", f"{STORED}/tune.csv", "kDependentKilobytes = 65536;"):
+        assert words in table, table
+    said = " ".join(table.split("\n// "))
+    assert "0.900 at 512/1024 KB, 0.900 at 4096 KB, 0.900 at 32768 KB, 1.100 at 131072 KB." in said
+    lines = re.findall(r"^    \{.*", table, re.MULTILINE)
+    entry = r"    \{\d+, (\d+|kAnySize), \d, \d+, \d, Traffic::\w+\},"
+    remark = r"// \d\.\d\d us at \d+ x \d+, (next|fastest) \d\.\d\d"
+    assert len(lines) > 20 and all(re.fullmatch(f"{entry} +{remark}", line) for line in lines), table
+
+
+def test_the_table_is_as_clang_format_leaves_it(machine):
+    formatter = shutil.which("clang-format-14")
+    if not formatter:
+        pytest.skip("clang-format 14 is not here")
+    start(machine)
+    shutil.copy(ROOT / ".clang-format", machine.root)
+    formatted = run(formatter, machine.root / POLICY, cwd=machine.root)
+    assert formatted.stdout == policy_of(machine)
+
+
+def test_stored_results_give_the_same_table_without_a_gpu(machine):
+    start(machine)
+    text = policy_of(machine)
+    executable(machine.bin / "nvidia-smi", "#!/bin/bash\nexit 9\n")
+    shutil.copy(ROOT / POLICY, machine.root / POLICY)
+    assert start(machine, "--check", "--gpu", "fake-9000").returncode == 1
+    result = start(machine, "--gpu", "fake-9000")
+    assert result.returncode == 0 and policy_of(machine) == text, result.stderr
+
+
+def test_check(machine):
+    hand_made = policy_of(machine)
+    result = start(machine, "--check")
+    assert result.returncode == 0 and "no measurement is stored" in result.stdout
+    start(machine)
+    assert start(machine, "--check").returncode == 0
+    text = policy_of(machine)
+    for stale in (hand_made, text.replace("kDependentKilobytes = 65536", "kDependentKilobytes = 65537")):
+        (machine.root / POLICY).write_text(stale, encoding="utf-8")
+        result = start(machine, "--check")
+        assert result.returncode == 1 and "make tune GPU=fake-9000" in result.stderr
+        assert policy_of(machine) == stale
+
+    # The GPU that the table names is the one it is compared with.
+    (machine.root / POLICY).write_text(text, encoding="utf-8")
+    shutil.copytree(machine.root / STORED, machine.root / "profiling_results/h200")
+    assert start(machine, "--check").returncode == 0
+    shutil.rmtree(machine.root / STORED)
+    result = start(machine, "--check")
+    assert result.returncode == 1 and f"{STORED}/tune.csv cannot be read" in result.stderr
+
+
+def test_the_table_of_this_tree_is_what_is_stored():
+    result = run("scripts/tune.py", "--check")
+    assert result.returncode == 0, result.stderr
+
+
+def test_without_a_gpu_it_says_what_can_be_done(machine):
+    executable(machine.bin / "nvidia-smi", "#!/bin/bash\nexit 9\n")
+    before = policy_of(machine)
+    result = start(machine)
+    assert result.returncode == 0 and "no GPU here" in result.stdout and "make tune GPU=h200" in result.stdout
+    assert machine.files() == [] and policy_of(machine) == before
+
+
+def refused(result, *words):
+    assert result.returncode == 1 and "Traceback" not in result.stderr, result.stdout + result.stderr
+    for word in words:
+        assert word in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize(
+    "environment, words",
+    [
+        ({"FAKE_TUNE_FAILS": "1"}, ["7 of 512 elements", "exit code 1", "nothing was stored"]),
+        ({"FAKE_BUILD_FAILS": "1"}, ["no nvcc", "the build failed"]),
+        ({"FAKE_TUNE_CSV": "/dev/null"}, ["lacks the column"]),
+    ],
+)
+def test_a_failure_leaves_table_and_results_as_they_were(machine, environment, words):
+    before = policy_of(machine)
+    refused(start(machine, **environment), *words)
+    assert machine.files() == [] and policy_of(machine) == before
+
+
+def test_a_program_that_is_missing_is_named(machine):
+    (machine.root / "build/cuda/bench/tune/tune").unlink()
+    refused(start(machine), "build/cuda/bench/tune/tune cannot be started")
+
+
+def test_a_table_that_cannot_be_written_is_named(machine):
+    (machine.root / POLICY).unlink()
+    refused(start(machine), f"{POLICY} cannot be read")
+    (machine.root / POLICY).write_text("// policy:begin\n", encoding="utf-8")
+    refused(start(machine), "must have the lines // policy:begin and // policy:end")
+    shutil.copy(ROOT / POLICY, machine.root / POLICY)
+    (machine.root / "include/rms_norm/.policy.cuh.partial").mkdir()  # in the way
+    refused(start(machine), f"{POLICY} cannot be written", "the results are stored")
+    shutil.rmtree(machine.root / "profiling_results")
+    (machine.root / "profiling_results").write_text("a file\n")
+    refused(start(machine), "profiling_results/fake-9000 cannot be written", "build/tune/results")
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--gpu", "none-such"], ["h200"]])
+def test_bad_command_lines_of_the_job(machine, arguments):
+    result = start(machine, *arguments)
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert "none-such" not in arguments or "there is: none" in result.stderr
+
+
+# The program.
+
+
+def test_every_candidate_is_right_on_the_cpu_device():
+    result = run(PROGRAM)
+    assert result.returncode == 0, result.stdout + result.stderr
+    count = sum(len(shapes) for shapes in listed().values())
+    assert count > 500 and f"{count} candidates PASS, {2 * count} launches, 0 refused" in result.stdout
+    assert "make tune measures on a GPU only" in result.stdout
+
+
+@pytest.mark.parametrize("operator", SIZES)
+@pytest.mark.parametrize("packs", [32, 64, 256, 512, 1024, 2048, 4096, 8192])
+def test_every_length_has_candidates_of_each_kind_once(operator, packs):
+    shapes = listed()[operator, packs]
+    assert len({tuple(shape.values()) for shape in shapes}) == len(shapes)
+    traffics = {shape["traffic"] for shape in shapes if shape["parts"] == "1"}
+    assert traffics == {"few", "plain", "stream_in", "stream_out", "stream"}
+    assert any(shape["parts"] != "1" for shape in shapes) == (packs >= 1024)
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["5"]])
+def test_bad_command_lines_of_the_program(arguments):
+    result = run(PROGRAM, *arguments)
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
+
+
+@pytest.mark.parametrize(
+    "instance, pattern, replacement, complaint",
+    [
+        ("forward_few", r"; i < packs\)", "; i < packs - 1)", "elements of y are wrong or were never written"),
+        ("forward_few", r"store<kOutOnce>\(y ", "store<kOutOnce>(y + p.cols ", "beside the tensors was overwritten"),
+        ("add_few", r"sum\[k\] \+= addend\[k\]", "sum[k] -= addend[k]", "sums are wrong"),
+    ],
+)
+def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replacement, complaint):
+    copy = shutil.copytree(ROOT / "include", tmp_path / "include")
+    kernels = copy / "rms_norm/kernels.cuh"
+    text, changed = re.subn(pattern, replacement, kernels.read_text(encoding="utf-8"))
+    assert changed, f"kernels.cuh has no {pattern} any more: change what is replaced"
+    kernels.write_text(text, encoding="utf-8")
+    objects = [BUILD / f"bench/tune/{name}.o" for name in ("main.cpp", "measurements.cpp", "tensors.cu")]
+    files = [ROOT / f"bench/tune/{instance}.cu", *objects, BUILD / "libcommon.a", "-o", tmp_path / "program"]
+    made = run(*SIMTCC, f"-I{copy}", "-std=c++17", "-O1", *files)
+    assert made.returncode == 0, made.stderr
+    result = run(tmp_path / "program")
+    assert result.returncode == 1 and complaint in result.stderr, result.stdout + result.stderr
+
+
+def test_an_invented_table_compiles_and_answers_right(tmp_path, invented):
+    path = write(tmp_path / "tune.csv", invented)
+    table = tune.policy(tune.read(path), path).replace("\\", "\\\\")
+    for words in ("Traffic::few", "Traffic::stream_in", "Traffic::plain", ", 2, Traffic::"):
+        assert words in table
+    change = (r"(?s)(// policy:begin\n).*(// policy:end)", rf"\g<1>{table}\g<2>")
+    program = build(tmp_path, "-O1", change=change)
+    for rows, cols in (("2", "256,264,2048,4096,8192,16384,32768,65536"), ("3000,30000", "8,256,512")):
+        result = run(program, "--rows", rows, "--cols", cols)
+        passed, failed, _ = summary(result)
+        assert result.returncode == 0 and passed > 0 and failed == 0, result.stdout
