@@ -136,7 +136,7 @@ def shortened(lines, cells):
     """The lines without those that change nothing for any cell, layout and GPU."""
     asked = [(*cell, contiguous, clusters) for cell in cells for contiguous in (0, 1) for clusters in (0, 1)]
     wanted = [taken(lines, *question) for question in asked]
-    for line in list(lines):
+    for line in reversed(lines):  # so that what follows a line is what will follow it in the end
         fewer = [other for other in lines if other is not line]
         if [taken(fewer, *question) for question in asked] == wanted:
             lines = fewer

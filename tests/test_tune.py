@@ -142,6 +142,17 @@ def test_few_rows_and_clusters_are_followed_by_a_shape_for_everyone():
     assert [name for _, _, name in shapes_of(tune.table(operator_of(rows)))] == ["CLUSTER", "FEW", "A"]
 
 
+def test_neighbours_of_one_shape_are_one_line():
+    """With and without clusters; the time is that of the largest problem with the longest rows."""
+    rows = []
+    for time, size in enumerate(SIZES["forward"], start=1):
+        for packs in (4096, 8192):
+            rows += [row(CLUSTER, time, packs, size), row(WIDE, 1.5 * time, packs, size)]
+    lines = tune.table(operator_of(rows))
+    assert shapes_of(lines) == [(8192, tune.ANY_SIZE, "CLUSTER"), (8192, tune.ANY_SIZE, "WIDE")]
+    assert lines[1].comment == "7.50 us at 2048 x 65536, fastest 5.00"
+
+
 def test_what_was_refused_is_never_chosen(tmp_path):
     path = write(tmp_path / "tune.csv", [row(A, 2.0), row(CLUSTER, None, reason="no clusters")])
     assert shapes_of(tune.table(tune.Operator(tune.read(path), "forward"))) == [(64, tune.ANY_SIZE, "A")]
@@ -359,17 +370,98 @@ def test_every_length_has_candidates_of_each_kind_once(operator, packs):
     assert any(shape["parts"] != "1" for shape in shapes) == (packs >= 1024)
 
 
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["5"]])
+@pytest.mark.parametrize(
+    "arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
+)
 def test_bad_command_lines_of_the_program(arguments):
     result = run(PROGRAM, *arguments)
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
+
+
+MEASURES = """\
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "bench/tune/measurements.h"
+
+// As on a GPU of this compute capability and datasheet; on small problems, and what a time says is not looked at.
+int main(int, char** arguments) {
+  ladder::Device device = ladder::current_device();
+  device.cpu = false;
+  device.compute_capability = std::atoi(arguments[1]);
+  device.peak_bytes_per_second = std::atof(arguments[2]);
+  try {
+    const auto measurements = tune::measure_all(device, 1);
+    std::puts("");
+    std::puts(tune::csv(measurements, device, 1).c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\\n", error.what());
+    return 1;
+  }
+}
+"""
+
+
+class TestMeasuring:
+    """The way that only a GPU goes, on the CPU device: its times mean nothing."""
+
+    @pytest.fixture(scope="class")
+    def program(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("measuring")
+        (folder / "main.cpp").write_text(MEASURES, encoding="utf-8")
+        smaller, changed = re.subn(r"(kSizes\[2\])\[5\] = .*?;", r"\1[2] = {{128, 256}, {256, 512}};", SOURCE)
+        smaller, pools = re.subn("600e6", "6e5", smaller)
+        smaller, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", smaller)
+        assert (changed, pools, warm_ups) == (1, 1, 1), "measurements.cpp is written otherwise: change what is replaced"
+        (folder / "measurements.cpp").write_text(smaller, encoding="utf-8")
+        objects = [BUILD / f"bench/tune/{name}.cu.o" for name in ("tensors", "add_few", "forward_plain")]
+        files = ["main.cpp", "measurements.cpp", *objects, BUILD / "libcommon.a", "-o", "program"]
+        made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", "-O1", *files, cwd=folder)
+        assert made.returncode == 0, made.stderr
+        return folder / "program"
+
+    @pytest.mark.parametrize("capability", [90, 80])
+    def test_every_candidate_of_every_cell_is_in_the_csv(self, program, capability):
+        result = run(program, capability, 0)
+        assert result.returncode == 0, result.stdout + result.stderr
+        lines, _, table = result.stdout.partition("\n\n")
+        rows = list(csv.DictReader(table.strip().splitlines()))
+        assert list(rows[0]) == HEADER
+
+        shapes = listed()
+        plain = [s for (op, _), all_of in shapes.items() if op == "forward" for s in all_of if s["traffic"] == "plain"]
+        few = [s for (op, _), all_of in shapes.items() if op == "forward_add" for s in all_of if s["traffic"] == "few"]
+        candidates = [row for row in rows if row["role"] == "candidate"]
+        assert len(candidates) == 2 * len(plain) + len(few)
+        clusters = [row for row in candidates if row["parts"] != "1"]
+        assert len(clusters) == 2 * len([shape for shape in plain if shape["parts"] != "1"]) > 0
+        for row in candidates:
+            refused = capability < 90 and row["parts"] != "1"
+            assert row["verdict"] == ("refused" if refused else "ok") and bool(row["microseconds"]) != refused
+            assert ("compute capability 9.0" in row["reason"]) == refused
+            if not refused:
+                assert int(row["copies"]) >= 2 and float(row["microseconds"]) > 0
+
+        def cell(row):
+            return row["operator"], row["packs"], row["kilobytes"]
+
+        cells = {cell(row) for row in candidates}
+        winners = [(*cell(row), row["launch"]) for row in rows if row["role"] == "winner"]
+        ways = ["dependent", "plain"] if capability >= 90 else []
+        assert sorted(winners) == sorted((*cell, way) for cell in cells for way in ways)
+        assert len(lines.splitlines()) == len(cells)
+
+    def test_a_time_that_cannot_be_is_an_error(self, program):
+        result = run(program, 90, "1e3")  # a datasheet of 1000 bytes a second
+        assert result.returncode == 1 and "measurement error: " in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize(
     "instance, pattern, replacement, complaint",
     [
         ("forward_few", r"; i < packs\)", "; i < packs - 1)", "elements of y are wrong or were never written"),
-        ("forward_few", r"store<kOutOnce>\(y ", "store<kOutOnce>(y + p.cols ", "beside the tensors was overwritten"),
+        ("forward_few", r"\by = p\.y \+ ", "y = p.y + p.cols + ", "beside the tensors was overwritten"),
         ("add_few", r"sum\[k\] \+= addend\[k\]", "sum[k] -= addend[k]", "sums are wrong"),
     ],
 )

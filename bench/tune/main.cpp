@@ -54,7 +54,10 @@ int body(int argc, char** argv) {
   const ladder::Device device = ladder::current_device();
   std::printf("%s\n", device.line().c_str());
   std::fflush(stdout);
-  if (check_only || device.cpu) return check(device);
+  if (check_only || device.cpu) {
+    if (!csv_path.empty()) throw ladder::UsageError("--csv: nothing is timed here; leave it out, or run this on a GPU");
+    return check(device);
+  }
   const std::vector<Measurement> measurements = measure_all(device, samples);
   file.write(csv(measurements, device, samples));
   return 0;

@@ -15,8 +15,18 @@ std::vector<Candidate>& candidates() {
 }
 
 const char* traffic_name(Traffic traffic) {
-  constexpr const char* kNames[] = {"few", "plain", "stream_in", "stream_out", "stream"};
-  return kNames[static_cast<int>(traffic)];
+  switch (traffic) {
+    case Traffic::few:
+      return "few";
+    case Traffic::plain:
+      return "plain";
+    case Traffic::stream_in:
+      return "stream_in";
+    case Traffic::stream_out:
+      return "stream_out";
+    default:
+      return "stream";
+  }
 }
 
 namespace {
