@@ -154,6 +154,8 @@ MUTANTS = {
     "residual_not_stored": (r"\(P::kAdds\) store<once>", "(false) store<once>", "forward_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
     "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
+    "ends_dropped": (r"count = int\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
+    "unaligned_weight_not_shifted": (r"__funnelshift_r\(before, word, 16\)", "word", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "", "forward: arguments"),
     "overlap_not_checked": (r"!are_apart\(", "false && !are_apart(", "forward: arguments"),
 }

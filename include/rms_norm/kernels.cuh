@@ -56,13 +56,14 @@ __device__ void with_finish(const P& p, Body body) {
     body(std::integral_constant<Finish, Finish::weight>());
 }
 
-// Row `number` of a problem from its pack `first` on, in packs of N. blockIdx.y is the head.
+// Row `number` of a problem from its element `first` on, in packs of N. blockIdx.y is the head.
 template <int N, Traffic traffic, class P>
 struct Row;
 template <int N, Traffic traffic, class X, class R, class W, class Y>
 struct Row<N, traffic, Problem<X, R, W, Y>> {
-  static constexpr bool kInOnce = traffic == Traffic::stream || traffic == Traffic::stream_in;
-  static constexpr bool kOutOnce = traffic == Traffic::stream || traffic == Traffic::stream_out;
+  static constexpr bool kUnaligned = traffic == Traffic::unaligned;
+  static constexpr bool kInOnce = traffic == Traffic::stream || traffic == Traffic::stream_in || kUnaligned;
+  static constexpr bool kOutOnce = traffic == Traffic::stream || traffic == Traffic::stream_out || kUnaligned;
   using P = Problem<X, R, W, Y>;
   using Kept = Pack<std::conditional_t<P::kAdds, R, X>, N>;  // what is normalized
   const P& p;
@@ -75,10 +76,10 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
   __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p) {
     const auto begin = [&](const Steps& steps) {
       if (traffic == Traffic::few) return number * int64_t(p.packs * N);
-      return number * steps.row + blockIdx.y * steps.head + first * N;
+      return number * steps.row + blockIdx.y * steps.head + first;
     };
     x = p.x + begin(p.x_steps);
-    weight = p.weight + first * N;
+    weight = p.weight + first;
     y = p.y + begin(p.y_steps);
     if constexpr (P::kAdds) {
       residual = p.residual + begin(p.residual_steps);
@@ -119,6 +120,8 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
   __device__ Pack<W, N> load_weight(int64_t i) const {
     if constexpr (finish == Finish::no_weight)
       return {};
+    else if constexpr (kUnaligned && N > 1)
+      return load_unaligned<N>(weight + i * N);
     else
       return load_constant<N>(weight + i * N);
   }
@@ -217,10 +220,15 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
     for (int v = 0; v < count; ++v)
       if (const int i = threadIdx.x + v * threads; i < packs) visit(v, i);
   }
-  __device__ void load_weight(const W* from, int packs) {
+  // Of packs from the row's element `first` on, before anything may be read that other kernels write.
+  __device__ void load_weight(const W* row, int64_t first, int packs) {
     if constexpr (kWeightFirst)
       for_each(packs, [&](int v, int i) {
-        if (from != nullptr) weight[v] = load<N>(from + i * N);
+        if (row == nullptr) return;
+        if constexpr (Row::kUnaligned && N > 1)
+          weight[v] = load_unaligned<N>(row + first + i * N);
+        else
+          weight[v] = load<N>(row + first + i * N);
       });
   }
   // The sum of squares of what is normalized.
@@ -258,6 +266,39 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
   }
 };
 
+// An unaligned row's packs begin at its first 16-byte boundary. The elements before them and behind them, fewer than
+// the threads of a row, are its ends, and each is a thread's own. Aligned rows have none.
+template <int N, Traffic traffic, class P>
+struct Ends {
+  static constexpr bool kAny = traffic == Traffic::unaligned;
+  using Row = detail::Row<1, traffic, P>;
+  const P& p;
+  const unsigned number;  // of the row
+  int before = 0, count = 0;
+  int64_t packs;
+  Share<1, 1, traffic, P> share{0};
+
+  __device__ Ends(const P& p, unsigned number, int64_t aligned_packs) : p(p), number(number), packs(aligned_packs) {
+    if constexpr (kAny) {
+      const auto address = reinterpret_cast<uintptr_t>(Row(p, number).x);
+      before = int((16 - address % 16) % 16 / sizeof(*p.x));
+      packs = (p.cols - before) / N;
+      count = int(p.cols - packs * N);
+    }
+  }
+  // The row's element of which the thread's own is the threadIdx.x-th.
+  __device__ int64_t first() const { return int(threadIdx.x) < before ? 0 : packs * N; }
+
+  __device__ void load_weight() {
+    if constexpr (kAny) share.load_weight(p.weight, first(), count);
+  }
+  __device__ float add_input(float sum) { return kAny ? sum + share.load_input(Row(p, number, first()), count) : sum; }
+  template <Finish finish>
+  __device__ void store_output(float rstd) {
+    if constexpr (kAny) share.template store_output<finish>(Row(p, number, first()), count, rstd);
+  }
+};
+
 // A row a warp, part of a warp, or a block: blockDim = (threads a row, rows a block); blockIdx.y is the head, as in
 // every kernel.
 template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class R, class W, class Y>
@@ -265,18 +306,27 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
   constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;  // a block has one row, and all threads
   const int threads = kOneRow ? kRowThreads : blockDim.x;
-  Share share(threads);
-  share.load_weight(p.weight, p.packs);
-  wait_for_previous_kernel();
-
   const int row_in_block = kOneRow ? 0 : threadIdx.y;
   const unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
-  const int packs = kOneRow || number < p.rows ? p.packs : 0;  // a thread without a row has nothing to do but to arrive
-  const typename Share::Row row(p, number);
-  const float sum = row_sum<kRowThreads>(share.load_input(row, packs), threads, row_in_block);
+  Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.packs);
+  Share share(threads);
+  share.load_weight(p.weight, ends.before, int(ends.packs));
+  ends.load_weight();
+  wait_for_previous_kernel();
+
+  // A thread without a row has nothing to do but to arrive.
+  const bool has_row = kOneRow || number < p.rows;
+  const int packs = has_row ? int(ends.packs) : 0;
+  if (!has_row) ends.count = 0;
+  const typename Share::Row row(p, number, ends.before);
+  float sum = ends.add_input(share.load_input(row, packs));
+  sum = row_sum<kRowThreads>(sum, threads, row_in_block);
   let_next_kernel_start();
   const float rstd = row.rstd(sum);
-  with_finish(p, [&](auto finish) { share.template store_output<finish.value>(row, packs, rstd); });
+  with_finish(p, [&](auto finish) {
+    share.template store_output<finish.value>(row, packs, rstd);
+    ends.template store_output<finish.value>(rstd);
+  });
 }
 
 // Long rows: `parts` blocks share one, and tell each other their sums through an Exchange. What registers do not hold
@@ -284,17 +334,20 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
 template <int N, int kVectors, int kThreads, Traffic traffic, class Exchange, class X, class R, class W, class Y>
 __global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, Y> p, int parts) {
   using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
-  const int part = blockIdx.x % parts;
-  const int64_t all = p.cols / N, first = all * part / parts, packs = all * (part + 1) / parts - first;
+  const int part = blockIdx.x % parts, number = blockIdx.x / parts;
+  Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
+  if (part > 0) ends.count = 0;
+  const int64_t first = ends.packs * part / parts, packs = ends.packs * (part + 1) / parts - first;
   const int kept = int(min(packs, int64_t(kVectors) * kThreads));
-  const typename Share::Row row(p, blockIdx.x / parts, first);
+  const typename Share::Row row(p, number, ends.before + first * N);
   Exchange exchange(parts, p.workspace);
   Share share(kThreads);
-  share.load_weight(row.weight, p.weight != nullptr ? kept : 0);
+  share.load_weight(p.weight, ends.before + first * N, kept);
+  ends.load_weight();
   wait_for_previous_kernel();
 
   exchange.begin();
-  float sum = share.load_input(row, kept);
+  float sum = ends.add_input(share.load_input(row, kept));
 #pragma unroll 4
   for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
     const auto input = row.add(row.template load_x<false>(i), row.template load_residual<false>(i));
@@ -306,6 +359,7 @@ __global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, 
   const float rstd = row.rstd(sum);
   with_finish(p, [&](auto finish) {
     share.template store_output<finish.value>(row, kept, rstd);
+    ends.template store_output<finish.value>(rstd);
 #pragma unroll 4
     for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
       const auto weight = row.template load_weight<finish.value>(i);

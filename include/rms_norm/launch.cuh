@@ -104,10 +104,10 @@ cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, int parts, const Call& call
   });
 }
 
-template <int N, int kVectors, int kBlock, class X, class R, class W, class Y>
+template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
 cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, const Call& call) {
   const Grid grid{p.rows * parts, 1, dim3(kBlock), 1, true};
-  return launch(call, grid, row_in_parts<N, kVectors, kBlock, Traffic::stream, MemoryExchange, X, R, W, Y>, p, parts);
+  return launch(call, grid, row_in_parts<N, kVectors, kBlock, traffic, MemoryExchange, X, R, W, Y>, p, parts);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -143,26 +143,27 @@ bool is_contiguous(const P& p) {
          (!P::kAdds || (is(p.residual_steps) && is(p.residual_out_steps)));
 }
 
-// The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
-// that it does not name.
-template <const auto& shapes, int N, size_t i = 0, class P>
+// The first shape of a table that takes the problem; behind the last, blocks for longer rows. The table is known at
+// compile time, so that no kernel is compiled that it does not name.
+template <const auto& shapes, int N, Traffic longer, size_t i = 0, class P>
 cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, const Call& call) {
   if constexpr (i < std::size(shapes)) {
     constexpr Shape shape = shapes[i];
     const bool fits = p.cols / N <= shape.packs && bytes <= shape.kilobytes * int64_t{1024};
     const bool possible =
         (shape.traffic != Traffic::few || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
-    if (!fits || !possible) return launch_first<shapes, N, i + 1>(p, bytes, device, call);
+    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, device, call);
     return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, call);
   } else {
     const bool few = p.rows * p.heads * kMostParts <= 2 * device.multiprocessors;
-    return launch_in_cluster<N, 4, kMostThreads, Traffic::stream>(p, few && device.has_clusters ? kMostParts : 1, call);
+    return launch_in_cluster<N, 4, kMostThreads, longer>(p, few && device.has_clusters ? kMostParts : 1, call);
   }
 }
 
-// N elements a pack: as many as 16 bytes hold, or fewer where the alignment asks for it.
-template <int N, class X, class R, class W, class Y>
+// N elements a pack: as many as 16 bytes hold, or fewer.
+template <int N, bool kAligned, class X, class R, class W, class Y>
 cudaError_t dispatch(const Problem<X, R, W, Y>& p, Call call) {
+  constexpr Traffic longer = kAligned ? Traffic::stream : Traffic::unaligned;
   constexpr int64_t kResidual = sizeof(std::conditional_t<p.kAdds, R, char>) * 2 * p.kAdds;
   const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
   Device device;
@@ -172,15 +173,17 @@ cudaError_t dispatch(const Problem<X, R, W, Y>& p, Call call) {
   const int together = std::min(kSplitBlocks, device.multiprocessors);
   if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
     const int parts = int(together / rows);
-    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256>(p, parts, call);
-    return launch_across_gpu<N, 4, kMostThreads>(p, parts, call);
+    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, call);
+    return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, call);
   }
-  if constexpr (N * sizeof(X) < 16)
-    return launch_first<kNarrow, N>(p, bytes, device, call);
+  if constexpr (!kAligned)
+    return launch_first<kUnaligned, N, longer>(p, bytes, device, call);
+  else if constexpr (N * sizeof(X) < 16)
+    return launch_first<kNarrow, N, longer>(p, bytes, device, call);
   else if constexpr (std::is_void_v<R>)
-    return launch_first<kForward, N>(p, bytes, device, call);
+    return launch_first<kForward, N, longer>(p, bytes, device, call);
   else
-    return launch_first<kForwardAdd, N>(p, bytes, device, call);
+    return launch_first<kForwardAdd, N, longer>(p, bytes, device, call);
 }
 
 }  // namespace rms_norm::detail

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace rms_norm::detail {
@@ -44,6 +45,26 @@ __device__ Pack<T, N> load_constant(const T* address) {
 #pragma unroll
   for (int i = 0; i < pack.kAccesses; ++i)
     reinterpret_cast<Access*>(pack.word)[i] = __ldg(reinterpret_cast<const Access*>(address) + i);
+  return pack;
+}
+// The same at any address, in words or, where elements of 16 bits begin in the midst of one, words and two halves.
+template <int N, class T>
+__device__ Pack<T, N> load_unaligned(const T* address) {
+  Pack<T, N> pack;
+  if (sizeof(T) == 4 || reinterpret_cast<uintptr_t>(address) % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < pack.kWords; ++i) pack.word[i] = __ldg(reinterpret_cast<const unsigned*>(address) + i);
+  } else {
+    unsigned before = load_constant<1>(address).word[0] << 16;
+#pragma unroll
+    for (int i = 0; i < pack.kWords; ++i) {
+      const T* const from = address + 2 * i + 1;
+      const unsigned word =
+          i + 1 < pack.kWords ? __ldg(reinterpret_cast<const unsigned*>(from)) : load_constant<1>(from).word[0];
+      pack.word[i] = __funnelshift_r(before, word, 16);
+      before = word;
+    }
+  }
   return pack;
 }
 template <bool once, class T, int N>

@@ -7,8 +7,9 @@
 namespace rms_norm::detail {
 
 // How a kernel goes about memory. Few contiguous rows are left to the caches, and their kernels made short. Else rows
-// may lie anywhere, and what is read or written once may be marked so, for the caches to let it go first.
-enum class Traffic { few, plain, stream_in, stream_out, stream };
+// may lie anywhere, and what is read or written once may be marked so, for the caches to let it go first. Unaligned
+// rows begin at any element, all tensors' alike; only at their ends are elements moved one by one.
+enum class Traffic { few, plain, stream_in, stream_out, stream, unaligned };
 
 // A kernel for rows of up to `packs` packs (of 16 bytes of x) in problems of up to `kilobytes` (all tensors but the
 // weight): each thread has `vectors` packs in its registers; `block` threads are a block, or those of one row if they
@@ -47,7 +48,16 @@ inline constexpr Shape kForwardAdd[] = {
 constexpr int kDependentKilobytes = 192 << 10;  // larger problems gain nothing from a dependent launch, and lose 1%
 // policy:end
 
-// Where alignment or an odd number of columns asks for packs of fewer bytes.
+// For rows that begin at any element of 16 bytes.
+inline constexpr Shape kUnaligned[] = {
+    {256, kAnySize, 2, 128, 1, Traffic::unaligned},
+    {1024, kAnySize, 4, 256, 1, Traffic::unaligned},
+    {4096, kAnySize, 4, 1024, 1, Traffic::unaligned},
+    {8192, kAnySize, 8, 1024, 1, Traffic::unaligned},
+};
+constexpr int kUnalignedPacks = 32;  // shorter rows are mostly ends
+
+// For what is left: packs of fewer bytes.
 inline constexpr Shape kNarrow[] = {
     {128, kAnySize, 4, 256, 1, Traffic::stream},
     {1024, kAnySize, 4, 256, 1, Traffic::stream},

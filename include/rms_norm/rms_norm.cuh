@@ -88,12 +88,17 @@ inline bool are_apart(const Layout& layout, int64_t rows, int64_t cols) {
   return (count <= 1 || step >= cols) && (leaps <= 1 || leap >= (count - 1) * step + cols);
 }
 
-inline bool is_aligned(const Tensor& tensor, int64_t rows, size_t elements) {
-  const int64_t element = tensor.element, bytes = std::min<int64_t>(16, elements * element);
-  const Layout& layout = tensor.layout;
-  return reinterpret_cast<uintptr_t>(tensor.data) % bytes == 0 &&
-         (rows <= layout.heads || layout.stride * element % bytes == 0) &&
-         (layout.heads == 1 || layout.head_stride * element % bytes == 0);
+// Whether accesses to packs of n elements, in all rows, begin where they do in a tensor that `other` describes; with
+// none, at multiples of their size.
+inline bool is_aligned(const Tensor& tensor, int64_t rows, int64_t n, const Tensor& other = {}) {
+  const int64_t element = tensor.element, step = std::min<int64_t>(16, n * element) / element;  // of an access
+  const auto alike = [&](int64_t here, int64_t there) { return (here - there) % step == 0; };
+  const auto place = [](const Tensor& t) {
+    return t.data ? int64_t(reinterpret_cast<uintptr_t>(t.data) / t.element) : 0;
+  };
+  const Layout &layout = tensor.layout, &others = other.layout;
+  return alike(place(tensor), place(other)) && (rows <= layout.heads || alike(layout.stride, others.stride)) &&
+         (layout.heads == 1 || alike(layout.head_stride, others.head_stride));
 }
 
 // From rows to rows a head: heads that follow each other like rows are rows, and there are no more heads than rows.
@@ -146,13 +151,16 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
                   collide(in, y, std::is_same_v<R, Y>) || out.data == y.data))
     return cudaErrorInvalidValue;
 
-  const auto aligned = [&](int n) {
-    const auto is = [&](const Tensor* t) { return is_aligned(*t, p.rows, n); };
-    return p.cols % n == 0 && std::all_of(tensors, tensors + kTensors, is) &&
-           is_aligned({p.weight, sizeof(W), {}, false}, 1, n);
-  };
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
-  const int elements = aligned(kWide) ? kWide : aligned(kWord) ? kWord : 1;
+  const auto all_aligned = [&](int n, const Tensor& other = {}) {
+    const auto is = [&](const Tensor* t) { return is_aligned(*t, p.rows, n, other); };
+    return std::all_of(tensors, tensors + kTensors, is);
+  };
+  const auto are_packs = [&](int n) {
+    return p.cols % n == 0 && all_aligned(n) && is_aligned({p.weight, sizeof(W), {}, false}, 1, n);
+  };
+  const bool wide = are_packs(kWide), word = are_packs(kWord);
+  const bool unaligned = !wide && all_aligned(kWide, x) && p.cols >= kUnalignedPacks * kWide;
 
   p.inverse_cols = 1.0f / float(p.cols);
   p.eps = options.eps;
@@ -164,9 +172,10 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   if (!split_heads(p, heads)) return cudaErrorInvalidValue;
 
   const Call call{stream, options.dependent_launch};
-  if (elements == kWide) return dispatch<kWide>(p, call);
-  if (elements == kWord) return dispatch<kWord>(p, call);
-  return dispatch<1>(p, call);
+  if (wide) return dispatch<kWide, true>(p, call);
+  if (unaligned) return dispatch<kWide, false>(p, call);
+  if (word) return dispatch<kWord, true>(p, call);
+  return dispatch<1, true>(p, call);
 }
 
 }  // namespace detail
