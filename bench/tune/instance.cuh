@@ -20,15 +20,6 @@ constexpr Shape combination(int i, Traffic traffic) {
 // Threads of a block among which the packs of a row, or of a block's part of it, are shared out.
 constexpr int row_threads(const Shape& s) { return (s.packs + s.vectors * s.parts - 1) / (s.vectors * s.parts); }
 
-// The threads of a row, or of a block, that launch_shape() compiles the kernel for.
-constexpr int kernel_threads(const Shape& s) {
-  const int threads = row_threads(s);
-  if (s.parts > 1) return s.block;
-  if (threads <= 32) return 32;
-  if (s.traffic == Traffic::few) return s.block;
-  return s.block > 256 || threads > 256 ? 1024 : 256;
-}
-
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
 // - a row is kept in registers whole;
 // - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
@@ -69,7 +60,7 @@ struct Candidates {
   static void add() {
     constexpr Shape s = combination(i, traffic);
     if constexpr (is_candidate(s))
-      candidates().push_back({!std::is_void_v<R>, s, kernel_threads(s), launch<R, traffic, i>});
+      candidates().push_back({!std::is_void_v<R>, s, rms_norm::detail::kernel_threads(s), launch<R, traffic, i>});
   }
 };
 

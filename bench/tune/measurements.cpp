@@ -33,7 +33,9 @@ namespace {
 
 using ladder::text;
 
-constexpr int kSizes[2][5] = {{512, 4096, 32768, 131072, 524288}, {1024, 4096, 32768, 131072, 524288}};
+constexpr int kSizes[2][6] = {{64, 512, 4096, 32768, 131072, 524288}, {128, 1024, 4096, 32768, 131072, 524288}};
+constexpr int kMostOfFew = 4096;              // above it, contiguous rows too are many
+constexpr double kMostCopies = 64;            // as in bench/peers.py: short kernels are measured from the L2 cache
 constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the candidate before
 
 std::string name_of(const Candidate& candidate) {
@@ -57,7 +59,7 @@ void require_right(const Candidate& candidate, const Problem& problem, const std
   if (!failure.empty()) throw std::runtime_error(name_of(candidate, problem) + ": " + failure);
 }
 
-// The problems of one size, on copies that outgrow the L2 cache.
+// The problems of one size, on copies that outgrow the L2 cache if the problem is not small.
 class Contest {
  public:
   Contest(const Problem& problem, int kilobytes, const ladder::Device& device, int samples)
@@ -95,7 +97,8 @@ class Contest {
  private:
   int64_t copies() const {
     if (samples_ == 0) return 1;
-    return static_cast<int64_t>(std::ceil(std::max(600e6, 8.0 * device_.l2_bytes) / problem_.bytes()));
+    const double larger_than_cache = std::ceil(std::max(600e6, 8.0 * device_.l2_bytes) / problem_.bytes());
+    return static_cast<int64_t>(std::min(kMostCopies, larger_than_cache));
   }
 
   Problem problem_;
@@ -142,7 +145,7 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
         const Problem problem{adds, std::max<int64_t>(1, rows), cols};
         Contest contest(problem, kilobytes, device, samples);
         std::vector<Measurement> found;
-        for (const Candidate* candidate : candidates_of(adds, packs, kilobytes == kSizes[adds][0])) {
+        for (const Candidate* candidate : candidates_of(adds, packs, kilobytes <= kMostOfFew)) {
           progress.show(name_of(*candidate, problem));
           found.push_back(contest.measure(*candidate));
         }

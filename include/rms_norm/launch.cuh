@@ -122,18 +122,23 @@ constexpr bool is_possible(const Shape& shape) {
   return shape.traffic != Traffic::few || (shape.block >= std::max(128, row_threads));
 }
 
+// The threads that its kernel is compiled for: at most so many of a row, or of a block that parts of a row have.
+constexpr int kernel_threads(const Shape& shape) {
+  const int row_threads = (shape.packs + shape.vectors - 1) / shape.vectors;
+  if (shape.parts > 1) return shape.block;
+  if (row_threads <= 32) return 32;
+  if (shape.traffic == Traffic::few) return shape.block;
+  return shape.block > 256 || row_threads > 256 ? kMostThreads : 256;
+}
+
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
 cudaError_t launch_shape(const P& p, const Call& call) {
-  static_assert(is_possible({kPacks, kAnySize, kVectors, kBlock, kParts, traffic}), "no kernel has this shape");
-  constexpr int kRow = (kPacks + kVectors - 1) / kVectors;  // threads
-  if constexpr (kParts > 1) {
+  constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, traffic};
+  static_assert(is_possible(shape), "no kernel has this shape");
+  if constexpr (kParts > 1)
     return launch_in_cluster<N, kVectors, kBlock, traffic>(p, kParts, call);
-  } else if constexpr (kRow <= 32) {
-    return launch_in_registers<N, kVectors, 32, traffic>(p, kBlock, call);
-  } else {
-    constexpr int kRowThreads = traffic == Traffic::few ? kBlock : kBlock > 256 || kRow > 256 ? kMostThreads : 256;
-    return launch_in_registers<N, kVectors, kRowThreads, traffic>(p, kBlock, call);
-  }
+  else
+    return launch_in_registers<N, kVectors, kernel_threads(shape), traffic>(p, kBlock, call);
 }
 
 template <class P>
