@@ -46,11 +46,11 @@ $(PROGRAM): $(OBJECTS) $(LIBCOMMON) $(LIBSIMT)
 # The build for analysis: main.cu, which includes the kernels, is compiled anew; everything else is that of the CPU device.
 ANALYZED := $(ROOT)/build/analyze/$(HERE)
 REPORT := build/analyze/$(notdir $(HERE)).html
-ANALYZE_ARGS := $(if $(filter lectures/% %/mutants,$(HERE)),,--rows 64 --cols 8192 --no-small --no-timing)
+ANALYZE_ARGS := $(if $(filter lectures/% %/mutants,$(HERE)),$$ARGS,--no-small --no-timing $${ARGS:---rows 64 --cols 8192})
 
 analyze:
 	@$(MAKE) BACKEND=cpu analyzed
-	@cd $(ROOT) && simt/analyze --program 'build/analyze/$(HERE)/$(NAME)' --html '$(REPORT)' -- $${ARGS:-$(ANALYZE_ARGS)}
+	@cd $(ROOT) && simt/analyze --program 'build/analyze/$(HERE)/$(NAME)' --html '$(REPORT)' -- $(ANALYZE_ARGS)
 
 analyzed: $(ANALYZED)/$(NAME)
 

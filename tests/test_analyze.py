@@ -190,7 +190,7 @@ def test_the_report_comes_after_the_programs_output_and_its_exit_code_counts(tmp
 
 def test_make_analyze(tmp_path):
     folder = f"{LADDER}/05_warp_shuffle"
-    result = make("analyze", f"S={folder}", "ARGS=--rows 2 --cols 1024 --no-small --no-timing")
+    result = make("analyze", f"S={folder}", "ARGS=--rows 2 --cols 1024")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 x 1024" in result.stdout and "PASS" in result.stdout
     assert "kernel warp_shuffle::" in result.stdout and f"  {folder}/kernel.cuh" in result.stdout

@@ -1,0 +1,124 @@
+// How threads, and blocks, that share a row come by its sum; and how kernels wait for each other.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cuda/atomic>
+
+namespace rms_norm::detail {
+
+constexpr int kMostThreads = 1024;  // of a block
+constexpr int kMostParts = 8;       // blocks of a cluster
+constexpr int kSplitBlocks = 128;   // that work on long rows together, with a workspace
+
+// --- Kernels of a stream, with dependent launches --------------------------------------------------------------------
+
+__device__ inline void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// --- Threads of a block ----------------------------------------------------------------------------------------------
+
+__device__ inline float warp_sum(float value, int lanes = 32) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    if (mask < lanes) value += __shfl_xor_sync(0xffffffffu, value, mask);
+  return value;
+}
+
+// Every thread gets the sum over the `threads` of its row, the block's row_in_block-th: a power of two up to 32, or a
+// multiple of 32 from 64 to kRowThreads. Of a few warps, the last step reads the sums four at a time, which takes less
+// time than shuffles but more registers. Each use in a kernel has a number.
+template <int kRowThreads, int kUse = 0>
+__device__ float row_sum(float value, int threads = kRowThreads, int row_in_block = 0) {
+  if constexpr (kRowThreads == 32) {
+    return warp_sum(value, threads);
+  } else {
+    constexpr int kWarps = kRowThreads / 32;
+    __shared__ alignas(16) float warp_sums[kRowThreads / 64][kWarps];
+    const int tid = threadIdx.x, lane = tid % 32, warps = threads / 32;
+    float* sums = warp_sums[row_in_block];
+    value = warp_sum(value);
+    if (lane == 0) sums[tid / 32] = value;
+    if (kWarps <= 8 && warps < kWarps && tid >= warps && tid < kWarps) sums[tid] = 0.0f;
+    __syncthreads();
+    if constexpr (kWarps > 8) return warp_sum(lane < warps ? sums[lane] : 0.0f);
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kWarps; i += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(sums + i);
+      sum += (four.x + four.y) + (four.z + four.w);
+    }
+    return sum;
+  }
+}
+
+// --- Blocks ----------------------------------------------------------------------------------------------------------
+
+// An Exchange is made when the kernel begins; begin() comes once other kernels' writes may be read; sum() gives every
+// thread the sum of what the row's blocks hand in.
+
+// Of the blocks of a cluster, or of one block. Every block writes into the shared memory of the others, once all have
+// begun.
+struct ClusterExchange {
+  const int parts;
+  __device__ ClusterExchange(int parts, uint64_t*) : parts(parts) {
+#if __CUDA_ARCH__ >= 900
+    if (parts > 1) cooperative_groups::this_cluster().barrier_arrive();
+#endif
+  }
+  __device__ void begin() {}
+  template <int kThreads>
+  __device__ float sum(float value) {
+#if __CUDA_ARCH__ >= 900
+    if (parts == 1) return value;
+    __shared__ float sums[kMostParts];
+    const auto cluster = cooperative_groups::this_cluster();
+    cluster.barrier_wait();
+    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(sums + blockIdx.x % parts, threadIdx.x) = value;
+    cluster.sync();
+    value = 0.0f;
+    for (int i = 0; i < parts; ++i) value += sums[i];
+#endif
+    return value;
+  }
+};
+
+// Of blocks that all run at once, through memory. A block hands its sum to the others as one 64-bit word, the sum and
+// the number of the launch, so that who reads the number has the sum; pairs of blocks read copies of their own, since
+// many readers of one address take turns. The number of the launch is counted in the workspace, kSplitBlocks a launch,
+// by the kernel itself: in a graph, the arguments of each replay are the same.
+struct MemoryExchange {
+  using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
+  static constexpr auto relaxed = cuda::memory_order_relaxed;
+  const int parts;
+  uint64_t* const workspace;
+  uint64_t number = 0;
+  __device__ MemoryExchange(int parts, uint64_t* workspace) : parts(parts), workspace(workspace) {}
+  __device__ void begin() { number = Atomic(workspace[0]).load(relaxed) / kSplitBlocks + 1; }
+  template <int kThreads>
+  __device__ float sum(float value) {
+    const int tid = threadIdx.x, part = blockIdx.x % parts, copies = (parts + 1) / 2;
+    uint64_t* const words = workspace + 16 + (blockIdx.x - part) * copies;
+    if (tid < copies) Atomic(words[tid * parts + part]).store(number << 32 | __float_as_uint(value), relaxed);
+    uint64_t word = 0;
+    if (tid < parts) {
+      do word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
+      while (word >> 32 != (number & 0xffffffffu));
+    }
+    value = row_sum<kThreads, 1>(__uint_as_float(unsigned(word)));
+    if (tid == 0) Atomic(workspace[0]).fetch_add(blockIdx.x > 0 ? 1 : kSplitBlocks + 1 - gridDim.x, relaxed);
+    return value;
+  }
+};
+
+}  // namespace rms_norm::detail
