@@ -123,6 +123,17 @@ class TestWithNvcc:
         assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
 
 
+@pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
+@pytest.mark.parametrize("candidates", ["forward_plain", "add_stream_in"])
+def test_the_compiler_does_not_split_stores(candidates, tmp_path):
+    """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
+    options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]
+    made = run(NVCC, *options, f"bench/tune/{candidates}.cu", "-o", tmp_path / "ptx")
+    assert made.returncode == 0, made.stderr
+    stores = re.findall(r"\bst\.global[\w.]*", (tmp_path / "ptx").read_text(encoding="utf-8"))
+    assert len(stores) > 100 and set(stores) == {"st.global.v4.u32"}
+
+
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------
 
 INSTANCES = [path.name for path in TESTS.glob("*.cu") if path.name != "large.cu"]

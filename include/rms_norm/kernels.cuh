@@ -51,6 +51,15 @@ __device__ void with_finish(const P& p, Body body) {
     body(std::integral_constant<Finish, Finish::weight>());
 }
 
+// The same number, of which the compiler knows nothing. Plain stores to addresses that it follows back to a sum of
+// products, it splits into words.
+__device__ inline int64_t opaque(int64_t number) {
+#ifndef __SIMT__
+  asm("" : "+l"(number));
+#endif
+  return number;
+}
+
 // Row `number` of a problem from its element `first` on, in packs of N. blockIdx.y is the head.
 template <int N, Traffic traffic, class P>
 struct Row;
@@ -71,7 +80,8 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
   __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p) {
     const auto begin = [&](const Steps& steps) {
       if (traffic == Traffic::few) return number * int64_t(p.packs * N);
-      return number * steps.row + blockIdx.y * steps.head + first;
+      const int64_t element = number * steps.row + blockIdx.y * steps.head + first;
+      return kOutOnce ? element : opaque(element);
     };
     x = p.x + begin(p.x_steps);
     weight = p.weight + first;
