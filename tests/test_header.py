@@ -99,15 +99,18 @@ def test_the_example_of_the_page_runs(tmp_path):
     assert run(tmp_path / "example").stdout == "1.0000\n"
 
 
+# A later standard is the host compiler's and the front end's matter, so that one architecture tells.
+TARGETS = [("c++17", arch) for arch in ARCHITECTURES] + [("c++20", "90")]
+
+
 @pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
-@pytest.mark.parametrize("standard", STANDARDS)
 class TestWithNvcc:
     made = {}
 
     def compiled(self, folder, standard):
-        """One program for all architectures that this nvcc knows."""
+        """One program for all architectures that are asked of the standard and that this nvcc knows."""
         known = run(NVCC, "--list-gpu-code").stdout.split() + ["sm_90a"]
-        wanted = [arch for arch in ARCHITECTURES if f"sm_{arch}" in known]
+        wanted = [arch for asked, arch in TARGETS if asked == standard and f"sm_{arch}" in known]
         if standard not in self.made:
             targets = [word for arch in wanted for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
             options = [f"-I{ROOT}/include", f"-std={standard}", "--threads", cores(), *WARNINGS, *targets]
@@ -115,7 +118,7 @@ class TestWithNvcc:
             self.made[standard] = run(NVCC, *options, *files, cwd=folder, timeout=900)
         return wanted, self.made[standard]
 
-    @pytest.mark.parametrize("arch", ARCHITECTURES)
+    @pytest.mark.parametrize("standard, arch", TARGETS)
     def test_compiles(self, two_files, standard, arch):
         wanted, made = self.compiled(two_files, standard)
         if arch not in wanted:
