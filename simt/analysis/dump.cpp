@@ -8,6 +8,7 @@
 
 #include "counters.h"
 #include "hooks.h"
+#include "json.h"
 #include "recorder.h"
 #include "symbols.h"
 
@@ -151,23 +152,6 @@ void write_dump() {
 }
 
 }  // namespace
-
-std::string quoted(const std::string& text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      json += '\\';
-      json += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(c));
-      json += escaped;
-    } else {
-      json += c;
-    }
-  }
-  return json + "\"";
-}
 
 std::string pc_json(Pc pc) {
   const CodePlace place = place_of(pc);

@@ -6,8 +6,7 @@
 
 namespace simt::analysis {
 
-std::string quoted(const std::string& text);  // as a JSON string
-std::string pc_json(Pc pc);                   // {"object": "/path/of/program", "offset": 1234}
-std::string hazards_json();                   // a JSON array
+std::string pc_json(Pc pc);  // {"object": "/path/of/program", "offset": 1234}
+std::string hazards_json();  // a JSON array
 
 }  // namespace simt::analysis

@@ -39,22 +39,26 @@ struct WarpRef {
   uint32_t warp;  // number in its block: its lane l is thread 32 * warp + l
 };
 
+// How memory is accessed, wherever it is.
+struct Access {
+  Kind kind = Kind::load;
+  bool is_volatile = false;
+  bool is_async = false;                    // a cp.async or bulk copy: the lane does not wait for it
+  bool acquires = false, releases = false;  // atomics with an order; CUDA's atomicAdd and its kin have neither
+  bool overwrites = false;                  // an atomic store or exchange: it does not ask what was there
+  bool of_block = false;                    // an atomic that is one only for the threads of its block
+};
+
 // One memory instruction of one warp: what its lanes ask for together.
-struct Request {
+struct Request : Access {
   WarpRef where;
   Pc pc;
   Space space;
-  Kind kind;
-  bool is_volatile;
-  bool is_async;            // a cp.async or bulk copy: the lane does not wait for it
-  bool acquires, releases;  // atomics with an order; CUDA's atomicAdd and its kin have neither
-  uint32_t size;            // bytes a lane asks for
-  uint32_t mask;            // the lanes that take part
-  uintptr_t address[32];    // of those lanes
+  uint32_t size;          // bytes a lane asks for
+  uint32_t mask;          // the lanes that take part
+  uintptr_t address[32];  // of those lanes
   // Of a store, where known: what lane l has stored, `size` bytes at stored + l * size, taken when its step was over.
   const unsigned char* stored = nullptr;
-  bool overwrites = false;  // an atomic store or exchange: it does not ask what was there
-  bool of_block = false;    // an atomic that is one only for the threads of its block
 };
 
 // Barriers, shuffles and the like, as they are called by the lanes of one warp together.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "json.h"
+
 namespace simt::analysis {
 
 std::string pc_json(Pc pc);  // dump.h
@@ -10,23 +12,6 @@ std::string pc_json(Pc pc);  // dump.h
 namespace {
 
 constexpr size_t kMostHazards = 1000;
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", unsigned(c));
-      out += escape;
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 std::string triple(uint3 i) {
   return "[" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + "]";

@@ -56,7 +56,7 @@ std::string what_it_does(const Access& access) {
 
 // The space of an address; false where an access there is not the analysis's business. Ends the kernel where the access
 // is wrong.
-bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, Space& space) {
+bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, size_t alignment, Space& space) {
   const void* pointer = reinterpret_cast<const void*>(address);
   if (const char* arena = w.arena_at(address)) {
     space = Space::shared;
@@ -80,10 +80,10 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
     if (!find_allocation(pointer, found)) return false;
     space = Space::global;
   }
-  if (access.alignment > 1 && address % access.alignment)
+  if (alignment > 1 && address % alignment)
     w.fail_at(cudaErrorMisalignedAddress, pc, "misaligned",
               "misaligned address " + hexadecimal(address) + ": an access of " + std::to_string(size) +
-                  " bytes needs a multiple of " + std::to_string(access.alignment));
+                  " bytes needs a multiple of " + std::to_string(alignment));
   return true;
 }
 
@@ -93,34 +93,28 @@ uint32_t piece_of(uintptr_t address, size_t size, size_t largest) {
   return uint32_t(bits & -bits);
 }
 
-void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const Access& access) {
+void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const Access& access, size_t alignment = 0) {
   if (is_telling || on_stack(w, uintptr_t(pointer))) return;
-  if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access);
+  if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access, alignment);
 }
 
 }  // namespace
 
-void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access) {
+void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access, size_t alignment) {
   const uintptr_t address = uintptr_t(pointer);
   Event event;
-  if (!size || !check(w, pc, address, size, access, event.space)) return;
+  if (!size || !check(w, pc, address, size, access, alignment, event.space)) return;
+  static_cast<Access&>(event) = access;
   event.pc = pc;
-  event.kind = access.kind;
-  event.is_volatile = access.is_volatile;
-  event.is_async = access.is_async;
-  event.acquires = access.acquires;
-  event.releases = access.releases;
-  event.overwrites = access.overwrites;
-  event.of_block = access.of_block;
   event.address = address;
   event.size = uint32_t(size);
   Recorder& r = recorder();
-  if (access.is_async || (access.alignment && address % size == 0)) {
+  if (access.is_async || (alignment && address % size == 0)) {
     r.record(w.lane->number, event);
   } else {  // the compiler does not know it as one access: as large a one as it may be
     const bool is_power = !(size & (size - 1)) && size <= kLargestAccess;
-    event.size = access.alignment ? uint32_t(access.alignment)
-                                  : piece_of(address, size, is_power ? std::min<size_t>(size / 2, 4) : kLargestAccess);
+    event.size = alignment ? uint32_t(alignment)
+                           : piece_of(address, size, is_power ? std::min<size_t>(size / 2, 4) : kLargestAccess);
     event.size = std::max(event.size, 1u);
     for (; event.address < address + size; event.address += event.size) r.record(w.lane->number, event);
   }
@@ -170,26 +164,26 @@ SIMT_HOOK __sanitizer_cov_trace_pc() {
   w->step(pc, __builtin_frame_address(0), true);
 }
 
-#define SIMT_ACCESS(name, size, ...)                                                                       \
-  SIMT_HOOK name(void* address) {                                                                          \
-    if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, Access __VA_ARGS__); \
+#define SIMT_ACCESS(name, size, alignment, ...)                                                                       \
+  SIMT_HOOK name(void* address) {                                                                                     \
+    if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, Access __VA_ARGS__, alignment); \
   }
-#define SIMT_ACCESSES(size, alignment)                                                              \
-  SIMT_ACCESS(__tsan_read##size, size, {Kind::load, false, false, false, false, alignment})         \
-  SIMT_ACCESS(__tsan_write##size, size, {Kind::store, false, false, false, false, alignment})       \
-  SIMT_ACCESS(__tsan_volatile_read##size, size, {Kind::load, true, false, false, false, alignment}) \
-  SIMT_ACCESS(__tsan_volatile_write##size, size, {Kind::store, true, false, false, false, alignment})
+#define SIMT_ACCESSES(size, alignment)                                         \
+  SIMT_ACCESS(__tsan_read##size, size, alignment, {Kind::load})                \
+  SIMT_ACCESS(__tsan_write##size, size, alignment, {Kind::store})              \
+  SIMT_ACCESS(__tsan_volatile_read##size, size, alignment, {Kind::load, true}) \
+  SIMT_ACCESS(__tsan_volatile_write##size, size, alignment, {Kind::store, true})
 SIMT_ACCESSES(1, 1)
 SIMT_ACCESSES(2, 2)
 SIMT_ACCESSES(4, 4)
 SIMT_ACCESSES(8, 8)
 SIMT_ACCESSES(16, 8)  // gcc calls these for a struct of two doubles as well
 
-#define SIMT_UNALIGNED(size)                                                  \
-  SIMT_ACCESS(__tsan_unaligned_read##size, size, {Kind::load})                \
-  SIMT_ACCESS(__tsan_unaligned_write##size, size, {Kind::store})              \
-  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, {Kind::load, true}) \
-  SIMT_ACCESS(__tsan_unaligned_volatile_write##size, size, {Kind::store, true})
+#define SIMT_UNALIGNED(size)                                                     \
+  SIMT_ACCESS(__tsan_unaligned_read##size, size, 0, {Kind::load})                \
+  SIMT_ACCESS(__tsan_unaligned_write##size, size, 0, {Kind::store})              \
+  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, 0, {Kind::load, true}) \
+  SIMT_ACCESS(__tsan_unaligned_volatile_write##size, size, 0, {Kind::store, true})
 SIMT_UNALIGNED(2)
 SIMT_UNALIGNED(4)
 SIMT_UNALIGNED(8)

@@ -16,11 +16,11 @@ void note(Worker* w, Call call, const volatile void* address, size_t size, Kind 
   if (is_telling || uintptr_t(address) - uintptr_t(w->lane->stack) < kStackSize) return;
   const Pc pc = students_call(call).pc;
   if (!pc) return;
-  Access access{kind, kind != Kind::atomic, false, false, false, size};
+  Access access{kind, kind != Kind::atomic};
   access.overwrites = kind == Kind::store;
   access.acquires = kind != Kind::store && acquires(order);
   access.releases = kind != Kind::load && releases(order);
-  report(*w, pc, address, size, access);
+  report(*w, pc, address, size, access, size);
 }
 
 }  // namespace

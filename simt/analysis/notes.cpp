@@ -30,8 +30,7 @@ void note_atomic(const volatile void* address, size_t size, Order order, Reach s
   access.acquires = order == Order::acquire || order == Order::acquire_release;
   access.releases = does != Does::load && (order == Order::release || order == Order::acquire_release);
   access.of_block = scope == Reach::block;
-  access.alignment = size;
-  report(*worker, calling_call(SIMT_CALL_HERE(*worker)).pc, address, size, access);
+  report(*worker, calling_call(SIMT_CALL_HERE(*worker)).pc, address, size, access, size);
 }
 
 void note_result(const volatile void* address, uint64_t found, bool changed) {
@@ -90,8 +89,7 @@ void note_landing(const void* destination, size_t size, const void* barrier) {
 
 }  // namespace simt
 
-// --- Copies by the C library's functions, which the linker calls here instead
-// -----------------------------------------
+// --- Copies by the C library's functions, which the linker calls here instead ---------------------------------------
 
 using namespace simt;
 

@@ -37,16 +37,10 @@ void Recorder::tell_group(WarpRef where, uint32_t mask, const Event* const* even
     return;
   }
   Request request{};
+  static_cast<Access&>(request) = first;
   request.where = where;
   request.pc = first.pc;
   request.space = first.space;
-  request.kind = first.kind;
-  request.is_volatile = first.is_volatile;
-  request.is_async = first.is_async;
-  request.acquires = first.acquires;
-  request.releases = first.releases;
-  request.overwrites = first.overwrites;
-  request.of_block = first.of_block;
   request.size = first.size;
   request.mask = mask;
   const bool has_values =

@@ -21,14 +21,11 @@ void tell(Tell tell) {
 constexpr uint32_t kLargestAccess = 16;  // bytes; what is larger is taken apart
 
 // What a lane did: an access to memory, or a call of an operation.
-struct Event {
+struct Event : Access {
   Pc pc;
   bool is_operation = false;
   Operation operation = Operation::other;
   Space space = Space::global;
-  Kind kind = Kind::load;
-  bool is_volatile = false, is_async = false, acquires = false, releases = false;
-  bool overwrites = false, of_block = false;
   uint32_t size = 0;
   uintptr_t address = 0;
   unsigned char stored[kLargestAccess] = {};

@@ -59,7 +59,7 @@ class Kernel {
     const void* stored = nullptr;
   };
   void access(Kind kind, WarpRef where, Pc line, uintptr_t address, Options o) {
-    Request r{where, line, o.space, kind, o.is_volatile, o.is_async, o.acquires, o.releases, o.size, o.mask, {}};
+    Request r{{kind, o.is_volatile, o.is_async, o.acquires, o.releases}, where, line, o.space, o.size, o.mask, {}};
     for (int lane = 0; lane < 32; ++lane) r.address[lane] = address + uintptr_t(lane * o.stride);
     r.stored = static_cast<const unsigned char*>(o.stored);
     d().request(r);
