@@ -41,8 +41,9 @@ def query(fields):
     return answer.stdout.decode().strip() if answer.returncode == 0 else ""
 
 
-def stored_gpus():
-    return sorted(path.parent.name for path in STORE.glob(f"*/{MATRIX_CSV}"))
+def stored_gpus(name=MATRIX_CSV):
+    """The folders that hold a file of that name."""
+    return sorted(path.parent.name for path in STORE.glob(f"*/{name}"))
 
 
 def stored(gpu=""):

@@ -235,15 +235,11 @@ def write_policy(path):
     print(f"tune: {results.shown(POLICY)} has the table of {results.shown(path)}, {new.count('Traffic::')} lines")
 
 
-def stored_gpus():
-    return sorted(path.parent.name for path in results.STORE.glob(f"*/{CSV}"))
-
-
 def check(gpu):
     """Compares the table with the CSV of the GPU asked for, or that it names, or that is stored."""
     table_now = policy_file()[1]
     named = re.search(r"^// Measured by make tune: .*?profiling_results/([\w-]+)/", table_now, re.DOTALL)
-    names = [gpu] if gpu else [named.group(1)] if named else sorted(stored_gpus(), key=lambda name: name != "h200")
+    names = [gpu] if gpu else [named.group(1)] if named else sorted(results.stored_gpus(CSV), key=lambda name: name != "h200")
     if not names:
         print("tune: no measurement is stored, so the table in policy.cuh is compared with nothing; make tune measures")
         return
@@ -285,8 +281,8 @@ def main():
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the table is stale")
     parser.add_argument("--gpu", default="", help="write it from the stored results of this GPU, for example h200")
     arguments = parser.parse_args()
-    if arguments.gpu and arguments.gpu not in stored_gpus():
-        names = ", ".join(stored_gpus()) or "none"
+    if arguments.gpu and arguments.gpu not in results.stored_gpus(CSV):
+        names = ", ".join(results.stored_gpus(CSV)) or "none"
         parser.error(f"GPU={arguments.gpu}: no {CSV} of that name in profiling_results; there is: {names}")
     try:
         if arguments.check:

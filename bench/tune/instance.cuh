@@ -17,9 +17,6 @@ constexpr Shape combination(int i, Traffic traffic) {
   return {kPacks[i / 64], rms_norm::detail::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], traffic};
 }
 
-// Threads of a block among which the packs of a row, or of a block's part of it, are shared out.
-constexpr int row_threads(const Shape& s) { return (s.packs + s.vectors * s.parts - 1) / (s.vectors * s.parts); }
-
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
 // - a row is kept in registers whole;
 // - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
@@ -27,7 +24,7 @@ constexpr int row_threads(const Shape& s) { return (s.packs + s.vectors * s.part
 // - a block has as many threads as a row at least (with fewer, the launch is the same) and at most those of eight rows,
 //   or four times those of its only row.
 constexpr bool is_candidate(const Shape& s) {
-  const int threads = row_threads(s);
+  const int threads = rms_norm::detail::row_threads(s);
   if (!rms_norm::detail::is_possible(s)) return false;
   if (s.parts > 1) return s.packs >= 1024 && s.vectors > 1 && s.block <= 512 && threads == s.block;
   if (threads <= 32) return threads >= 8;

@@ -112,23 +112,28 @@ cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, const Cal
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
 
+// The threads of a block that share the longest row, or a block's part of it.
+constexpr int row_threads(const Shape& shape) {
+  return (shape.packs + shape.vectors * shape.parts - 1) / (shape.vectors * shape.parts);
+}
+
 // What a table may hold.
 constexpr bool is_possible(const Shape& shape) {
-  const int row_threads = (shape.packs + shape.vectors - 1) / shape.vectors;
+  const int threads = row_threads(shape);
   if (shape.block % 32 != 0 || shape.block < 64 || shape.block > kMostThreads) return false;
   if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.traffic != Traffic::few;
-  if (row_threads > kMostThreads) return false;
-  if (row_threads <= 32) return shape.block <= 256;
-  return shape.traffic != Traffic::few || (shape.block >= std::max(128, row_threads));
+  if (threads > kMostThreads) return false;
+  if (threads <= 32) return shape.block <= 256;
+  return shape.traffic != Traffic::few || shape.block >= std::max(128, threads);
 }
 
 // The threads that its kernel is compiled for: at most so many of a row, or of a block that parts of a row have.
 constexpr int kernel_threads(const Shape& shape) {
-  const int row_threads = (shape.packs + shape.vectors - 1) / shape.vectors;
+  const int threads = row_threads(shape);
   if (shape.parts > 1) return shape.block;
-  if (row_threads <= 32) return 32;
+  if (threads <= 32) return 32;
   if (shape.traffic == Traffic::few) return shape.block;
-  return shape.block > 256 || row_threads > 256 ? kMostThreads : 256;
+  return shape.block > 256 || threads > 256 ? kMostThreads : 256;
 }
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>

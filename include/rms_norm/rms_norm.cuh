@@ -103,8 +103,10 @@ inline bool is_aligned(const Tensor& tensor, int64_t rows, int64_t n, const Tens
 
 // From rows to rows a head: heads that follow each other like rows are rows, and there are no more heads than rows.
 template <class P>
-bool split_heads(P& p, int64_t heads) {
+bool split_heads(P& p, const Layout (&layouts)[4]) {
   Steps* const steps[] = {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps};
+  for (int i = 0; i < 4; ++i) *steps[i] = {layouts[i].stride, layouts[i].head_stride};
+  int64_t heads = layouts[0].heads;
   const bool alike = std::all_of(steps, steps + 4, [&](const Steps* s) { return s->row == heads * s->head; });
   p.rows /= heads;
   if (heads > 1 && (p.rows == 1 || alike)) {
@@ -159,17 +161,16 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   const auto are_packs = [&](int n) {
     return p.cols % n == 0 && all_aligned(n) && is_aligned({p.weight, sizeof(W), {}, false}, 1, n);
   };
-  const bool wide = are_packs(kWide), word = are_packs(kWord);
-  const bool unaligned = !wide && all_aligned(kWide, x) && p.cols >= kUnalignedPacks * kWide;
+  const bool wide = are_packs(kWide);
+  const bool unaligned = !wide && p.cols >= kUnalignedPacks * kWide && all_aligned(kWide, x);
+  const bool word = !wide && !unaligned && are_packs(kWord);
 
   p.inverse_cols = 1.0f / float(p.cols);
   p.eps = options.eps;
   p.weight_offset = options.weight_offset;
   p.round_first = options.rounding == Rounding::llama;
   p.workspace = static_cast<uint64_t*>(options.workspace);
-  Steps* const steps[] = {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps};
-  for (int i = 0; i < 4; ++i) *steps[i] = {layouts[i].stride, layouts[i].head_stride};
-  if (!split_heads(p, heads)) return cudaErrorInvalidValue;
+  if (!split_heads(p, layouts)) return cudaErrorInvalidValue;
 
   const Call call{stream, options.dependent_launch};
   if (wide) return dispatch<kWide, true>(p, call);
