@@ -88,28 +88,36 @@ Stopwatch::Stopwatch() {
   cudaStream_t stream;
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_.reset(stream);
-  for (auto* event : {&begin_, &end_}) {
-    cudaEvent_t created;
-    CUDA_CHECK(cudaEventCreate(&created));
-    event->reset(created);
-  }
 }
 
-double Stopwatch::microseconds(const std::function<void()>& work) {
-  float milliseconds = 0;
-  CUDA_CHECK(cudaEventRecord(begin_.get(), stream()));
-  work();
-  CUDA_CHECK(cudaEventRecord(end_.get(), stream()));
-  CUDA_CHECK(cudaEventSynchronize(end_.get()));
-  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-  return 1e3 * static_cast<double>(milliseconds);
+void Stopwatch::record(size_t event) {
+  if (event == events_.size()) {
+    cudaEvent_t created;
+    CUDA_CHECK(cudaEventCreate(&created));
+    events_.emplace_back(created);
+  }
+  CUDA_CHECK(cudaEventRecord(events_[event].get(), stream()));
+}
+
+std::vector<double> Stopwatch::laps(int count, const std::function<void()>& work) {
+  record(0);
+  for (int lap = 1; lap <= count; ++lap) work(), record(lap);
+  CUDA_CHECK(cudaEventSynchronize(events_[count].get()));
+  std::vector<double> microseconds;
+  for (int lap = 1; lap <= count; ++lap) {
+    float milliseconds = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events_[lap - 1].get(), events_[lap].get()));
+    microseconds.push_back(1e3 * static_cast<double>(milliseconds));
+  }
+  return microseconds;
 }
 
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds) {
   Stopwatch stopwatch;
-  const auto replay = [&](const GraphExec& graph) {
-    return stopwatch.microseconds([&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
+  const auto replays = [&](const GraphExec& graph, int count) {
+    return stopwatch.laps(count, [&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
   };
+  const auto replay = [&](const GraphExec& graph) { return replays(graph, 1).front(); };
 
   // One round tells how many rounds make two milliseconds; that graph is timed after a warm-up.
   int64_t launches = round;
@@ -120,8 +128,9 @@ Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, doub
   graph = capture(launch, round, launches, stopwatch.stream());
   for (double warm = 0; warm < warm_up_microseconds;) warm += std::max(replay(graph), 100.0);
 
-  std::vector<double> samples;
-  for (int i = 0; i < iterations; ++i) samples.push_back(replay(graph) / static_cast<double>(launches));
+  std::vector<double> samples = replays(graph, iterations + 1);
+  samples.erase(samples.begin());
+  for (double& sample : samples) sample /= static_cast<double>(launches);
   return summarize(std::move(samples));
 }
 

@@ -26,15 +26,20 @@ class Stopwatch {
  public:
   Stopwatch();
   cudaStream_t stream() const { return stream_.get(); }
-  double microseconds(const std::function<void()>& work);  // waits until the work is done
+  double microseconds(const std::function<void()>& work) { return laps(1, work).front(); }
+  std::vector<double> laps(int count, const std::function<void()>& work);  // one after the other, with no pause
 
  private:
+  using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaDeleter<cudaEventDestroy>>;
+  void record(size_t event);
+
   std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaDeleter<cudaStreamDestroy>> stream_;
-  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaDeleter<cudaEventDestroy>> begin_, end_;
+  std::vector<Event> events_;
 };
 
 // iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
-// round - 1, over and over. The cache is cold if a whole round touches several times as much as the cache holds. A GPU
+// round - 1, over and over. Replays follow each other with no pause, and the first is left out, so that the time in
+// which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several times as much as the cache holds. A GPU
 // that has just been measured on is warm sooner than an idle one.
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);

@@ -133,7 +133,8 @@ constexpr int kernel_threads(const Shape& shape) {
   if (shape.parts > 1) return shape.block;
   if (threads <= 32) return 32;
   if (shape.traffic == Traffic::few) return shape.block;
-  return shape.block > 256 || threads > 256 ? kMostThreads : 256;
+  const int most = std::max(threads, shape.block);
+  return most <= 256 ? 256 : most <= 512 && shape.vectors >= 8 ? 512 : kMostThreads;  // more packs, more registers
 }
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
