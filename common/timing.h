@@ -39,8 +39,8 @@ class Stopwatch {
 
 // iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
 // round - 1, over and over. Replays follow each other with no pause, and the first is left out, so that the time in
-// which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several times as much as the cache holds. A GPU
-// that has just been measured on is warm sooner than an idle one.
+// which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several
+// times as much as the cache holds. A GPU that has just been measured on is warm sooner than an idle one.
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 

@@ -80,8 +80,9 @@ def choose(candidates, neighbours):
     return min(good, key=lambda timed: (timed.shape.parts, timed.shape.block, timed.microseconds))
 
 
-def chain(candidates, neighbours):
-    """The shapes of one cell in their order: the chosen one, then one for whoever cannot have those before it."""
+def chain(candidates, neighbours, is_last):
+    """The shapes of one cell in their order: the chosen one, and for the largest size one for whoever cannot have those
+    before it. At smaller sizes they get what the next size has."""
     chosen = []
     while candidates:
         chosen.append(choose(candidates, neighbours))
@@ -91,6 +92,8 @@ def chain(candidates, neighbours):
         elif shape.parts > 1:  # asks for clusters
             candidates = [timed for timed in candidates if timed.shape.parts == 1]
         else:
+            return chosen
+        if not is_last:
             return chosen
     raise Unusable(f"a cell has no candidate for every GPU and every layout; let make tune write {CSV} anew")
 
@@ -115,8 +118,9 @@ def all_lines(operator):
                 raise Unusable(f"{CSV} has no time for {packs} packs and {size} KB; let make tune write it anew")
             beside = [(packs, smaller) for smaller in operator.sizes if smaller < size][-1:]
             beside += [(smaller, size) for smaller in operator.packs if smaller < packs][-1:]
-            chosen[packs, size] = chain(candidates, [{timed.shape for timed in chosen[cell]} for cell in beside])
             limit, where = operator.limit(size), operator.shown[packs, size]
+            neighbours = [{timed.shape for timed in chosen[cell]} for cell in beside]
+            chosen[packs, size] = chain(candidates, neighbours, limit == ANY_SIZE)
             lines[packs, size] = [
                 Line(packs, limit, timed.shape, comment(timed, candidates, where)) for timed in chosen[packs, size]
             ]

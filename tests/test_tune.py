@@ -177,7 +177,8 @@ def test_the_short_table_chooses_what_the_long_one_does(tmp_path, invented):
         for (packs, size), lines in long.items():
             for contiguous, clusters in ((0, 0), (0, 1), (1, 0), (1, 1)):
                 wanted = tune.taken(lines, packs, 0, contiguous, clusters)
-                assert tune.taken(short, packs, operator.limit(size), contiguous, clusters) == wanted
+                got = tune.taken(short, packs, operator.limit(size), contiguous, clusters)
+                assert got == wanted if wanted else got is not None
 
 
 @pytest.mark.parametrize(
@@ -362,12 +363,12 @@ def test_every_candidate_is_right_on_the_cpu_device():
 
 
 @pytest.mark.parametrize("operator", SIZES)
-@pytest.mark.parametrize("packs", [32, 64, 256, 512, 1024, 2048, 4096, 8192])
+@pytest.mark.parametrize("packs", [16, 32, 64, 256, 512, 1024, 2048, 4096, 8192])
 def test_every_length_has_candidates_of_each_kind_once(operator, packs):
     shapes = listed()[operator, packs]
     assert len({tuple(shape.values()) for shape in shapes}) == len(shapes)
     traffics = {shape["traffic"] for shape in shapes if shape["parts"] == "1"}
-    assert traffics == {"few", "plain", "stream_in", "stream_out", "stream"}
+    assert traffics == {"few", "plain", "hold", "hold_stream", "stream"}
     assert any(shape["parts"] != "1" for shape in shapes) == (packs >= 1024)
 
 
@@ -484,7 +485,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replace
 def test_an_invented_table_compiles_and_answers_right(tmp_path, invented):
     path = write(tmp_path / "tune.csv", invented)
     table = tune.policy(tune.read(path), path).replace("\\", "\\\\")
-    for words in ("Traffic::few", "Traffic::stream_in", "Traffic::plain", ", 2, Traffic::"):
+    for words in ("Traffic::few", "Traffic::hold", "Traffic::plain", ", 2, Traffic::"):
         assert words in table
     change = (r"(?s)(// policy:begin\n).*(// policy:end)", rf"\g<1>{table}\g<2>")
     program = build(tmp_path, "-O1", change=change)

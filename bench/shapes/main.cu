@@ -11,6 +11,7 @@
 #include "common/inputs.h"
 #include "common/options.h"
 #include "common/program.h"
+#include "common/report.h"
 #include "common/timing.h"
 #include "rms_norm/rms_norm.cuh"
 
@@ -89,8 +90,11 @@ void run(Case c, Report& report) {
   const Tensor<X> residual_out(kAdds ? count : 1, slots, c.offset, 3);
   const Tensor<W> weight(c.cols, 1, c.offset, 4);
   const Tensor<Y> y(count, slots, c.offset, 5);
+  const DeviceBuffer workspace(rms_norm::kWorkspaceBytes / sizeof(float));
+  CUDA_CHECK(cudaMemset(workspace.data(), 0, rms_norm::kWorkspaceBytes));
   rms_norm::Options options;
   options.eps = kEps;
+  options.workspace = workspace.data();
   const auto launch = [&](int64_t i, cudaStream_t stream) {
     if constexpr (kAdds)
       CUDA_CHECK(rms_norm::forward_add(x.slot(i), c.layout, residual.slot(i), c.layout, residual_out.slot(i), c.layout,
@@ -142,10 +146,11 @@ void run(Case c, Report& report) {
   std::printf("%-12s %-32s %-18s %-28s %9.2f us, copy %9.2f us, %.3f times\n", kAdds ? "forward_add" : "forward",
               c.what, shape.c_str(), types.c_str(), timing.microseconds, copy.microseconds, ratio);
   std::fflush(stdout);
-  report.csv += ladder::text("%s,%s,%lld,%lld,%s,%.0f,%.3f,%.2f,%.3f,%.3f,%s,%d\n", kAdds ? "forward_add" : "forward",
-                             c.what, static_cast<long long>(c.rows), static_cast<long long>(c.cols), types.c_str(),
-                             bytes, timing.microseconds, timing.spread_percent, copy.microseconds, ratio,
-                             report.device.name.c_str(), report.device.runtime);
+  report.csv += ladder::csv_line(
+      {kAdds ? "forward_add" : "forward", c.what, std::to_string(c.rows), std::to_string(c.cols), name_of<X>,
+       name_of<W>, name_of<Y>, ladder::text("%.0f", bytes), ladder::text("%.3f", timing.microseconds),
+       ladder::text("%.2f", timing.spread_percent), ladder::text("%.3f", copy.microseconds),
+       ladder::text("%.3f", ratio), report.device.name, std::to_string(report.device.runtime)});
 }
 
 constexpr const char* kHeader =

@@ -11,7 +11,7 @@ namespace tune {
 constexpr int kVectors[] = {1, 2, 4, 8};
 constexpr int kBlocks[] = {128, 256, 512, 1024};
 constexpr int kParts[] = {1, 2, 4, 8};
-constexpr int kCombinations = 8 * 4 * 4 * 4;
+constexpr int kCombinations = 9 * 4 * 4 * 4;
 
 constexpr Shape combination(int i, Traffic traffic) {
   return {kPacks[i / 64], rms_norm::detail::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], traffic};
@@ -20,14 +20,14 @@ constexpr Shape combination(int i, Traffic traffic) {
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
 // - a row is kept in registers whole;
 // - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
-// - of the threads of a warp that share a row there are eight or more;
+// - of the threads of a warp that share a row there are four or more;
 // - a block has as many threads as a row at least (with fewer, the launch is the same) and at most those of eight rows,
 //   or four times those of its only row.
 constexpr bool is_candidate(const Shape& s) {
   const int threads = rms_norm::detail::row_threads(s);
   if (!rms_norm::detail::is_possible(s)) return false;
   if (s.parts > 1) return s.packs >= 1024 && s.vectors > 1 && s.block <= 512 && threads == s.block;
-  if (threads <= 32) return threads >= 8;
+  if (threads <= 32) return threads >= 4;
   return s.block >= threads && s.block <= (s.traffic == Traffic::few ? 4 : 8) * threads;
 }
 
@@ -40,8 +40,8 @@ cudaError_t launch(const Tensors& tensors, bool dependent, cudaStream_t stream) 
   p.eps = kEps;
   p.residual = p.residual_out = tensors.residual;
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
-  const rms_norm::detail::Call call{stream, dependent};
-  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, traffic>(p, call);
+  p.dependent = dependent;
+  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, traffic>(p, stream);
 }
 
 template <class R, Traffic traffic>

@@ -33,7 +33,7 @@ void print_list() {
 
 int body(int argc, char** argv) {
   std::string csv_path;
-  int samples = 7;
+  int samples = 5;
   bool check_only = false, list = false;
   CLI::App app("Measures the candidates for include/rms_norm/policy.cuh on a GPU, or checks them on the CPU device.",
                "tune");

@@ -20,12 +20,12 @@ const char* traffic_name(Traffic traffic) {
       return "few";
     case Traffic::plain:
       return "plain";
-    case Traffic::stream_in:
-      return "stream_in";
-    case Traffic::stream_out:
-      return "stream_out";
-    default:
+    case Traffic::stream:
       return "stream";
+    case Traffic::hold:
+      return "hold";
+    default:
+      return "hold_stream";
   }
 }
 

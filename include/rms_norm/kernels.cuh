@@ -30,7 +30,7 @@ struct Problem {
   Y* y;
   int packs = 0;  // of a row that fits into registers
   float inverse_cols = 0, eps = 0, weight_offset = 0;
-  bool round_first = false;
+  bool round_first = false, dependent = false;
   int64_t rows = 0, cols = 0;  // rows of a head, of which there are `heads`
   const R* residual = nullptr;
   R* residual_out = nullptr;
@@ -38,6 +38,18 @@ struct Problem {
   unsigned heads = 1;
   uint64_t* workspace = nullptr;
 };
+
+// To hold what is read lets what is written leave L2 first. On an H200 no other way is as fast for what is larger than
+// the cache, a copy included.
+constexpr Keep reads(Traffic traffic) {
+  if (traffic == Traffic::stream) return Keep::shortest;
+  const bool holds = traffic == Traffic::hold || traffic == Traffic::hold_stream || traffic == Traffic::unaligned;
+  return holds ? Keep::longest : Keep::as_usual;
+}
+constexpr Keep writes(Traffic traffic) {
+  const bool streams = traffic == Traffic::stream || traffic == Traffic::hold_stream || traffic == Traffic::unaligned;
+  return streams ? Keep::shortest : Keep::as_usual;
+}
 
 // What becomes of normalized values. One choice for all of them, so that a kernel branches once.
 enum class Finish { no_weight, weight, round_first };
@@ -66,8 +78,7 @@ struct Row;
 template <int N, Traffic traffic, class X, class R, class W, class Y>
 struct Row<N, traffic, Problem<X, R, W, Y>> {
   static constexpr bool kUnaligned = traffic == Traffic::unaligned;
-  static constexpr bool kInOnce = traffic == Traffic::stream || traffic == Traffic::stream_in || kUnaligned;
-  static constexpr bool kOutOnce = traffic == Traffic::stream || traffic == Traffic::stream_out || kUnaligned;
+  static constexpr Keep kIn = reads(traffic), kOut = writes(traffic);
   using P = Problem<X, R, W, Y>;
   using Kept = Pack<std::conditional_t<P::kAdds, R, X>, N>;  // what is normalized
   const P& p;
@@ -81,7 +92,7 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
     const auto begin = [&](const Steps& steps) {
       if (traffic == Traffic::few) return number * int64_t(p.packs * N);
       const int64_t element = number * steps.row + blockIdx.y * steps.head + first;
-      return kOutOnce ? element : opaque(element);
+      return kOut == Keep::shortest ? element : opaque(element);
     };
     x = p.x + begin(p.x_steps);
     weight = p.weight + first;
@@ -92,20 +103,20 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
     }
   }
 
-  template <bool once = kInOnce>
+  template <Keep keep = kIn>
   __device__ auto load_x(int64_t i) const {
-    return load<N, once>(x + i * N);
+    return load<N, keep>(x + i * N);
   }
-  template <bool once = kInOnce>
+  template <Keep keep = kIn>
   __device__ auto load_residual(int64_t i) const {
     if constexpr (P::kAdds)
-      return load<N, once>(residual + i * N);
+      return load<N, keep>(residual + i * N);
     else
       return 0;
   }
-  template <bool once = kOutOnce>
+  template <Keep keep = kOut>
   __device__ void store_sum(int64_t i, const Kept& sum) const {
-    if constexpr (P::kAdds) store<once>(residual_out + i * N, sum);
+    if constexpr (P::kAdds) store<keep>(residual_out + i * N, sum);
   }
   // x + residual, rounded; x itself where there is none.
   template <class Residual>
@@ -153,7 +164,7 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
     }
     return round_to<Y>(value);
   }
-  __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<kOutOnce>(y + i * N, pack); }
+  __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<kOut>(y + i * N, pack); }
 };
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
@@ -179,15 +190,17 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
       if (const int i = threadIdx.x + v * threads; i < packs) visit(v, i);
   }
   // Of packs from the row's element `first` on, before anything may be read that other kernels write.
-  __device__ void load_weight(const W* row, int64_t first, int packs) {
-    if constexpr (kWeightFirst)
+  __device__ void load_weight(const Problem<X, R, W, Y>& p, int64_t first, int packs) {
+    if constexpr (kWeightFirst && Row::kUnaligned && N > 1) {
+      if (p.weight == nullptr || packs == 0) return;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)  // some packs twice: so all are asked for before the first has come
+        weight[v] = load_unaligned<N>(p.weight + first + min(int(threadIdx.x) + v * threads, packs - 1) * N);
+    } else if constexpr (kWeightFirst) {
       for_each(packs, [&](int v, int i) {
-        if (row == nullptr) return;
-        if constexpr (Row::kUnaligned && N > 1)
-          weight[v] = load_unaligned<N>(row + first + i * N);
-        else
-          weight[v] = load<N>(row + first + i * N);
+        if (p.weight != nullptr) weight[v] = load<N>(p.weight + first + i * N);
       });
+    }
   }
   // The sum of squares of what is normalized.
   __device__ float load_input(const Row& row, int packs) {
@@ -248,7 +261,7 @@ struct Ends {
   __device__ int64_t first() const { return int(threadIdx.x) < before ? 0 : packs * N; }
 
   __device__ void load_weight() {
-    if constexpr (kAny) share.load_weight(p.weight, first(), count);
+    if constexpr (kAny) share.load_weight(p, first(), count);
   }
   __device__ float add_input(float sum) { return kAny ? sum + share.load_input(Row(p, number, first()), count) : sum; }
   template <Finish finish>
@@ -268,9 +281,9 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   const unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
   Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
-  share.load_weight(p.weight, ends.before, int(ends.packs));
+  share.load_weight(p, ends.before, int(ends.packs));
   ends.load_weight();
-  wait_for_previous_kernel();
+  if (p.dependent) wait_for_previous_kernel();
 
   // A thread without a row has nothing to do but to arrive.
   const bool has_row = kOneRow || number < p.rows;
@@ -279,7 +292,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   const typename Share::Row row(p, number, ends.before);
   float sum = ends.add_input(share.load_input(row, packs));
   sum = row_sum<kRowThreads>(sum, threads, row_in_block);
-  let_next_kernel_start();
+  if (p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
   with_finish(p, [&](auto finish) {
     share.template store_output<finish.value>(row, packs, rstd);
@@ -287,41 +300,47 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   });
 }
 
-// Long rows: `parts` blocks share one, and tell each other their sums through an Exchange. What registers do not hold
-// is read twice.
-template <int N, int kVectors, int kThreads, Traffic traffic, class Exchange, class X, class R, class W, class Y>
+// Long rows: `parts` blocks share one, and tell each other their sums through an Exchange. What registers do not hold,
+// unless they hold it all, is read twice.
+template <int N, int kVectors, int kThreads, bool kWhole, Traffic traffic, class Exchange, class X, class R, class W,
+          class Y>
 __global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, Y> p, int parts) {
   using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
   const int part = blockIdx.x % parts, number = blockIdx.x / parts;
   Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
   if (part > 0) ends.count = 0;
   const int64_t first = ends.packs * part / parts, packs = ends.packs * (part + 1) / parts - first;
-  const int kept = int(min(packs, int64_t(kVectors) * kThreads));
+  const int kept = int(kWhole ? packs : min(packs, int64_t(kVectors) * kThreads));
   const typename Share::Row row(p, number, ends.before + first * N);
   Exchange exchange(parts, p.workspace);
   Share share(kThreads);
-  share.load_weight(p.weight, ends.before + first * N, kept);
+  share.load_weight(p, ends.before + first * N, kept);
   ends.load_weight();
-  wait_for_previous_kernel();
+  if (p.dependent) wait_for_previous_kernel();
 
   exchange.begin();
   float sum = ends.add_input(share.load_input(row, kept));
+  constexpr Keep kRest = p.kAdds ? Keep::shortest : Keep::longest;  // what is read again is p.x, or p.residual_out
+  if constexpr (!kWhole) {
 #pragma unroll 4
-  for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
-    const auto input = row.add(row.template load_x<false>(i), row.template load_residual<false>(i));
-    row.template store_sum<false>(i, input);
-    sum += sum_of_squares(input);
+    for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
+      const auto input = row.add(row.template load_x<kRest>(i), row.template load_residual<kRest>(i));
+      row.template store_sum<Keep::as_usual>(i, input);
+      sum += sum_of_squares(input);
+    }
   }
   sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
-  let_next_kernel_start();
+  if (p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
   with_finish(p, [&](auto finish) {
     share.template store_output<finish.value>(row, kept, rstd);
     ends.template store_output<finish.value>(rstd);
+    if constexpr (!kWhole) {  // from the end on, of which the caches have most
 #pragma unroll 4
-    for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
-      const auto weight = row.template load_weight<finish.value>(i);
-      row.store_y(i, row.template output<finish.value>(row.load_again(i), rstd, weight));
+      for (int64_t i = packs - 1 - threadIdx.x; i >= kept; i -= kThreads) {
+        const auto weight = row.template load_weight<finish.value>(i);
+        row.store_y(i, row.template output<finish.value>(row.load_again(i), rstd, weight));
+      }
     }
   });
 }

@@ -14,7 +14,8 @@
 
 namespace rms_norm::detail {
 
-constexpr int kMostHeads = 65535;          // of a grid
+constexpr int kMostHeads = 65535;                              // of a grid
+constexpr int kLongPacks = 4 * kMostThreads / 2 * kMostParts;  // that a cluster of half as large blocks holds
 constexpr int64_t kSplitBytes = 64 << 10;  // of x: from here on a row is long enough for many blocks
 
 // --- Launches --------------------------------------------------------------------------------------------------------
@@ -31,10 +32,6 @@ inline cudaError_t query(Device& device) {
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
-struct Call {
-  cudaStream_t stream;
-  bool dependent;
-};
 struct Grid {
   int64_t blocks;
   unsigned heads;
@@ -42,27 +39,27 @@ struct Grid {
   int cluster = 1;
   bool all_at_once = false;
 };
-template <class... Parameters, class... Arguments>
-cudaError_t launch(const Call& call, const Grid& grid, void (*kernel)(Parameters...), const Arguments&... arguments) {
+template <class P, class... Parameters>
+cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Parameters...), const P& p,
+                   Parameters... parameters) {
   cudaLaunchAttribute attributes[3];
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(unsigned(grid.blocks), grid.heads);
   config.blockDim = grid.threads;
-  config.stream = call.stream;
+  config.stream = stream;
   config.attrs = attributes;
   const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
     attributes[config.numAttrs] = {};
     attributes[config.numAttrs].id = id;
     return attributes[config.numAttrs++].val;
   };
-  if (call.dependent)
-    next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
+  if (p.dependent) next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
   if (grid.all_at_once) next(cudaLaunchAttributeCooperative).cooperative = 1;
   if (grid.cluster > 1) {
     auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
     size.x = grid.cluster, size.y = 1, size.z = 1;
   }
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return cudaLaunchKernelEx(&config, kernel, p, parameters...);
 }
 
 // start() for as many rows of a head at a time as a grid may have, most often all of them: the problem is what is left.
@@ -81,33 +78,35 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
 }
 
 template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Call& call) {
+cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t stream) {
   constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;
+  constexpr int kLeast = traffic == Traffic::unaligned ? 16 : 1;  // the elements at a row's ends
   p.packs = int(p.cols / N);
   int threads = (p.packs + kVectors - 1) / kVectors;
   if (kRowThreads > 32)
     threads = kOneRow ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
   else
-    while (threads & (threads - 1)) ++threads;  // the next power of two
+    for (threads = std::max(threads, kLeast); threads & (threads - 1);) ++threads;  // the next power of two
   const int rows = kOneRow ? 1 : std::max(1, block / threads);
   return in_grids(p, INT32_MAX, [&] {
     const Grid grid{(p.rows + rows - 1) / rows, p.heads, dim3(threads, rows)};
-    return launch(call, grid, row_in_registers<N, kVectors, kRowThreads, traffic, X, R, W, Y>, p);
+    return launch(stream, grid, row_in_registers<N, kVectors, kRowThreads, traffic, X, R, W, Y>, p);
   });
 }
 
-template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, int parts, const Call& call) {
+template <int N, int kVectors, int kBlock, bool kWhole, Traffic traffic, class X, class R, class W, class Y>
+cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   return in_grids(p, INT32_MAX / parts, [&] {
     const Grid grid{p.rows * parts, p.heads, dim3(kBlock), parts};
-    return launch(call, grid, row_in_parts<N, kVectors, kBlock, traffic, ClusterExchange, X, R, W, Y>, p, parts);
+    const auto kernel = row_in_parts<N, kVectors, kBlock, kWhole, traffic, ClusterExchange, X, R, W, Y>;
+    return launch(stream, grid, kernel, p, parts);
   });
 }
 
 template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, const Call& call) {
+cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, cudaStream_t stream) {
   const Grid grid{p.rows * parts, 1, dim3(kBlock), 1, true};
-  return launch(call, grid, row_in_parts<N, kVectors, kBlock, traffic, MemoryExchange, X, R, W, Y>, p, parts);
+  return launch(stream, grid, row_in_parts<N, kVectors, kBlock, false, traffic, MemoryExchange, X, R, W, Y>, p, parts);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -121,8 +120,8 @@ constexpr int row_threads(const Shape& shape) {
 constexpr bool is_possible(const Shape& shape) {
   const int threads = row_threads(shape);
   if (shape.block % 32 != 0 || shape.block < 64 || shape.block > kMostThreads) return false;
+  if (threads > (shape.parts > 1 ? shape.block : kMostThreads)) return false;
   if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.traffic != Traffic::few;
-  if (threads > kMostThreads) return false;
   if (threads <= 32) return shape.block <= 256;
   return shape.traffic != Traffic::few || shape.block >= std::max(128, threads);
 }
@@ -138,13 +137,13 @@ constexpr int kernel_threads(const Shape& shape) {
 }
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
-cudaError_t launch_shape(const P& p, const Call& call) {
+cudaError_t launch_shape(const P& p, cudaStream_t stream) {
   constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, traffic};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
-    return launch_in_cluster<N, kVectors, kBlock, traffic>(p, kParts, call);
+    return launch_in_cluster<N, kVectors, kBlock, true, traffic>(p, kParts, stream);
   else
-    return launch_in_registers<N, kVectors, kernel_threads(shape), traffic>(p, kBlock, call);
+    return launch_in_registers<N, kVectors, kernel_threads(shape), traffic>(p, kBlock, stream);
 }
 
 template <class P>
@@ -154,47 +153,48 @@ bool is_contiguous(const P& p) {
          (!P::kAdds || (is(p.residual_steps) && is(p.residual_out_steps)));
 }
 
-// The first shape of a table that takes the problem; behind the last, blocks for longer rows. The table is known at
-// compile time, so that no kernel is compiled that it does not name.
+// The first shape of a table that takes the problem; behind the last, a cluster that holds a row, or blocks that do
+// not. The table is known at compile time, so that no kernel is compiled that it does not name.
 template <const auto& shapes, int N, Traffic longer, size_t i = 0, class P>
-cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, const Call& call) {
+cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, cudaStream_t stream) {
   if constexpr (i < std::size(shapes)) {
     constexpr Shape shape = shapes[i];
     const bool fits = p.cols / N <= shape.packs && bytes <= shape.kilobytes * int64_t{1024};
     const bool possible =
         (shape.traffic != Traffic::few || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
-    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, device, call);
-    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, call);
+    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, device, stream);
+    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, stream);
+  } else if (device.has_clusters && p.cols / N <= kLongPacks) {
+    return launch_in_cluster<N, 4, kMostThreads / 2, true, longer>(p, kMostParts, stream);
   } else {
-    const bool few = p.rows * p.heads * kMostParts <= 2 * device.multiprocessors;
-    return launch_in_cluster<N, 4, kMostThreads, longer>(p, few && device.has_clusters ? kMostParts : 1, call);
+    return launch_in_cluster<N, 4, kMostThreads, false, longer>(p, device.has_clusters ? kMostParts : 1, stream);
   }
 }
 
 // N elements a pack: as many as 16 bytes hold, or fewer.
 template <int N, bool kAligned, class X, class R, class W, class Y>
-cudaError_t dispatch(const Problem<X, R, W, Y>& p, Call call) {
-  constexpr Traffic longer = kAligned ? Traffic::stream : Traffic::unaligned;
+cudaError_t dispatch(Problem<X, R, W, Y> p, cudaStream_t stream) {
+  constexpr Traffic longer = kAligned ? Traffic::hold_stream : Traffic::unaligned;
   constexpr int64_t kResidual = sizeof(std::conditional_t<p.kAdds, R, char>) * 2 * p.kAdds;
   const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  call.dependent = call.dependent && device.has_clusters && bytes <= kDependentKilobytes * int64_t{1024};
+  p.dependent = p.dependent && device.has_clusters && bytes <= kDependentKilobytes * int64_t{1024};
 
   const int together = std::min(kSplitBlocks, device.multiprocessors);
   if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
     const int parts = int(together / rows);
-    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, call);
-    return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, call);
+    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
+    return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
   }
   if constexpr (!kAligned)
-    return launch_first<kUnaligned, N, longer>(p, bytes, device, call);
+    return launch_first<kUnaligned, N, longer>(p, bytes, device, stream);
   else if constexpr (N * sizeof(X) < 16)
-    return launch_first<kNarrow, N, longer>(p, bytes, device, call);
+    return launch_first<kNarrow, N, longer>(p, bytes, device, stream);
   else if constexpr (std::is_void_v<R>)
-    return launch_first<kForward, N, longer>(p, bytes, device, call);
+    return launch_first<kForward, N, longer>(p, bytes, device, stream);
   else
-    return launch_first<kForwardAdd, N, longer>(p, bytes, device, call);
+    return launch_first<kForwardAdd, N, longer>(p, bytes, device, stream);
 }
 
 }  // namespace rms_norm::detail

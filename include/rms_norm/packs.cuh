@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cuda/annotated_ptr>
 #include <type_traits>
 
 namespace rms_norm::detail {
@@ -25,15 +26,23 @@ struct Pack {
   alignas(16) unsigned word[kWords];
 };
 
-// `once` says that the caches need not keep the pack.
-template <int N, bool once = false, class T>
+// How long the caches should keep what is loaded or stored, compared with all else.
+enum class Keep { as_usual, shortest, longest };
+
+template <int N, Keep keep = Keep::as_usual, class T>
 __device__ Pack<T, N> load(const T* address) {
   using Access = typename Pack<T, N>::Access;
   Pack<T, N> pack = {};
 #pragma unroll
   for (int i = 0; i < pack.kAccesses; ++i) {
     const Access* from = reinterpret_cast<const Access*>(address) + i;
-    reinterpret_cast<Access*>(pack.word)[i] = once ? __ldcs(from) : *from;
+    Access& to = reinterpret_cast<Access*>(pack.word)[i];
+    if constexpr (keep == Keep::as_usual)
+      to = *from;
+    else if constexpr (keep == Keep::longest)
+      to = *cuda::associate_access_property(from, cuda::access_property::persisting());  // evicted from L2 last
+    else
+      to = __ldcs(from);
   }
   return pack;
 }
@@ -47,34 +56,32 @@ __device__ Pack<T, N> load_constant(const T* address) {
     reinterpret_cast<Access*>(pack.word)[i] = __ldg(reinterpret_cast<const Access*>(address) + i);
   return pack;
 }
-// The same at any address, in words or, where elements of 16 bits begin in the midst of one, words and two halves.
+// The same at any element's address, in words; where elements of 16 bits begin in the midst of one, in words and two
+// halves.
 template <int N, class T>
 __device__ Pack<T, N> load_unaligned(const T* address) {
+  const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
+  unsigned before = odd ? load_constant<1>(address).word[0] << 16 : 0;
   Pack<T, N> pack;
-  if (sizeof(T) == 4 || reinterpret_cast<uintptr_t>(address) % 4 == 0) {
 #pragma unroll
-    for (int i = 0; i < pack.kWords; ++i) pack.word[i] = __ldg(reinterpret_cast<const unsigned*>(address) + i);
-  } else {
-    unsigned before = load_constant<1>(address).word[0] << 16;
-#pragma unroll
-    for (int i = 0; i < pack.kWords; ++i) {
-      const T* const from = address + 2 * i + 1;
-      const unsigned word =
-          i + 1 < pack.kWords ? __ldg(reinterpret_cast<const unsigned*>(from)) : load_constant<1>(from).word[0];
-      pack.word[i] = __funnelshift_r(before, word, 16);
-      before = word;
-    }
+  for (int i = 0; i < pack.kWords; ++i) {
+    const T* const from = address + odd + i * (4 / sizeof(T));
+    const bool half = odd && i + 1 == pack.kWords;
+    const unsigned word = half ? load_constant<1>(from).word[0] : __ldg(reinterpret_cast<const unsigned*>(from));
+    pack.word[i] = __funnelshift_rc(before, word, odd ? 16 : 32);  // the last 16 bits before, and 16 bits; or the word
+    before = word;
   }
   return pack;
 }
-template <bool once, class T, int N>
+template <Keep keep, class T, int N>
 __device__ void store(T* address, const Pack<T, N>& pack) {
+  static_assert(keep != Keep::longest);
   using Access = typename Pack<T, N>::Access;
 #pragma unroll
   for (int i = 0; i < pack.kAccesses; ++i) {
     Access* to = reinterpret_cast<Access*>(address) + i;
     const Access access = reinterpret_cast<const Access*>(pack.word)[i];
-    if constexpr (once)
+    if constexpr (keep == Keep::shortest)
       __stcs(to, access);
     else
       *to = access;

@@ -169,14 +169,14 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   p.eps = options.eps;
   p.weight_offset = options.weight_offset;
   p.round_first = options.rounding == Rounding::llama;
+  p.dependent = options.dependent_launch;
   p.workspace = static_cast<uint64_t*>(options.workspace);
   if (!split_heads(p, layouts)) return cudaErrorInvalidValue;
 
-  const Call call{stream, options.dependent_launch};
-  if (wide) return dispatch<kWide, true>(p, call);
-  if (unaligned) return dispatch<kWide, false>(p, call);
-  if (word) return dispatch<kWord, true>(p, call);
-  return dispatch<1, true>(p, call);
+  if (wide) return dispatch<kWide, true>(p, stream);
+  if (unaligned) return dispatch<kWide, false>(p, stream);
+  if (word) return dispatch<kWord, true>(p, stream);
+  return dispatch<1, true>(p, stream);
 }
 
 }  // namespace detail

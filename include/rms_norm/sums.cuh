@@ -67,29 +67,83 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
 // An Exchange is made when the kernel begins; begin() comes once other kernels' writes may be read; sum() gives every
 // thread the sum of what the row's blocks hand in.
 
-// Of the blocks of a cluster, or of one block. Every block writes into the shared memory of the others, once all have
-// begun.
+// What a block of a cluster gets from the others: a number of each. A barrier in shared memory counts their bytes as
+// they arrive, so that a block waits for them and for nothing else; cluster.sync() would wait for the blocks to read
+// theirs, too. Used once in a kernel. The CPU device has no such stores, and takes cluster.sync().
+class ClusterInbox {
+ public:
+  // By all threads: the others may send, once they have waited for it.
+  __device__ static void open([[maybe_unused]] int parts) {
+#ifdef __SIMT__
+    cooperative_groups::this_cluster().barrier_arrive();
+#elif __CUDA_ARCH__ >= 900
+    if (threadIdx.x == 0)
+      asm volatile(
+          "mbarrier.init.shared::cta.b64 [%0], 1;\n"
+          "fence.mbarrier_init.release.cluster;\n"
+          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+          :
+          : "r"(address(&inbox().arrived)), "r"(unsigned(parts * sizeof(float)))
+          : "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+  }
+  // By all threads: the sum of what the blocks send to each other.
+  __device__ static float sum(int parts, float value) {
+    float result = 0.0f;
+#ifdef __SIMT__
+    const auto cluster = cooperative_groups::this_cluster();
+    cluster.barrier_wait();
+    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + blockIdx.x % parts, threadIdx.x) = value;
+    cluster.sync();
+#elif __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    if (int(threadIdx.x) < parts)
+      asm volatile(
+          "{\n.reg .b32 number, arrived;\n"
+          "mapa.shared::cluster.u32 number, %0, %2;\n"
+          "mapa.shared::cluster.u32 arrived, %1, %2;\n"
+          "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [number], %3, [arrived];\n}"
+          :
+          : "r"(address(inbox().numbers + blockIdx.x % parts)), "r"(address(&inbox().arrived)), "r"(threadIdx.x),
+            "r"(__float_as_uint(value))
+          : "memory");
+    unsigned all_arrived = 0;
+    while (!all_arrived)
+      asm volatile(
+          "{\n.reg .pred done;\n"
+          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], 0;\n"
+          "selp.u32 %0, 1, 0, done;\n}"
+          : "=r"(all_arrived)
+          : "r"(address(&inbox().arrived))
+          : "memory");
+#endif
+    for (int i = 0; i < parts; ++i) result += inbox().numbers[i];
+    return result;
+  }
+
+ private:
+  struct Inbox {
+    uint64_t arrived;
+    float numbers[kMostParts];
+  };
+  __device__ static Inbox& inbox() {
+    __shared__ Inbox inbox;
+    return inbox;
+  }
+  __device__ static unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+};
+
+// Of the blocks of a cluster, or of one block.
 struct ClusterExchange {
   const int parts;
   __device__ ClusterExchange(int parts, uint64_t*) : parts(parts) {
-#if __CUDA_ARCH__ >= 900
-    if (parts > 1) cooperative_groups::this_cluster().barrier_arrive();
-#endif
+    if (parts > 1) ClusterInbox::open(parts);
   }
   __device__ void begin() {}
   template <int kThreads>
   __device__ float sum(float value) {
-#if __CUDA_ARCH__ >= 900
-    if (parts == 1) return value;
-    __shared__ float sums[kMostParts];
-    const auto cluster = cooperative_groups::this_cluster();
-    cluster.barrier_wait();
-    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(sums + blockIdx.x % parts, threadIdx.x) = value;
-    cluster.sync();
-    value = 0.0f;
-    for (int i = 0; i < parts; ++i) value += sums[i];
-#endif
-    return value;
+    return parts > 1 ? ClusterInbox::sum(parts, value) : value;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda/annotated_ptr>
 #include <cuda/atomic>
 #include <cuda/std/atomic>
 
@@ -431,11 +432,14 @@ __global__ void load_and_store(const T* in, T* out) {
   __stwt(out + 3, __ldca(in + 3));
   out[4] = __ldcv(in + 4);
   out[5] = __ldlu(in + 5);
+  out[6] = *cuda::associate_access_property(in + 6, cuda::access_property::persisting{});
+  cuda::annotated_ptr<T, cuda::access_property::streaming> rest(out + 7);
+  rest[0] = cuda::annotated_ptr<const T, cuda::access_property>(in, cuda::access_property::normal{})[7];
 }
 
 template <class T>
 void check_hints() {
-  std::vector<unsigned char> bytes(6 * sizeof(T));
+  std::vector<unsigned char> bytes(8 * sizeof(T));
   std::iota(bytes.begin(), bytes.end(), (unsigned char)1);
   Device<unsigned char> in(bytes), out(bytes.size());
   load_and_store<<<1, 1>>>(reinterpret_cast<const T*>(in.data), reinterpret_cast<T*>(out.data));
