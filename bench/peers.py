@@ -119,20 +119,21 @@ def requirements():
 
 
 def build_library(torch):
-    """c_abi.cu for this GPU, in build/peers/, compiled anew when a header or the compiler's command changed."""
+    """bench/c_abi for this GPU, in build/peers/, compiled anew when a file or the compiler's command changed."""
     major, minor = torch.cuda.get_device_capability()
     target = ROOT / "build/peers/librms_norm.so"
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [find_nvcc(), "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC"]
-    command += [f"-I{ROOT / 'include'}", str(ROOT / "bench/c_abi.cu"), "-o", str(target)]
-    sources = [ROOT / "bench/c_abi.cu", *(ROOT / "include").rglob("*.cuh"), *(ROOT / "include").rglob("*.h")]
+    command = [find_nvcc(), "-t", "0", "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC"]
+    files = sorted((ROOT / "bench/c_abi").iterdir())
+    command += [f"-I{ROOT / 'include'}", *(str(path) for path in files if path.suffix == ".cu"), "-o", str(target)]
+    sources = [*files, *(ROOT / "include").rglob("*.cuh")]
     said = target.with_suffix(".txt")
     fresh = target.is_file() and said.is_file() and said.read_text() == " ".join(command)
     if not fresh or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
-        print("peers: compiling bench/c_abi.cu", flush=True)
+        print("peers: compiling bench/c_abi", flush=True)
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
         if done.returncode != 0:
-            raise Unusable(f"{done.stdout}bench/c_abi.cu does not compile, see above")
+            raise Unusable(f"{done.stdout}bench/c_abi does not compile, see above")
         said.write_text(" ".join(command))
     return competitors.library(target)
 

@@ -33,7 +33,7 @@ cp "$FAKE_TUNE_CSV" "$2"
 
 A = dict(vectors=1, block=256, parts=1, traffic="stream", kernel_threads=256)
 B = dict(vectors=2, block=128, parts=1, traffic="stream", kernel_threads=256)
-WIDE = dict(vectors=2, block=512, parts=1, traffic="plain", kernel_threads=1024)
+WIDE = dict(vectors=2, block=512, parts=1, traffic="hold", kernel_threads=1024)
 CLUSTER = dict(vectors=4, block=256, parts=4, traffic="stream", kernel_threads=256)
 FEW = dict(vectors=1, block=128, parts=1, traffic="few", kernel_threads=128)
 
@@ -368,12 +368,12 @@ def test_every_length_has_candidates_of_each_kind_once(operator, packs):
     shapes = listed()[operator, packs]
     assert len({tuple(shape.values()) for shape in shapes}) == len(shapes)
     traffics = {shape["traffic"] for shape in shapes if shape["parts"] == "1"}
-    assert traffics == {"few", "plain", "hold", "hold_stream", "stream"}
+    assert traffics == {"few", "hold", "stream"}
     assert any(shape["parts"] != "1" for shape in shapes) == (packs >= 1024)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
+    "arguments", [["--nonsense"], ["--samples", "0"], ["--packs", "100"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
 )
 def test_bad_command_lines_of_the_program(arguments):
     result = run(PROGRAM, *arguments)
@@ -418,7 +418,7 @@ class TestMeasuring:
         smaller, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", smaller)
         assert (changed, fews, pools, warm_ups) == (1,) * 4, "measurements.cpp is written otherwise: adapt the patterns"
         (folder / "measurements.cpp").write_text(smaller, encoding="utf-8")
-        objects = [BUILD / f"bench/tune/{name}.cu.o" for name in ("tensors", "add_few", "forward_plain")]
+        objects = [BUILD / f"bench/tune/{name}.cu.o" for name in ("tensors", "add_few", "forward_stream")]
         files = ["main.cpp", "measurements.cpp", *objects, BUILD / "libcommon.a", "-o", "program"]
         made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", "-O1", *files, cwd=folder)
         assert made.returncode == 0, made.stderr
@@ -433,12 +433,12 @@ class TestMeasuring:
         assert list(rows[0]) == HEADER
 
         shapes = listed()
-        plain = [s for (op, _), all_of in shapes.items() if op == "forward" for s in all_of if s["traffic"] == "plain"]
+        streamed = [s for (op, _), all_of in shapes.items() if op == "forward" for s in all_of if s["traffic"] == "stream"]
         few = [s for (op, _), all_of in shapes.items() if op == "forward_add" for s in all_of if s["traffic"] == "few"]
         candidates = [row for row in rows if row["role"] == "candidate"]
-        assert len(candidates) == 2 * len(plain) + len(few)
+        assert len(candidates) == 2 * len(streamed) + len(few)
         clusters = [row for row in candidates if row["parts"] != "1"]
-        assert len(clusters) == 2 * len([shape for shape in plain if shape["parts"] != "1"]) > 0
+        assert len(clusters) == 2 * len([shape for shape in streamed if shape["parts"] != "1"]) > 0
         for row in candidates:
             refused = capability < 90 and row["parts"] != "1"
             assert row["verdict"] == ("refused" if refused else "ok") and bool(row["microseconds"]) != refused
@@ -485,7 +485,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replace
 def test_an_invented_table_compiles_and_answers_right(tmp_path, invented):
     path = write(tmp_path / "tune.csv", invented)
     table = tune.policy(tune.read(path), path).replace("\\", "\\\\")
-    for words in ("Traffic::few", "Traffic::hold", "Traffic::plain", ", 2, Traffic::"):
+    for words in ("Traffic::few", "Traffic::hold", "Traffic::stream", ", 2, Traffic::"):
         assert words in table
     change = (r"(?s)(// policy:begin\n).*(// policy:end)", rf"\g<1>{table}\g<2>")
     program = build(tmp_path, "-O1", change=change)

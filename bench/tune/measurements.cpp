@@ -15,18 +15,7 @@ std::vector<Candidate>& candidates() {
 }
 
 const char* traffic_name(Traffic traffic) {
-  switch (traffic) {
-    case Traffic::few:
-      return "few";
-    case Traffic::plain:
-      return "plain";
-    case Traffic::stream:
-      return "stream";
-    case Traffic::hold:
-      return "hold";
-    default:
-      return "hold_stream";
-  }
+  return traffic == Traffic::few ? "few" : traffic == Traffic::stream ? "stream" : "hold";
 }
 
 namespace {
@@ -134,11 +123,11 @@ void print_line(const Problem& problem, const std::vector<Measurement>& found) {
 
 }  // namespace
 
-std::vector<Measurement> measure_all(const ladder::Device& device, int samples) {
+std::vector<Measurement> measure_all(const ladder::Device& device, int samples, const std::vector<int>& all_packs) {
   std::vector<Measurement> all;
   ladder::Progress progress;
   for (const bool adds : {false, true})
-    for (const int packs : kPacks)
+    for (const int packs : all_packs)
       for (const int kilobytes : kSizes[adds]) {
         const int64_t cols = int64_t{packs} * kElements;
         const int64_t rows = static_cast<int64_t>(1024.0 * kilobytes / Problem{adds, 1, cols}.bytes());

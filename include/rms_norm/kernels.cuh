@@ -42,14 +42,10 @@ struct Problem {
 // To hold what is read lets what is written leave L2 first. On an H200 no other way is as fast for what is larger than
 // the cache, a copy included.
 constexpr Keep reads(Traffic traffic) {
-  if (traffic == Traffic::stream) return Keep::shortest;
-  const bool holds = traffic == Traffic::hold || traffic == Traffic::hold_stream || traffic == Traffic::unaligned;
-  return holds ? Keep::longest : Keep::as_usual;
+  if (traffic == Traffic::few) return Keep::as_usual;
+  return traffic == Traffic::stream ? Keep::shortest : Keep::longest;
 }
-constexpr Keep writes(Traffic traffic) {
-  const bool streams = traffic == Traffic::stream || traffic == Traffic::hold_stream || traffic == Traffic::unaligned;
-  return streams ? Keep::shortest : Keep::as_usual;
-}
+constexpr Keep writes(Traffic traffic) { return traffic == Traffic::few ? Keep::as_usual : Keep::shortest; }
 
 // What becomes of normalized values. One choice for all of them, so that a kernel branches once.
 enum class Finish { no_weight, weight, round_first };
@@ -61,15 +57,6 @@ __device__ void with_finish(const P& p, Body body) {
     body(std::integral_constant<Finish, Finish::round_first>());
   else
     body(std::integral_constant<Finish, Finish::weight>());
-}
-
-// The same number, of which the compiler knows nothing. Plain stores to addresses that it follows back to a sum of
-// products, it splits into words.
-__device__ inline int64_t opaque(int64_t number) {
-#ifndef __SIMT__
-  asm("" : "+l"(number));
-#endif
-  return number;
 }
 
 // Row `number` of a problem from its element `first` on, in packs of N. blockIdx.y is the head.
@@ -91,8 +78,7 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
   __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p) {
     const auto begin = [&](const Steps& steps) {
       if (traffic == Traffic::few) return number * int64_t(p.packs * N);
-      const int64_t element = number * steps.row + blockIdx.y * steps.head + first;
-      return kOut == Keep::shortest ? element : opaque(element);
+      return number * steps.row + blockIdx.y * steps.head + first;
     };
     x = p.x + begin(p.x_steps);
     weight = p.weight + first;
@@ -103,18 +89,14 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
     }
   }
 
-  template <Keep keep = kIn>
-  __device__ auto load_x(int64_t i) const {
-    return load<N, keep>(x + i * N);
-  }
-  template <Keep keep = kIn>
+  __device__ auto load_x(int64_t i) const { return load<N, kIn>(x + i * N); }
   __device__ auto load_residual(int64_t i) const {
     if constexpr (P::kAdds)
-      return load<N, keep>(residual + i * N);
+      return load<N, kIn>(residual + i * N);
     else
       return 0;
   }
-  template <Keep keep = kOut>
+  template <Keep keep>
   __device__ void store_sum(int64_t i, const Kept& sum) const {
     if constexpr (P::kAdds) store<keep>(residual_out + i * N, sum);
   }
@@ -203,6 +185,7 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
     }
   }
   // The sum of squares of what is normalized.
+  template <Keep sums = Row::kOut>
   __device__ float load_input(const Row& row, int packs) {
     Pack<X, N> x[kVectors] = {};
     decltype(row.load_residual(0)) residual[kVectors] = {};
@@ -216,8 +199,11 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
       input[v] = row.add(x[v], residual[v]);
       sum += sum_of_squares(input[v]);
     }
-    for_each(packs, [&](int v, int i) { row.store_sum(i, input[v]); });
+    for_each(packs, [&](int v, int i) { row.template store_sum<sums>(i, input[v]); });
     return sum;
+  }
+  __device__ void load_input_again(const Row& row, int packs) {
+    for_each(packs, [&](int v, int i) { input[v] = row.load_again(i); });
   }
   template <Finish finish>
   __device__ void store_output(const Row& row, int packs, float rstd) {
@@ -300,19 +286,22 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   });
 }
 
-// Long rows: `parts` blocks share one, and tell each other their sums through an Exchange. What registers do not hold,
-// unless they hold it all, is read twice.
-template <int N, int kVectors, int kThreads, bool kWhole, Traffic traffic, class Exchange, class X, class R, class W,
-          class Y>
-__global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, Y> p, int parts) {
+// Long rows: blocks share one, kParts or as many as some_parts says, each `part_packs` of its packs, and tell each
+// other their sums through an Exchange. What registers do not hold, unless they hold it all, is read twice.
+template <int N, int kVectors, int kThreads, int kParts, bool kWhole, Traffic traffic, class Exchange, class X, class R,
+          class W, class Y>
+__global__ void __launch_bounds__(kThreads)
+    row_in_parts(const Problem<X, R, W, Y> p, int64_t part_packs, int some_parts) {
   using Share = detail::Share<N, kVectors, traffic, Problem<X, R, W, Y>>;
-  const int part = blockIdx.x % parts, number = blockIdx.x / parts;
+  const unsigned parts = kParts > 0 ? kParts : some_parts;
+  const unsigned number = gridDim.x == parts ? 0 : blockIdx.x / parts, part = blockIdx.x - number * parts;
   Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
   if (part > 0) ends.count = 0;
-  const int64_t first = ends.packs * part / parts, packs = ends.packs * (part + 1) / parts - first;
-  const int kept = int(kWhole ? packs : min(packs, int64_t(kVectors) * kThreads));
+  const int64_t first = part * part_packs, packs = max(int64_t{0}, min(part_packs, ends.packs - first));
+  constexpr int64_t kMost = int64_t(kVectors) * kThreads;  // that registers hold
+  const int kept = int(kWhole ? packs : min(packs, kMost));
   const typename Share::Row row(p, number, ends.before + first * N);
-  Exchange exchange(parts, p.workspace);
+  Exchange exchange(parts, part, p.workspace);
   Share share(kThreads);
   share.load_weight(p, ends.before + first * N, kept);
   ends.load_weight();
@@ -320,14 +309,9 @@ __global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, 
 
   exchange.begin();
   float sum = ends.add_input(share.load_input(row, kept));
-  constexpr Keep kRest = p.kAdds ? Keep::shortest : Keep::longest;  // what is read again is p.x, or p.residual_out
-  if constexpr (!kWhole) {
-#pragma unroll 4
-    for (int64_t i = kept + threadIdx.x; i < packs; i += kThreads) {
-      const auto input = row.add(row.template load_x<kRest>(i), row.template load_residual<kRest>(i));
-      row.template store_sum<Keep::as_usual>(i, input);
-      sum += sum_of_squares(input);
-    }
+  for (int64_t i = kMost; !kWhole && i < packs; i += kMost) {
+    const typename Share::Row rest(p, number, ends.before + (first + i) * N);
+    sum += Share(kThreads).template load_input<Keep::as_usual>(rest, int(min(packs - i, kMost)));
   }
   sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
   if (p.dependent) let_next_kernel_start();
@@ -335,12 +319,14 @@ __global__ void __launch_bounds__(kThreads) row_in_parts(const Problem<X, R, W, 
   with_finish(p, [&](auto finish) {
     share.template store_output<finish.value>(row, kept, rstd);
     ends.template store_output<finish.value>(rstd);
-    if constexpr (!kWhole) {  // from the end on, of which the caches have most
-#pragma unroll 4
-      for (int64_t i = packs - 1 - threadIdx.x; i >= kept; i -= kThreads) {
-        const auto weight = row.template load_weight<finish.value>(i);
-        row.store_y(i, row.template output<finish.value>(row.load_again(i), rstd, weight));
-      }
+    // From the end on, of which the caches have most.
+    for (int64_t i = (packs - 1) / kMost * kMost; !kWhole && i >= kMost; i -= kMost) {
+      const int count = int(min(packs - i, kMost));
+      const int64_t element = ends.before + (first + i) * N;
+      const typename Share::Row rest(p, number, element);
+      share.load_weight(p, element, count);
+      share.load_input_again(rest, count);
+      share.template store_output<finish.value>(rest, count, rstd);
     }
   });
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include "kernels.cuh"
 #include "policy.cuh"
@@ -94,19 +95,23 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
   });
 }
 
-template <int N, int kVectors, int kBlock, bool kWhole, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
-  return in_grids(p, INT32_MAX / parts, [&] {
-    const Grid grid{p.rows * parts, p.heads, dim3(kBlock), parts};
-    const auto kernel = row_in_parts<N, kVectors, kBlock, kWhole, traffic, ClusterExchange, X, R, W, Y>;
-    return launch(stream, grid, kernel, p, parts);
+// Of a row of so many packs, each part but the last.
+constexpr int64_t part_packs(int64_t packs, int parts) { return (packs + parts - 1) / parts; }
+
+template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Traffic traffic, class X, class R, class W, class Y>
+cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, cudaStream_t stream) {
+  return in_grids(p, INT32_MAX / kParts, [&] {
+    const Grid grid{p.rows * kParts, p.heads, dim3(kBlock), kParts};
+    const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, traffic, ClusterExchange, X, R, W, Y>;
+    return launch(stream, grid, kernel, p, part_packs(p.cols / N, kParts), kParts);
   });
 }
 
 template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
 cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, cudaStream_t stream) {
   const Grid grid{p.rows * parts, 1, dim3(kBlock), 1, true};
-  return launch(stream, grid, row_in_parts<N, kVectors, kBlock, false, traffic, MemoryExchange, X, R, W, Y>, p, parts);
+  const auto kernel = row_in_parts<N, kVectors, kBlock, 0, false, traffic, MemoryExchange, X, R, W, Y>;
+  return launch(stream, grid, kernel, p, part_packs(p.cols / N, parts), parts);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ cudaError_t launch_shape(const P& p, cudaStream_t stream) {
   constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, traffic};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
-    return launch_in_cluster<N, kVectors, kBlock, true, traffic>(p, kParts, stream);
+    return launch_in_cluster<N, kVectors, kBlock, kParts, true, traffic>(p, stream);
   else
     return launch_in_registers<N, kVectors, kernel_threads(shape), traffic>(p, kBlock, stream);
 }
@@ -152,6 +157,10 @@ bool is_contiguous(const P& p) {
   return p.heads == 1 && is(p.x_steps) && is(p.y_steps) &&
          (!P::kAdds || (is(p.residual_steps) && is(p.residual_out_steps)));
 }
+
+// Packs of fewer bytes, for tensors that are not aligned alike: then a row is a block's, however long.
+template <int N, class P>
+constexpr bool is_narrow = N * sizeof(*std::declval<P>().x) < 8;
 
 // The first shape of a table that takes the problem; behind the last, a cluster that holds a row, or blocks that do
 // not. The table is known at compile time, so that no kernel is compiled that it does not name.
@@ -164,32 +173,36 @@ cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, cudaSt
         (shape.traffic != Traffic::few || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
     if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, device, stream);
     return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, stream);
-  } else if (device.has_clusters && p.cols / N <= kLongPacks) {
-    return launch_in_cluster<N, 4, kMostThreads / 2, true, longer>(p, kMostParts, stream);
+  } else if constexpr (is_narrow<N, P>) {
+    return launch_in_cluster<N, 4, kMostThreads, 1, false, longer>(p, stream);
   } else {
-    return launch_in_cluster<N, 4, kMostThreads, false, longer>(p, device.has_clusters ? kMostParts : 1, stream);
+    if (!device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, 1, false, longer>(p, stream);
+    if (p.cols / N > kLongPacks) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, longer>(p, stream);
+    return launch_in_cluster<N, 4, kMostThreads / 2, kMostParts, true, longer>(p, stream);
   }
 }
 
 // N elements a pack: as many as 16 bytes hold, or fewer.
 template <int N, bool kAligned, class X, class R, class W, class Y>
 cudaError_t dispatch(Problem<X, R, W, Y> p, cudaStream_t stream) {
-  constexpr Traffic longer = kAligned ? Traffic::hold_stream : Traffic::unaligned;
+  constexpr Traffic longer = kAligned ? Traffic::hold : Traffic::unaligned;
   constexpr int64_t kResidual = sizeof(std::conditional_t<p.kAdds, R, char>) * 2 * p.kAdds;
   const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
   Device device;
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters && bytes <= kDependentKilobytes * int64_t{1024};
 
-  const int together = std::min(kSplitBlocks, device.multiprocessors);
-  if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
-    const int parts = int(together / rows);
-    if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
-    return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+  if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
+    const int together = std::min(kSplitBlocks, device.multiprocessors);
+    if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
+      const int parts = int(together / rows);
+      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
+      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+    }
   }
   if constexpr (!kAligned)
     return launch_first<kUnaligned, N, longer>(p, bytes, device, stream);
-  else if constexpr (N * sizeof(X) < 16)
+  else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
     return launch_first<kNarrow, N, longer>(p, bytes, device, stream);
   else if constexpr (std::is_void_v<R>)
     return launch_first<kForward, N, longer>(p, bytes, device, stream);

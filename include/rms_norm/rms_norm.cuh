@@ -101,7 +101,8 @@ inline bool is_aligned(const Tensor& tensor, int64_t rows, int64_t n, const Tens
          (layout.heads == 1 || alike(layout.head_stride, others.head_stride));
 }
 
-// From rows to rows a head: heads that follow each other like rows are rows, and there are no more heads than rows.
+// From rows to rows a head: heads that follow each other like rows are rows; and what a block has next to each other is
+// next to each other in memory, if there is enough of it, or else there are no more heads than rows.
 template <class P>
 bool split_heads(P& p, const Layout (&layouts)[4]) {
   Steps* const steps[] = {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps};
@@ -114,7 +115,8 @@ bool split_heads(P& p, const Layout (&layouts)[4]) {
     p.rows *= heads;
     heads = 1;
   }
-  if (p.rows < heads) {
+  const bool near = std::abs(p.x_steps.head) < std::abs(p.x_steps.row) && heads >= 8 && p.rows <= kMostHeads;
+  if (p.rows < heads || near) {
     for (Steps* s : steps) std::swap(s->row, s->head);
     std::swap(p.rows, heads);
   }
@@ -154,6 +156,8 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
     return cudaErrorInvalidValue;
 
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
+  constexpr int kUnaligned =
+      sizeof(W) > sizeof(X) ? kWide / 2 : kWide;  // words of the weight cost more than packs of x
   const auto all_aligned = [&](int n, const Tensor& other = {}) {
     const auto is = [&](const Tensor* t) { return is_aligned(*t, p.rows, n, other); };
     return std::all_of(tensors, tensors + kTensors, is);
@@ -174,7 +178,7 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   if (!split_heads(p, layouts)) return cudaErrorInvalidValue;
 
   if (wide) return dispatch<kWide, true>(p, stream);
-  if (unaligned) return dispatch<kWide, false>(p, stream);
+  if (unaligned) return dispatch<kUnaligned, false>(p, stream);
   if (word) return dispatch<kWord, true>(p, stream);
   return dispatch<1, true>(p, stream);
 }

@@ -88,13 +88,13 @@ class ClusterInbox {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
   }
-  // By all threads: the sum of what the blocks send to each other.
-  __device__ static float sum(int parts, float value) {
+  // By all threads: the sum of what the blocks, of which this one is the part-th, send to each other.
+  __device__ static float sum(int parts, int part, float value) {
     float result = 0.0f;
 #ifdef __SIMT__
     const auto cluster = cooperative_groups::this_cluster();
     cluster.barrier_wait();
-    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + blockIdx.x % parts, threadIdx.x) = value;
+    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + part, threadIdx.x) = value;
     cluster.sync();
 #elif __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -105,7 +105,7 @@ class ClusterInbox {
           "mapa.shared::cluster.u32 arrived, %1, %2;\n"
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [number], %3, [arrived];\n}"
           :
-          : "r"(address(inbox().numbers + blockIdx.x % parts)), "r"(address(&inbox().arrived)), "r"(threadIdx.x),
+          : "r"(address(inbox().numbers + part)), "r"(address(&inbox().arrived)), "r"(threadIdx.x),
             "r"(__float_as_uint(value))
           : "memory");
     unsigned all_arrived = 0;
@@ -136,14 +136,14 @@ class ClusterInbox {
 
 // Of the blocks of a cluster, or of one block.
 struct ClusterExchange {
-  const int parts;
-  __device__ ClusterExchange(int parts, uint64_t*) : parts(parts) {
+  const int parts, part;
+  __device__ ClusterExchange(int parts, int part, uint64_t*) : parts(parts), part(part) {
     if (parts > 1) ClusterInbox::open(parts);
   }
   __device__ void begin() {}
   template <int kThreads>
   __device__ float sum(float value) {
-    return parts > 1 ? ClusterInbox::sum(parts, value) : value;
+    return parts > 1 ? ClusterInbox::sum(parts, part, value) : value;
   }
 };
 
@@ -154,14 +154,15 @@ struct ClusterExchange {
 struct MemoryExchange {
   using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
   static constexpr auto relaxed = cuda::memory_order_relaxed;
-  const int parts;
+  const int parts, part;
   uint64_t* const workspace;
   uint64_t number = 0;
-  __device__ MemoryExchange(int parts, uint64_t* workspace) : parts(parts), workspace(workspace) {}
+  __device__ MemoryExchange(int parts, int part, uint64_t* workspace)
+      : parts(parts), part(part), workspace(workspace) {}
   __device__ void begin() { number = Atomic(workspace[0]).load(relaxed) / kSplitBlocks + 1; }
   template <int kThreads>
   __device__ float sum(float value) {
-    const int tid = threadIdx.x, part = blockIdx.x % parts, copies = (parts + 1) / 2;
+    const int tid = threadIdx.x, copies = (parts + 1) / 2;
     uint64_t* const words = workspace + 16 + (blockIdx.x - part) * copies;
     if (tid < copies) Atomic(words[tid * parts + part]).store(number << 32 | __float_as_uint(value), relaxed);
     uint64_t word = 0;

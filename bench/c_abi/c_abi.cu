@@ -1,0 +1,83 @@
+// The production header behind a C ABI: what a language without C++ templates calls, and what bench/peers.py times.
+// Every function returns a cudaError_t as an int; types that c_abi.h does not name, or a weight that is neither of x's
+// type nor float32, are cudaErrorInvalidValue.
+//
+//   nvcc -t 0 -std=c++17 -O3 -shared -Xcompiler -fPIC -Iinclude bench/c_abi/*.cu -o librms_norm.so
+#include "c_abi.h"
+
+#include <rms_norm/rms_norm.cuh>
+
+namespace {
+
+// The ceiling: one 16-byte vector a thread; the last bytes one by one.
+__global__ void copy_kernel(const char* from, char* to, int64_t bytes) {
+  const int64_t first = 16 * (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x);
+  if (first + 16 <= bytes)
+    *reinterpret_cast<int4*>(to + first) = *reinterpret_cast<const int4*>(from + first);
+  else
+    for (int64_t i = first; i < bytes; ++i) to[i] = from[i];
+}
+
+}  // namespace
+
+extern "C" {
+
+// y = x / sqrt(mean(x²) + eps) · (weight_offset + weight). A null weight counts as ones, a null layout as contiguous.
+int rms_norm_forward(int dtype, int weight_dtype, const void* x, const rms_norm_layout* x_layout, const void* weight,
+                     void* y, const rms_norm_layout* y_layout, int64_t rows, int64_t cols,
+                     const rms_norm_options* options, void* stream) {
+  const auto run = [&](auto function) {
+    return function(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, weight, y, y_layout, rows, cols, *options, stream);
+  };
+  if (weight_dtype != dtype && weight_dtype != RMS_NORM_FLOAT32) return cudaErrorInvalidValue;
+  switch (dtype) {
+    case RMS_NORM_FLOAT32:
+      return run(c_abi::forward<float>);
+    case RMS_NORM_FLOAT16:
+      return run(c_abi::forward<__half>);
+    case RMS_NORM_BFLOAT16:
+      return run(c_abi::forward<__nv_bfloat16>);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+// residual_out = x + residual, y = the norm of residual_out; residual_out may be residual, and y may be x.
+int rms_norm_forward_add(int dtype, int weight_dtype, const void* x, const rms_norm_layout* x_layout,
+                         const void* residual, const rms_norm_layout* residual_layout, void* residual_out,
+                         const rms_norm_layout* residual_out_layout, const void* weight, void* y,
+                         const rms_norm_layout* y_layout, int64_t rows, int64_t cols, const rms_norm_options* options,
+                         void* stream) {
+  const auto run = [&](auto function) {
+    return function(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, residual, residual_layout, residual_out,
+                    residual_out_layout, weight, y, y_layout, rows, cols, *options, stream);
+  };
+  if (weight_dtype != dtype && weight_dtype != RMS_NORM_FLOAT32) return cudaErrorInvalidValue;
+  switch (dtype) {
+    case RMS_NORM_FLOAT32:
+      return run(c_abi::forward_add<float>);
+    case RMS_NORM_FLOAT16:
+      return run(c_abi::forward_add<__half>);
+    case RMS_NORM_BFLOAT16:
+      return run(c_abi::forward_add<__nv_bfloat16>);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+size_t rms_norm_workspace_bytes(void) { return ::rms_norm::kWorkspaceBytes; }
+
+// A copy of so many bytes, both pointers on 16-byte boundaries.
+int rms_norm_copy(const void* from, void* to, int64_t bytes, void* stream) {
+  if (bytes < 0) return cudaErrorInvalidValue;
+  if (bytes == 0) return cudaSuccess;
+  const int64_t blocks = (bytes + 16 * 256 - 1) / (16 * 256);
+  if (blocks > INT32_MAX) return cudaErrorInvalidValue;
+  copy_kernel<<<static_cast<unsigned>(blocks), 256, 0, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<const char*>(from), static_cast<char*>(to), bytes);
+  return cudaGetLastError();
+}
+
+const char* rms_norm_error(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+}  // extern "C"

@@ -1,0 +1,44 @@
+// What c_abi.cu calls: the header for x of one type, and a weight of the same or in float32. Each type is compiled in a
+// file of its own, so that they compile side by side.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+enum rms_norm_dtype { RMS_NORM_FLOAT32 = 0, RMS_NORM_FLOAT16 = 1, RMS_NORM_BFLOAT16 = 2 };
+
+// The header's Options and Layout, whose comments say what they mean.
+struct rms_norm_options {
+  float eps;
+  float weight_offset;
+  int32_t llama_rounding;
+  int32_t dependent_launch;
+  void* workspace;
+};
+
+struct rms_norm_layout {
+  int64_t row_stride;
+  int64_t heads;
+  int64_t head_stride;
+};
+
+}  // extern "C"
+
+namespace c_abi {
+
+using Layout = const rms_norm_layout*;
+
+template <class X>
+cudaError_t forward(bool float_weight, const void* x, Layout x_layout, const void* weight, void* y, Layout y_layout,
+                    int64_t rows, int64_t cols, const rms_norm_options& options, void* stream);
+template <class X>
+cudaError_t forward_add(bool float_weight, const void* x, Layout x_layout, const void* residual, Layout residual_layout,
+                        void* residual_out, Layout residual_out_layout, const void* weight, void* y, Layout y_layout,
+                        int64_t rows, int64_t cols, const rms_norm_options& options, void* stream);
+
+}  // namespace c_abi

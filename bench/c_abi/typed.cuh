@@ -1,0 +1,62 @@
+// Defines c_abi.h's functions for x of one type: what float32.cu and its neighbours include.
+#pragma once
+#include <rms_norm/rms_norm.cuh>
+#include <type_traits>
+
+#include "c_abi.h"
+
+namespace c_abi {
+
+inline ::rms_norm::Options options_of(const rms_norm_options& given) {
+  ::rms_norm::Options options;
+  options.eps = given.eps;
+  options.weight_offset = given.weight_offset;
+  options.rounding = given.llama_rounding ? ::rms_norm::Rounding::llama : ::rms_norm::Rounding::gemma;
+  options.dependent_launch = given.dependent_launch != 0;
+  options.workspace = given.workspace;
+  return options;
+}
+
+inline ::rms_norm::Layout layout_of(Layout given, int64_t cols) {
+  return given ? ::rms_norm::Layout{given->row_stride, given->heads, given->head_stride} : ::rms_norm::Layout{cols};
+}
+
+// function(weight) with the weight's type.
+template <class X, class Function>
+cudaError_t with_weight(bool float_weight, const void* weight, const Function& function) {
+  if (float_weight) return function(static_cast<const float*>(weight));
+  if constexpr (!std::is_same_v<X, float>) return function(static_cast<const X*>(weight));
+  return cudaErrorInvalidValue;
+}
+
+template <class X>
+cudaError_t forward(bool float_weight, const void* x, Layout x_layout, const void* weight, void* y, Layout y_layout,
+                    int64_t rows, int64_t cols, const rms_norm_options& options, void* stream) {
+  return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
+    return ::rms_norm::forward(static_cast<const X*>(x), layout_of(x_layout, cols), typed_weight, static_cast<X*>(y),
+                               layout_of(y_layout, cols), rows, cols, options_of(options),
+                               static_cast<cudaStream_t>(stream));
+  });
+}
+
+template <class X>
+cudaError_t forward_add(bool float_weight, const void* x, Layout x_layout, const void* residual, Layout residual_layout,
+                        void* residual_out, Layout residual_out_layout, const void* weight, void* y, Layout y_layout,
+                        int64_t rows, int64_t cols, const rms_norm_options& options, void* stream) {
+  return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
+    return ::rms_norm::forward_add(static_cast<const X*>(x), layout_of(x_layout, cols), static_cast<const X*>(residual),
+                                   layout_of(residual_layout, cols), static_cast<X*>(residual_out),
+                                   layout_of(residual_out_layout, cols), typed_weight, static_cast<X*>(y),
+                                   layout_of(y_layout, cols), rows, cols, options_of(options),
+                                   static_cast<cudaStream_t>(stream));
+  });
+}
+
+}  // namespace c_abi
+
+#define C_ABI_OF(X)                                                                                                 \
+  template cudaError_t c_abi::forward<X>(bool, const void*, Layout, const void*, void*, Layout, int64_t, int64_t,   \
+                                         const rms_norm_options&, void*);                                           \
+  template cudaError_t c_abi::forward_add<X>(bool, const void*, Layout, const void*, Layout, void*, Layout,         \
+                                             const void*, void*, Layout, int64_t, int64_t, const rms_norm_options&, \
+                                             void*);
