@@ -24,72 +24,74 @@ constexpr int kAnySize = INT32_MAX;
 // policy:begin
 // Measured by make tune: NVIDIA H200, CUDA 13.0, 2026-11-22. All of it is in profiling_results/h200/tune.csv.
 inline constexpr Shape kForward[] = {
-    {32, 181, 2, 128, 1, Traffic::few},           // 1.41 us at 64 x 256, next 1.44
+    {16, 181, 2, 128, 1, Traffic::few},           // 1.20 us at 128 x 128, next 1.24
+    {16, 1448, 2, 128, 1, Traffic::hold},         // 1.49 us at 1024 x 128, next 1.51
+    {16, 262144, 2, 128, 1, Traffic::stream},     // 33.64 us at 262144 x 128, fastest 33.41
+    {16, kAnySize, 2, 128, 1, Traffic::hold},     // 126.65 us at 1048576 x 128, next 126.91
+    {32, 181, 2, 128, 1, Traffic::few},           // 1.40 us at 64 x 256, next 1.43
     {64, 181, 1, 128, 1, Traffic::few},           // 1.37 us at 32 x 512, next 1.41
-    {64, 1448, 2, 128, 1, Traffic::hold},         // 1.52 us at 256 x 512, next 1.63
-    {64, 11585, 2, 128, 1, Traffic::stream},      // 2.84 us at 2048 x 512, fastest 2.84
-    {64, kAnySize, 2, 128, 1, Traffic::hold},     // 126.32 us at 262144 x 512, fastest 126.31
-    {256, 11585, 2, 128, 1, Traffic::few},        // 2.91 us at 512 x 2048, next 2.99
-    {256, kAnySize, 2, 128, 1, Traffic::hold},    // 126.35 us at 65536 x 2048, fastest 125.96
-    {512, 11585, 4, 128, 1, Traffic::few},        // 3.08 us at 256 x 4096, fastest 3.07
-    {512, kAnySize, 2, 256, 1, Traffic::hold},    // 126.12 us at 32768 x 4096, fastest 125.94
-    {1024, 181, 4, 256, 1, Traffic::few},         // 1.87 us at 2 x 8192, next 1.90
-    {1024, 1448, 4, 256, 1, Traffic::hold},       // 2.06 us at 16 x 8192, next 2.15
-    {1024, 11585, 4, 256, 1, Traffic::stream},    // 3.26 us at 128 x 8192, next 3.33
-    {1024, kAnySize, 4, 256, 1, Traffic::hold},   // 126.48 us at 16384 x 8192, fastest 125.93
-    {2048, 1448, 2, 256, 4, Traffic::hold},       // 2.44 us at 8 x 16384, next 2.59
-    {2048, 65536, 4, 512, 1, Traffic::stream},    // 10.76 us at 512 x 16384, fastest 10.65
-    {2048, kAnySize, 4, 512, 1, Traffic::hold},   // 127.99 us at 8192 x 16384, fastest 127.91
-    {4096, 1448, 2, 256, 8, Traffic::hold},       // 2.50 us at 4 x 32768, next 2.69
-    {4096, 11585, 2, 256, 8, Traffic::stream},    // 3.99 us at 32 x 32768, next 4.18
-    {4096, 65536, 8, 512, 1, Traffic::stream},    // 11.13 us at 256 x 32768, next 11.38
-    {4096, kAnySize, 8, 512, 1, Traffic::hold},   // 129.07 us at 4096 x 32768, next 131.63
-    {8192, 1448, 4, 256, 8, Traffic::hold},       // 3.01 us at 2 x 65536, fastest 3.00
-    {8192, 11585, 2, 512, 8, Traffic::stream},    // 4.33 us at 16 x 65536, next 4.45
-    {8192, 65536, 8, 1024, 1, Traffic::stream},   // 12.28 us at 128 x 65536, next 12.43
-    {8192, kAnySize, 8, 1024, 1, Traffic::hold},  // 134.93 us at 2048 x 65536, next 136.84
+    {64, 1448, 2, 128, 1, Traffic::hold},         // 1.52 us at 256 x 512, next 1.62
+    {64, kAnySize, 2, 128, 1, Traffic::stream},   // 127.54 us at 262144 x 512, fastest 126.38
+    {256, 11585, 2, 128, 1, Traffic::few},        // 2.90 us at 512 x 2048, next 2.99
+    {256, kAnySize, 2, 128, 1, Traffic::hold},    // 126.27 us at 65536 x 2048, fastest 125.87
+    {512, 11585, 4, 128, 1, Traffic::few},        // 3.07 us at 256 x 4096, fastest 3.07
+    {512, kAnySize, 2, 256, 1, Traffic::hold},    // 126.24 us at 32768 x 4096, fastest 125.92
+    {1024, 181, 4, 256, 1, Traffic::few},         // 1.85 us at 2 x 8192, next 1.88
+    {1024, 1448, 2, 256, 2, Traffic::hold},       // 1.95 us at 16 x 8192, next 2.04
+    {1024, 11585, 4, 256, 1, Traffic::stream},    // 3.29 us at 128 x 8192, next 3.34
+    {1024, kAnySize, 4, 256, 1, Traffic::hold},   // 126.41 us at 16384 x 8192, fastest 125.68
+    {2048, 1448, 2, 256, 4, Traffic::hold},       // 1.95 us at 8 x 16384, next 2.27
+    {2048, 65536, 2, 256, 4, Traffic::stream},    // 10.49 us at 512 x 16384, fastest 10.39
+    {2048, kAnySize, 4, 256, 2, Traffic::hold},   // 126.26 us at 8192 x 16384, next 127.96
+    {2048, kAnySize, 8, 256, 1, Traffic::hold},   // 127.96 us at 8192 x 16384, fastest 126.26
+    {4096, 181, 2, 256, 8, Traffic::stream},      // 1.97 us at 1 x 32768, next 1.97
+    {4096, 1448, 2, 256, 8, Traffic::hold},       // 2.04 us at 4 x 32768, next 2.32
+    {4096, 11585, 2, 256, 8, Traffic::stream},    // 3.57 us at 32 x 32768, next 3.72
+    {4096, 65536, 4, 256, 4, Traffic::stream},    // 10.55 us at 256 x 32768, next 10.64
+    {4096, kAnySize, 4, 256, 4, Traffic::hold},   // 126.37 us at 4096 x 32768, next 128.95
+    {4096, kAnySize, 8, 512, 1, Traffic::hold},   // 129.06 us at 4096 x 32768, fastest 126.37
+    {8192, 1448, 4, 256, 8, Traffic::hold},       // 2.39 us at 2 x 65536, next 2.52
+    {8192, 65536, 4, 256, 8, Traffic::stream},    // 10.92 us at 128 x 65536, next 10.93
+    {8192, kAnySize, 4, 256, 8, Traffic::hold},   // 127.66 us at 2048 x 65536, next 129.85
+    {8192, kAnySize, 8, 1024, 1, Traffic::hold},  // 134.97 us at 2048 x 65536, fastest 127.66
 };
 inline constexpr Shape kForwardAdd[] = {
-    {32, 362, 1, 128, 1, Traffic::few},            // 1.52 us at 64 x 256, next 1.58
-    {32, 2048, 1, 256, 1, Traffic::hold},          // 2.04 us at 512 x 256, next 2.09
-    {32, kAnySize, 1, 256, 1, Traffic::stream},    // 128.13 us at 262144 x 256, fastest 127.20
-    {64, 362, 1, 128, 1, Traffic::few},            // 1.44 us at 32 x 512, next 1.49
-    {64, 2048, 1, 128, 1, Traffic::hold},          // 2.26 us at 256 x 512, fastest 2.24
-    {64, 11585, 1, 128, 1, Traffic::few},          // 2.99 us at 1024 x 512, next 3.08
-    {64, kAnySize, 1, 128, 1, Traffic::stream},    // 127.03 us at 131072 x 512, next 127.51
-    {256, 362, 1, 256, 1, Traffic::few},           // 1.54 us at 8 x 2048, next 1.60
-    {256, 2048, 2, 128, 1, Traffic::hold},         // 2.05 us at 64 x 2048, next 2.18
-    {256, 11585, 1, 256, 1, Traffic::few},         // 2.97 us at 256 x 2048, next 3.10
-    {256, 65536, 2, 128, 1, Traffic::stream},      // 10.13 us at 2048 x 2048, next 10.21
-    {256, kAnySize, 2, 128, 1, Traffic::hold},     // 127.70 us at 32768 x 2048, fastest 127.14
-    {512, 362, 2, 256, 1, Traffic::few},           // 1.81 us at 4 x 4096, next 1.83
-    {512, 2048, 2, 256, 1, Traffic::hold},         // 2.31 us at 32 x 4096, next 2.38
-    {512, 11585, 1, 512, 1, Traffic::stream},      // 3.19 us at 128 x 4096, next 3.21
-    {512, 65536, 2, 256, 1, Traffic::stream},      // 10.15 us at 1024 x 4096, next 10.24
-    {512, kAnySize, 2, 256, 1, Traffic::hold},     // 127.81 us at 16384 x 4096, fastest 127.00
-    {1024, 362, 2, 512, 1, Traffic::few},          // 2.16 us at 2 x 8192, next 2.32
-    {1024, 2048, 1, 1024, 1, Traffic::hold},       // 2.82 us at 16 x 8192, next 2.87
-    {1024, 11585, 1, 1024, 1, Traffic::stream},    // 3.50 us at 64 x 8192, next 3.53
-    {1024, 262144, 2, 512, 1, Traffic::stream},    // 34.18 us at 2048 x 8192, fastest 33.99
-    {1024, kAnySize, 2, 512, 1, Traffic::hold},    // 129.10 us at 8192 x 8192, fastest 127.91
-    {2048, 2048, 2, 256, 4, Traffic::hold},        // 2.87 us at 8 x 16384, next 2.98
-    {2048, 11585, 2, 256, 4, Traffic::stream},     // 3.81 us at 32 x 16384, next 3.99
-    {2048, 65536, 2, 1024, 1, Traffic::stream},    // 10.21 us at 256 x 16384, next 10.53
-    {2048, kAnySize, 2, 256, 4, Traffic::stream},  // 129.55 us at 4096 x 16384, fastest 129.51
-    {2048, kAnySize, 8, 256, 1, Traffic::hold},    // 131.99 us at 4096 x 16384, fastest 129.51
-    {4096, 362, 2, 256, 8, Traffic::stream},       // 2.60 us at 1 x 32768, next 2.60
-    {4096, 2048, 2, 256, 8, Traffic::hold},        // 2.94 us at 4 x 32768, next 3.04
-    {4096, 11585, 2, 256, 8, Traffic::stream},     // 3.84 us at 16 x 32768, next 4.03
-    {4096, 65536, 4, 1024, 1, Traffic::stream},    // 11.13 us at 128 x 32768, next 11.31
-    {4096, 262144, 2, 256, 8, Traffic::stream},    // 34.79 us at 512 x 32768, next 35.19
-    {4096, kAnySize, 2, 512, 4, Traffic::hold},    // 130.74 us at 2048 x 32768, fastest 130.30
-    {4096, kAnySize, 4, 1024, 1, Traffic::hold},   // 136.42 us at 2048 x 32768, fastest 130.30
-    {8192, 362, 2, 512, 8, Traffic::hold},         // 3.22 us at 1 x 65536, next 3.24
-    {8192, kAnySize, 2, 512, 8, Traffic::stream},  // 131.33 us at 1024 x 65536, fastest 130.53
-    {8192, kAnySize, 8, 1024, 1, Traffic::hold},   // 157.67 us at 1024 x 65536, fastest 130.53
+    {32, 362, 1, 128, 1, Traffic::few},             // 1.51 us at 64 x 256, next 1.56
+    {32, 2048, 1, 256, 1, Traffic::hold},           // 2.03 us at 512 x 256, next 2.10
+    {32, kAnySize, 1, 128, 1, Traffic::stream},     // 128.07 us at 262144 x 256, next 128.29
+    {64, 362, 1, 128, 1, Traffic::few},             // 1.44 us at 32 x 512, next 1.50
+    {64, 2048, 1, 128, 1, Traffic::hold},           // 2.17 us at 256 x 512, next 2.19
+    {64, 11585, 1, 128, 1, Traffic::few},           // 2.98 us at 1024 x 512, next 3.10
+    {64, kAnySize, 1, 128, 1, Traffic::stream},     // 128.22 us at 131072 x 512, fastest 127.49
+    {256, 362, 1, 256, 1, Traffic::few},            // 1.52 us at 8 x 2048, next 1.59
+    {256, 2048, 2, 128, 1, Traffic::hold},          // 2.12 us at 64 x 2048, next 2.14
+    {256, 11585, 1, 256, 1, Traffic::few},          // 2.96 us at 256 x 2048, next 3.09
+    {256, 65536, 2, 128, 1, Traffic::stream},       // 10.09 us at 2048 x 2048, next 10.11
+    {256, kAnySize, 2, 128, 1, Traffic::hold},      // 127.64 us at 32768 x 2048, fastest 127.48
+    {512, 362, 2, 256, 1, Traffic::few},            // 1.79 us at 4 x 4096, next 1.82
+    {512, 2048, 2, 256, 1, Traffic::hold},          // 2.31 us at 32 x 4096, next 2.36
+    {512, 11585, 1, 512, 1, Traffic::stream},       // 3.19 us at 128 x 4096, next 3.20
+    {512, 65536, 2, 256, 1, Traffic::stream},       // 10.11 us at 1024 x 4096, next 10.17
+    {512, kAnySize, 2, 256, 1, Traffic::hold},      // 128.01 us at 16384 x 4096, fastest 127.60
+    {1024, 11585, 2, 256, 2, Traffic::hold},        // 3.45 us at 64 x 8192, next 3.51
+    {1024, 65536, 2, 512, 1, Traffic::stream},      // 9.88 us at 512 x 8192, next 10.06
+    {1024, kAnySize, 1, 1024, 1, Traffic::hold},    // 128.86 us at 8192 x 8192, fastest 128.66
+    {2048, 11585, 2, 256, 4, Traffic::hold},        // 3.57 us at 32 x 16384, next 3.62
+    {2048, 65536, 4, 256, 2, Traffic::stream},      // 10.03 us at 256 x 16384, next 10.22
+    {2048, kAnySize, 2, 256, 4, Traffic::hold},     // 129.00 us at 4096 x 16384, next 129.26
+    {2048, kAnySize, 8, 256, 1, Traffic::hold},     // 131.97 us at 4096 x 16384, fastest 129.00
+    {4096, 11585, 2, 256, 8, Traffic::hold},        // 3.59 us at 16 x 32768, fastest 3.58
+    {4096, 65536, 4, 512, 2, Traffic::stream},      // 10.43 us at 128 x 32768, next 10.86
+    {4096, kAnySize, 2, 256, 8, Traffic::hold},     // 129.05 us at 2048 x 32768, next 129.58
+    {4096, kAnySize, 8, 512, 1, Traffic::hold},     // 137.62 us at 2048 x 32768, fastest 129.05
+    {8192, 362, 4, 256, 8, Traffic::hold},          // 2.80 us at 1 x 65536, next 2.80
+    {8192, 2048, 2, 512, 8, Traffic::hold},         // 2.99 us at 2 x 65536, next 3.16
+    {8192, 262144, 2, 512, 8, Traffic::stream},     // 35.37 us at 256 x 65536, fastest 35.06
+    {8192, kAnySize, 2, 512, 8, Traffic::hold},     // 129.88 us at 1024 x 65536, next 132.40
+    {8192, kAnySize, 8, 1024, 1, Traffic::stream},  // 157.62 us at 1024 x 65536, fastest 129.88
 };
-// Time of a dependent launch over that of a plain one: 0.740 at 64/128 KB, 0.772 at 512/1024 KB, 0.844 at 4096 KB,
-// 0.949 at 32768 KB, 0.982 at 131072 KB, 0.995 at 524288 KB.
+// Time of a dependent launch over that of a plain one: 0.725 at 64/128 KB, 0.763 at 512/1024 KB, 0.841 at 4096 KB,
+// 0.942 at 32768 KB, 0.982 at 131072 KB, 0.997 at 524288 KB.
 constexpr int kDependentKilobytes = kAnySize;
 // policy:end
 
