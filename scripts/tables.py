@@ -31,7 +31,7 @@ SHARED = ["smsp__sass_inst_executed_op_shared_ld.sum", "smsp__sass_inst_executed
 CONFLICTS = [f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]
 PASSES = [f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum" for kind in ("ld", "st")]
 BLOCKS, THREADS, REGISTERS = "launch__grid_size", "launch__block_size", "launch__registers_per_thread"
-BY_REGISTERS, BY_WARPS = "launch__occupancy_limit_registers", "launch__occupancy_limit_warps"
+BY_REGISTERS, BY_SHARED, BY_WARPS = (f"launch__occupancy_limit_{limit}" for limit in ("registers", "shared_mem", "warps"))
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 POSSIBLE_OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
 ACTIVE, ELAPSED = "sm__cycles_active.avg", "sm__cycles_elapsed.max"
@@ -42,7 +42,8 @@ GLOBAL_WAIT, BARRIER, LG_THROTTLE = (STALL.format(name) for name in ("long_score
 FEW = [LOAD_SECTORS, LOAD_REQUESTS, INSTRUCTIONS, OCCUPANCY, WAITS, BARRIER, L1_HITS, L2_TO_L1, DRAM_READ, DRAM_BUSY]
 # PROFILING.md: the comparison of all stages, and for each stage the counters that its section speaks of.
 ALL_STAGES = [DURATION, DRAM_READ, DRAM_WRITTEN, DRAM_BUSY, L2_TO_L1, L2_HITS, L1_HITS, L1_BUSY, LOAD_SECTORS]
-ALL_STAGES += [STORE_SECTORS, LOAD_REQUESTS, BLOCKS, THREADS, REGISTERS, POSSIBLE_OCCUPANCY, OCCUPANCY, *SHARED]
+ALL_STAGES += [STORE_SECTORS, LOAD_REQUESTS, BLOCKS, THREADS, REGISTERS, BY_REGISTERS, BY_SHARED, POSSIBLE_OCCUPANCY]
+ALL_STAGES += [OCCUPANCY, ACTIVE, ELAPSED, *SHARED]
 ALL_STAGES += [*CONFLICTS, INSTRUCTIONS, ISSUE_BUSY, WAITS, GLOBAL_WAIT, BARRIER, LG_THROTTLE]
 BYTES = [DRAM_READ, DRAM_WRITTEN, DRAM_BUSY]
 STORY = {
@@ -77,14 +78,14 @@ AGAINST = {"04_hybrid": ["02_reduction5", "03_tiled"]}
 BUILDS_ON = {name: "10_block_shapes" for name in ("13_cluster", "14_dependent_launch", "15_many_blocks")}
 MORE = {
     "07_registers": [REGISTERS],
-    "08_critical_path": [REGISTERS],
-    "09_streaming": [L2_HITS, DRAM_WRITTEN],
-    "10_block_shapes": [THREADS, REGISTERS, L2_HITS],
-    "11_persistent": [BLOCKS, REGISTERS, ACTIVE, ELAPSED],
-    "12_bulk_copy": [BLOCKS, REGISTERS, ACTIVE, ELAPSED],
-    "13_cluster": [BLOCKS, THREADS, REGISTERS],
-    "14_dependent_launch": [REGISTERS],
-    "15_many_blocks": [BLOCKS, THREADS, REGISTERS],
+    "08_critical_path": [REGISTERS, BY_REGISTERS, SHARED[0]],
+    "09_streaming": [L2_HITS, DRAM_WRITTEN, REGISTERS],
+    "10_block_shapes": [THREADS, REGISTERS, BY_REGISTERS, ISSUE_BUSY, ACTIVE, ELAPSED],
+    "11_persistent": [GLOBAL_WAIT, BLOCKS, REGISTERS, BY_REGISTERS, ACTIVE, ELAPSED],
+    "12_bulk_copy": [GLOBAL_WAIT, BLOCKS, REGISTERS, BY_SHARED, ACTIVE, ELAPSED],
+    "13_cluster": [BLOCKS, THREADS, REGISTERS, BY_REGISTERS],
+    "14_dependent_launch": [REGISTERS, BY_REGISTERS],
+    "15_many_blocks": [BLOCKS, THREADS, REGISTERS, BY_REGISTERS],
 }
 
 
