@@ -272,7 +272,8 @@ def test_stored_results_give_the_same_table_without_a_gpu(machine):
 
 
 def test_check(machine):
-    hand_made = policy_of(machine)
+    hand_made = re.sub("// Measured by make tune.*\n", "", policy_of(machine))
+    (machine.root / POLICY).write_text(hand_made, encoding="utf-8")
     result = start(machine, "--check")
     assert result.returncode == 0 and "no measurement is stored" in result.stdout
     start(machine)
@@ -358,7 +359,7 @@ def test_every_candidate_is_right_on_the_cpu_device():
     result = run(PROGRAM)
     assert result.returncode == 0, result.stdout + result.stderr
     count = sum(len(shapes) for shapes in listed().values())
-    assert count > 500 and f"{count} candidates PASS, {2 * count} launches, 0 refused" in result.stdout
+    assert count > 400 and f"{count} candidates PASS, {2 * count} launches, 0 refused" in result.stdout
     assert "make tune measures on a GPU only" in result.stdout
 
 
@@ -373,7 +374,7 @@ def test_every_length_has_candidates_of_each_kind_once(operator, packs):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--nonsense"], ["--samples", "0"], ["--packs", "100"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
+    "arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
 )
 def test_bad_command_lines_of_the_program(arguments):
     result = run(PROGRAM, *arguments)

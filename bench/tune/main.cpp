@@ -35,17 +35,12 @@ int body(int argc, char** argv) {
   std::string csv_path;
   int samples = 5;
   bool check_only = false, list = false;
-  std::vector<int> all_packs(std::begin(kPacks), std::end(kPacks));
   CLI::App app("Measures the candidates for include/rms_norm/policy.cuh on a GPU, or checks them on the CPU device.",
                "tune");
   app.footer("Exit code: 0 all right, 1 a wrong result, an impossible time or a CUDA failure, 2 a bad command line.");
   app.add_flag("--check", check_only, "check every candidate and time none");
   app.add_flag("--list", list, "list the candidates and stop");
   app.add_option("--csv", csv_path, "write the measurements to this file")->type_name("FILE");
-  app.add_option("--packs", all_packs, "measure rows of so many packs only")
-      ->delimiter(',')
-      ->type_name("N,...")
-      ->check(CLI::IsMember(std::vector<int>(all_packs)));
   ladder::add_number<int>(app, "--samples", samples, 1, 1000, "a whole number from 1 to 1000, for example 7",
                           "samples of each time, each about two milliseconds of launches");
   ladder::parse(app, argc, argv);
@@ -63,7 +58,7 @@ int body(int argc, char** argv) {
     if (!csv_path.empty()) throw ladder::UsageError("--csv: nothing is timed here; leave it out, or run this on a GPU");
     return check(device);
   }
-  const std::vector<Measurement> measurements = measure_all(device, samples, all_packs);
+  const std::vector<Measurement> measurements = measure_all(device, samples);
   file.write(csv(measurements, device, samples));
   return 0;
 }

@@ -123,11 +123,11 @@ void print_line(const Problem& problem, const std::vector<Measurement>& found) {
 
 }  // namespace
 
-std::vector<Measurement> measure_all(const ladder::Device& device, int samples, const std::vector<int>& all_packs) {
+std::vector<Measurement> measure_all(const ladder::Device& device, int samples) {
   std::vector<Measurement> all;
   ladder::Progress progress;
   for (const bool adds : {false, true})
-    for (const int packs : all_packs)
+    for (const int packs : kPacks)
       for (const int kilobytes : kSizes[adds]) {
         const int64_t cols = int64_t{packs} * kElements;
         const int64_t rows = static_cast<int64_t>(1024.0 * kilobytes / Problem{adds, 1, cols}.bytes());

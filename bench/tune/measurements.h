@@ -21,9 +21,9 @@ struct Measurement {
   ladder::Timing timing = {};
 };
 
-// All of it, or rows of some lengths only, with a line on stdout for each problem. Throws where a candidate writes
+// All of it, with a line on stdout for each problem. Throws where a candidate writes
 // something wrong or is faster than the GPU's datasheet allows.
-std::vector<Measurement> measure_all(const ladder::Device& device, int samples, const std::vector<int>& all_packs);
+std::vector<Measurement> measure_all(const ladder::Device& device, int samples);
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples);
 

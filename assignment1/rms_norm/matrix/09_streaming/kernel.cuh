@@ -2,7 +2,7 @@
 //
 // An element of the input is read once and one of the output written once, yet each takes a line of L2 from something
 // that will be needed again: the weight, or what the next kernel reads. Marked so, they are the first to be evicted.
-// What does not fit into registers is marked at its second read only (counters: L2 hit rate; read from DRAM). It
+// What does not fit into registers is marked at its second read only (counter: read from DRAM). It
 // leaves: 512 threads for every row, whether it has 256 columns or 65536.
 #pragma once
 

@@ -1,9 +1,9 @@
 // 10_block_shapes: 09_streaming with as many threads for a row as its length wants, chosen by the launcher.
 //
 // A row of 256 columns is 64 float4: with 512 threads, 14 of 16 warps came for nothing, and waited at the barrier all
-// the same (counter: barrier waits). Now a short row is one warp's, which needs no barrier, and 8 such rows share a
-// block. A long row gets up to 1024 threads, each with fewer float4: more of them in flight at once, fewer registers
-// each. It leaves: a block that ends and one that starts in its place cost time in which neither asks for memory.
+// the same. Now a short row is one warp's, which needs no barrier, and 8 such rows share a block. A long row gets up to
+// 1024 threads, each with fewer float4; too many, where registers leave room for one such block (counters: registers a
+// thread; limit by registers). It leaves: between a block's end and the next one's start, neither asks for memory.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,10 +1,10 @@
 // 11_persistent: 10_block_shapes for rows of a block, with only as many blocks as fit on the GPU. Each walks over rows.
 //
-// An experiment: there is little to save, and it has a price. Nothing starts and ends between two rows, the weight is
-// loaded once for all rows of a block, and the next row is asked for before this one is done, so that memory has work
-// while the sum is made. But a thread holds 8 registers more for the next row, and rows are dealt out before anybody
-// knows which multiprocessors will be slow, while the hardware's scheduler hands them out as blocks end (counters:
-// registers a thread; cycles active and cycles elapsed; DRAM throughput).
+// An experiment: there is something to save, at a price. Nothing starts and ends between two rows, the weight is loaded
+// once for all rows of a block, and the next row is asked for before this one is done, so that memory has work while
+// the sum is made. But a thread holds the next row as well, and rows are dealt out before anybody knows which
+// multiprocessors will be slow, while the hardware's scheduler hands them out as blocks end (counters: registers a
+// thread; cycles active and cycles elapsed; DRAM throughput).
 // It leaves: a prefetch that is paid for in registers.
 #pragma once
 

@@ -2,10 +2,10 @@
 //
 // One thread asks for a whole row, and a barrier in shared memory counts the bytes that have arrived: no register holds
 // what is on its way, no thread computes an address for it (counters: registers a thread; instructions executed; global
-// load requests). A block has two buffers: one is read while the other is filled. The weight comes the same way, once.
-// It costs shared memory, a trip through it, and alignment: addresses and sizes are multiples of 16 bytes. Rows that
-// are not, or too long for shared memory, are read from global memory. Needs sm_90. It leaves: a row has no more than
-// one multiprocessor to work on it, however long it is.
+// load requests). A block has two buffers: one is filled once the other's sum is known. The weight comes the same way,
+// once. It costs shared memory, a trip through it, and alignment: addresses and sizes are multiples of 16 bytes. Rows
+// that are not, or too long for shared memory, are read from global memory. Needs sm_90. It leaves: a row has no more
+// than one multiprocessor to work on it, however long it is.
 #pragma once
 
 #include <cuda_runtime.h>

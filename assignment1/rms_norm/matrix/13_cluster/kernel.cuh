@@ -4,8 +4,8 @@
 // It removes the limit of all stages before: one block, hence one multiprocessor, for a row. The blocks of a cluster
 // run at the same time on neighbouring multiprocessors, and each can write into the shared memory of the others. For a
 // matrix of few long rows that is up to eight times the machine (counters: blocks; achieved occupancy); for one of many
-// rows, whose blocks fill the GPU anyway, it is a wait for the slowest of the cluster (counter: barrier waits). Needs
-// sm_90. It leaves: eight of 132 multiprocessors for one row; and a launch that waits for the launch before it.
+// rows, whose blocks fill the GPU anyway, there is nothing to gain, and the exchange to pay. Needs sm_90.
+// It leaves: eight of 132 multiprocessors for one row; and a launch that waits for the launch before it.
 #pragma once
 
 #include <cooperative_groups.h>

@@ -4,7 +4,7 @@
 // of a row (counter: blocks; DRAM throughput). A block publishes its sum as one 64-bit word together with the number of
 // the launch: who reads the number has the sum, and no word of the launch before is mistaken for one of this. To wait
 // for one another, all blocks must be running: the launch is cooperative, which means that or an error. It costs a trip
-// to L2 and back, about as much as a launch: with many rows, a row is one block's as before.
+// to L2 and back: with many rows, a row is one block's as before.
 #pragma once
 
 #include <cuda_runtime.h>
