@@ -87,14 +87,12 @@ def chain(candidates, neighbours, is_last):
     while candidates:
         chosen.append(choose(candidates, neighbours))
         shape = chosen[-1].shape
+        if not is_last or (shape.traffic != "few" and shape.parts == 1):
+            return chosen
         if shape.traffic == "few":  # asks for contiguous rows
             candidates = [timed for timed in candidates if timed.shape.traffic != "few"]
-        elif shape.parts > 1:  # asks for clusters
+        else:  # asks for clusters
             candidates = [timed for timed in candidates if timed.shape.parts == 1]
-        else:
-            return chosen
-        if not is_last:
-            return chosen
     raise Unusable(f"a cell has no candidate for every GPU and every layout; let make tune write {CSV} anew")
 
 

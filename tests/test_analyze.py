@@ -138,6 +138,8 @@ DIFFERENT = {
     "12_bulk_copy": {"load requests", "load sectors"},
     "13_cluster": {"shared store wavefronts"},
 }
+# Of these the counters of shared memory were not read.
+WITHOUT_SHARED = [stage for stage in STAGES if "07" <= stage[:2] <= "12"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -146,7 +148,7 @@ def test_nsight_compute_counts_the_same(stage):
     both = cpu_device.comparison(ROOT / "profiling_results/h200", stage)
     if not both:
         pytest.skip("not profiled")
-    assert len(both) >= 4
+    assert len(both) == (4 if stage in WITHOUT_SHARED else 6)
     different = {title for title, (here, there) in both.items() if not cpu_device.agree(here, there)}
     assert different == DIFFERENT.get(stage, set()), both
 

@@ -18,6 +18,22 @@ __global__ void copy_kernel(const char* from, char* to, int64_t bytes) {
     for (int64_t i = first; i < bytes; ++i) to[i] = from[i];
 }
 
+// function(X()) for x's type X, where the weight is of the same type or float32.
+template <class Function>
+cudaError_t with_type(int dtype, int weight_dtype, const Function& function) {
+  if (weight_dtype != dtype && weight_dtype != RMS_NORM_FLOAT32) return cudaErrorInvalidValue;
+  switch (dtype) {
+    case RMS_NORM_FLOAT32:
+      return function(float());
+    case RMS_NORM_FLOAT16:
+      return function(__half());
+    case RMS_NORM_BFLOAT16:
+      return function(__nv_bfloat16());
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -26,20 +42,10 @@ extern "C" {
 int rms_norm_forward(int dtype, int weight_dtype, const void* x, const rms_norm_layout* x_layout, const void* weight,
                      void* y, const rms_norm_layout* y_layout, int64_t rows, int64_t cols,
                      const rms_norm_options* options, void* stream) {
-  const auto run = [&](auto function) {
-    return function(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, weight, y, y_layout, rows, cols, *options, stream);
-  };
-  if (weight_dtype != dtype && weight_dtype != RMS_NORM_FLOAT32) return cudaErrorInvalidValue;
-  switch (dtype) {
-    case RMS_NORM_FLOAT32:
-      return run(c_abi::forward<float>);
-    case RMS_NORM_FLOAT16:
-      return run(c_abi::forward<__half>);
-    case RMS_NORM_BFLOAT16:
-      return run(c_abi::forward<__nv_bfloat16>);
-    default:
-      return cudaErrorInvalidValue;
-  }
+  return with_type(dtype, weight_dtype, [&](auto of_type) {
+    return c_abi::forward<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, weight, y, y_layout, rows,
+                                             cols, *options, stream);
+  });
 }
 
 // residual_out = x + residual, y = the norm of residual_out; residual_out may be residual, and y may be x.
@@ -48,21 +54,11 @@ int rms_norm_forward_add(int dtype, int weight_dtype, const void* x, const rms_n
                          const rms_norm_layout* residual_out_layout, const void* weight, void* y,
                          const rms_norm_layout* y_layout, int64_t rows, int64_t cols, const rms_norm_options* options,
                          void* stream) {
-  const auto run = [&](auto function) {
-    return function(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, residual, residual_layout, residual_out,
-                    residual_out_layout, weight, y, y_layout, rows, cols, *options, stream);
-  };
-  if (weight_dtype != dtype && weight_dtype != RMS_NORM_FLOAT32) return cudaErrorInvalidValue;
-  switch (dtype) {
-    case RMS_NORM_FLOAT32:
-      return run(c_abi::forward_add<float>);
-    case RMS_NORM_FLOAT16:
-      return run(c_abi::forward_add<__half>);
-    case RMS_NORM_BFLOAT16:
-      return run(c_abi::forward_add<__nv_bfloat16>);
-    default:
-      return cudaErrorInvalidValue;
-  }
+  return with_type(dtype, weight_dtype, [&](auto of_type) {
+    return c_abi::forward_add<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, residual,
+                                                 residual_layout, residual_out, residual_out_layout, weight, y,
+                                                 y_layout, rows, cols, *options, stream);
+  });
 }
 
 size_t rms_norm_workspace_bytes(void) { return ::rms_norm::kWorkspaceBytes; }

@@ -39,8 +39,8 @@ struct Problem {
   uint64_t* workspace = nullptr;
 };
 
-// To hold what is read lets what is written leave L2 first. On an H200 that takes less time than to stream both for most
-// of what is larger than the cache; bench/tune measures where.
+// To hold what is read lets what is written leave L2 first. On an H200 that takes less time than to stream both for
+// most of what is larger than the cache; bench/tune measures where.
 constexpr Keep reads(Traffic traffic) {
   if (traffic == Traffic::few) return Keep::as_usual;
   return traffic == Traffic::stream ? Keep::shortest : Keep::longest;

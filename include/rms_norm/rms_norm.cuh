@@ -156,8 +156,7 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
     return cudaErrorInvalidValue;
 
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
-  constexpr int kUnaligned =
-      sizeof(W) > sizeof(X) ? kWide / 2 : kWide;  // words of the weight cost more than packs of x
+  constexpr int kShifted = sizeof(W) > sizeof(X) ? kWide / 2 : kWide;  // words of the weight cost more than packs of x
   const auto all_aligned = [&](int n, const Tensor& other = {}) {
     const auto is = [&](const Tensor* t) { return is_aligned(*t, p.rows, n, other); };
     return std::all_of(tensors, tensors + kTensors, is);
@@ -178,7 +177,7 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   if (!split_heads(p, layouts)) return cudaErrorInvalidValue;
 
   if (wide) return dispatch<kWide, true>(p, stream);
-  if (unaligned) return dispatch<kUnaligned, false>(p, stream);
+  if (unaligned) return dispatch<kShifted, false>(p, stream);
   if (word) return dispatch<kWord, true>(p, stream);
   return dispatch<1, true>(p, stream);
 }
