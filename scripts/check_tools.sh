@@ -16,6 +16,9 @@ cli11
 #if __has_include(<boost/context/detail/fcontext.hpp>)
 boost
 #endif
+#if __has_include(<backtrace.h>)
+backtrace
+#endif
 #if __has_include(<doctest/doctest.h>)
 doctest
 #endif
@@ -25,7 +28,7 @@ has() { [[ $facts == *"$1"* ]]; }
 
 if ! command -v "${CXX%% *}" >/dev/null; then
   lacks "a C++ compiler" "g++"
-  facts="gcc12 cli11 boost doctest" # the headers cannot be asked for yet; look for their files
+  facts="gcc12 cli11 boost backtrace doctest" # the headers cannot be asked for yet; look for their files
   [ -e /usr/include/CLI/CLI.hpp ] || facts=${facts/cli11/}
   [ -e /usr/include/boost/context/detail/fcontext.hpp ] || facts=${facts/boost/}
   [ -e /usr/include/doctest/doctest.h ] || facts=${facts/doctest/}
@@ -36,12 +39,14 @@ case $1 in
       echo "BACKEND=cuda needs nvcc, and it is not on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin: install NVIDIA's CUDA toolkit, or say BACKEND=cpu." >&2
       exit 1
     }
+    command -v python3 >/dev/null || lacks python3 python3
     has cli11 || lacks CLI11 libcli11-dev ;;
   cpu)
     has gcc12 || lacks "g++ 12 or newer ($CXX is $($CXX -dumpversion))" g++-12
     command -v python3 >/dev/null || lacks python3 python3
     has cli11 || lacks CLI11 libcli11-dev
-    has boost || lacks Boost.Context libboost-context-dev ;;
+    has boost || lacks Boost.Context libboost-context-dev
+    ! has gcc12 || has backtrace || lacks "libbacktrace (part of Debian's and Ubuntu's gcc)" "libgcc-$($CXX -dumpversion | cut -d. -f1)-dev" ;;
   doctest) has doctest || lacks doctest doctest-dev ;;
 esac
 

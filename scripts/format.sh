@@ -2,12 +2,12 @@
 # Usage: format.sh -i (rewrites) | --dry-run (only says what differs)
 # Every C++ and CUDA file, with clang-format 14, but those whose odd layout tests the translator.
 cd "$(dirname "$0")/.." || exit 2
-for tool in clang-format-14 clang-format; do
+for tool in .venv/bin/clang-format clang-format-14 clang-format; do
   if $tool --version 2>/dev/null | grep -q 'version 14\.'; then
     find . \( -name '.?*' -o -name build -o -path ./simt/tests/translate \) -prune -o -type f \
-      \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 $tool --Werror "$@"
+      \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 "$tool" --Werror "$@"
     exit
   fi
 done
-echo "clang-format 14 is not here (other versions format differently): sudo apt-get install clang-format-14" >&2
+echo "clang-format 14 is not here, and other versions format differently: scripts/setup.sh test installs it into .venv." >&2
 exit 3

@@ -21,8 +21,9 @@ has_gcc12() {
   return 1
 }
 has_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
-no_clang_format14=build/no-clang-format-14 # left where the distribution has none, so that it is asked for once only
-has_clang_format14() { [ -e $no_clang_format14 ] || scripts/format.sh --version >/dev/null 2>&1; }
+no_ccache=build/no-ccache # left where it could not be installed, so that it is asked for once only
+has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
+can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
 has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 packages=()
@@ -42,11 +43,17 @@ check() {
   [ "$goal" = test ] || return 0
   command -v ps >/dev/null || need procps "lists processes, in the tests of what simtcc leaves behind"
   has_header doctest/doctest.h || need doctest-dev "runs the C++ unit tests"
-  has_clang_format14 || need clang-format-14 "checks how the code is formatted"
 }
 
 check
-if [ ${#packages[@]} -gt 0 ]; then
+# ccache saves time only: it comes along with what is needed or where no password is asked for, and may fail.
+wished=()
+if [ "$goal" = test ] && ! has_ccache && { [ ${#packages[@]} -gt 0 ] || can_install; }; then
+  need ccache "keeps compiled files, so that a second build is quicker (optional)"
+  unset 'packages[-1]'
+  wished=(ccache)
+fi
+if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
   by_hand="install by hand: ${packages[*]}"
   command -v apt-get >/dev/null || fail "there is no apt-get here; $by_hand"
   as_root=()
@@ -57,32 +64,27 @@ if [ ${#packages[@]} -gt 0 ]; then
   fi
   echo "setup: installing through apt-get"
   apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" >/dev/null; }
-  apt update || fail "apt-get update failed (see above); $by_hand"
+  install() { apt install -y --no-install-recommends "$@"; }
+  apt update || [ ${#packages[@]} -eq 0 ] || fail "apt-get update failed (see above); $by_hand"
 
-  # Where the default g++ is older than 12, its newer sibling; where clang-format 14 is gone, its check is skipped.
+  # Where the default g++ is older than 12, its newer sibling beside it.
   version_of() { apt-cache policy "$1" | sed -n 's/^  Candidate: \([0-9]*:\)\?//p'; }
-  wanted=()
-  for package in "${packages[@]}"; do
-    case $package in
-      g++) v=$(version_of g++); [ "${v%%.*}" -ge 12 ] 2>/dev/null || package=g++-12 ;;
-      clang-format-14)
-        v=$(version_of "$package")
-        if [ -z "$v" ] || [ "$v" = "(none)" ]; then
-          echo "setup: this distribution has no clang-format-14; the format check will be skipped"
-          mkdir -p build && touch $no_clang_format14
-          continue
-        fi ;;
-    esac
-    wanted+=("$package")
+  for i in "${!packages[@]}"; do
+    [ "${packages[i]}" = g++ ] || continue
+    v=$(version_of g++)
+    [ "${v%%.*}" -ge 12 ] 2>/dev/null || packages[i]=g++-12
   done
-  [ ${#wanted[@]} -eq 0 ] || apt install -y --no-install-recommends "${wanted[@]}" ||
-    fail "apt-get install failed (see above); $by_hand"
+  [ ${#packages[@]} -eq 0 ] || install "${packages[@]}" || fail "apt-get install failed (see above); $by_hand"
+  if [ ${#wished[@]} -gt 0 ] && ! install "${wished[@]}"; then
+    echo "setup: ccache could not be installed (see above); going on without it"
+    mkdir -p build && touch $no_ccache
+  fi
   check
   [ ${#packages[@]} -eq 0 ] || fail "still missing after apt-get install: ${packages[*]}; install it by hand"
 fi
 
 if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.txt .venv/installed.txt; } 2>/dev/null; then
-  echo "setup: installing pytest, NumPy and matplotlib into .venv (requirements.txt)"
+  echo "setup: installing pytest, clang-format, NumPy and matplotlib into .venv (requirements.txt)"
   [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv; python3 -m venv .venv; } ||
     fail_python "python3 -m venv failed (see above); install python3-venv by hand"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt ||

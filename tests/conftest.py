@@ -1,12 +1,17 @@
-"""Builds every program once, for the CPU device unless BACKEND says otherwise, and hands the tests what they start.
+"""Builds what the tests start once, for the CPU device unless BACKEND says otherwise, and hands it to them.
 
-The programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
+make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, unless a mark
+xdist_group says otherwise: give one to a long test that shares no fixture with its file. Tests that are marked `full` run
+with FULL=1 only. The programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
 """
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -14,12 +19,29 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BACKEND = os.environ.get("BACKEND") or "cpu"
 BUILD = ROOT / "build" / BACKEND
 LADDER = "assignment1/rms_norm/matrix"
+FULL = os.environ.get("FULL", "0") not in ("", "0")
+CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
+
+# Folders whose programs the tests marked `full` alone start: a ladder's program holds its stages, so that one stage's own
+# program shows how such programs are built.
+FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
+QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
+
+# The groups that take longest, longest first, so that no process is left alone with one at the end.
+LONGEST = []
+
+# The tests' own Python is the tools'; what make starts finds them by make's means, as it does for a user.
+TOOLS = str(ROOT / "tools")
+PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", TOOLS)]
+sys.path.insert(0, TOOLS)
+os.environ["PYTHONPATH"] = os.pathsep.join([TOOLS, *PYTHONPATH])
 
 # make's own variables would make the builds below belong to the make that started the tests.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BACKEND", "BACKEND_SAID", "ARCHS", "ARGS", "S", "NVCC")
+    and not name.startswith("PYTEST_XDIST_")
 }
 
 
@@ -38,29 +60,82 @@ def run(*command, cwd=ROOT, timeout=300, **environment):
 
 
 def make(*arguments, cwd=ROOT, timeout=600):
-    return run("make", *arguments, cwd=cwd, timeout=timeout)
+    return run("make", *arguments, cwd=cwd, timeout=timeout, PYTHONPATH=os.pathsep.join(PYTHONPATH))
 
 
 def cores():
     return len(os.sched_getaffinity(0))
 
 
+def targets():
+    """What make is asked to build before the first test."""
+    if FULL:
+        return ["programs"]
+    makefiles = [path for top in ("assignment*", "lectures", "tests") for path in ROOT.glob(f"{top}/**/Makefile")]
+    folders = [str(path.parent.relative_to(ROOT)) for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
+    return [f"{folder}/program" for folder in sorted(folders) if not FULL_ONLY.fullmatch(folder) or folder in QUICK_TOO]
+
+
+# --- What pytest and pytest-xdist call -----------------------------------------------------------------------
+
+
 def pytest_configure(config):
     os.environ["MUTANTS_BIN"] = str(BUILD / LADDER / "mutants/rms_norm_mutants")
 
 
+def pytest_report_header(config):
+    tests = "every test" if FULL else "the quick tests; FULL=1 runs every one"
+    return f"backend: {BACKEND}; {tests}"
+
+
+@pytest.hookimpl(optionalhook=True)  # without -n, pytest-xdist need not be there
+def pytest_xdist_auto_num_workers(config):
+    return max(2, cores())
+
+
 def pytest_sessionstart(session):
-    if session.config.option.collectonly:
+    if session.config.option.collectonly or hasattr(session.config, "workerinput"):
         return
-    built = make(f"-j{cores()}", f"BACKEND={BACKEND}", "programs", timeout=1200)
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    reporter.write_line("building what the tests start")
+    start = time.monotonic()
+    built = make(f"-j{cores()}", f"BACKEND={BACKEND}", *targets(), timeout=1800)
     if built.returncode != 0:
         pytest.exit(f"the build failed:\n{built.stdout}{built.stderr}", returncode=1)
+    reporter.write_line(f"built in {time.monotonic() - start:.0f} s")
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if not FULL and item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+    if not hasattr(config, "workerinput"):
+        return
+    places = {}
+    for item in items:
+        mark = item.get_closest_marker("xdist_group")
+        group = mark.args[0] if mark else item.path.stem
+        if not mark:
+            item.add_marker(pytest.mark.xdist_group(group))
+        places[item] = LONGEST.index(group) if group in LONGEST else len(LONGEST)
+    items.sort(key=places.get)
+
+
+# --- Fixtures ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def ladder():
     """The ladder's program."""
     return BUILD / LADDER / "rms_norm_matrix_test"
+
+
+def copy_if_there(source, target):
+    """Another process's test may be building: a file under its temporary name is gone by the time it would be copied."""
+    try:
+        shutil.copy2(source, target)
+    except FileNotFoundError:
+        pass
 
 
 @pytest.fixture(scope="session")
@@ -74,5 +149,6 @@ def tree(tmp_path_factory):
             shutil.copy2(ROOT / name, copy / name)
     for name in (BACKEND, "simt"):
         if (ROOT / "build" / name).is_dir():
-            shutil.copytree(ROOT / "build" / name, copy / "build" / name)
+            without = shutil.ignore_patterns("tests") if name == "simt" else None
+            shutil.copytree(ROOT / "build" / name, copy / "build" / name, ignore=without, copy_function=copy_if_there)
     return copy

@@ -1,0 +1,73 @@
+#!/bin/bash
+# Usage: fresh_machine.sh bookworm|trixie|jammy|noble [COMMAND ...]
+# Makes a fresh Debian 12 or 13, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
+# commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
+#   FOLDER=dir       where the machine is made and kept, its clone anew each time; otherwise a folder in /var/tmp, deleted at the end
+#   MIRROR=url       where the distribution's packages come from
+#   PACKAGES='a b'   more of them: PACKAGES=g++-13 on trixie has Ubuntu 24.04's compiler beside its own
+# A proxy and a certificate authority of this machine (http_proxy, PIP_..., ca-certificates.crt) hold in the new one too.
+set -euo pipefail
+refuse() { echo "fresh_machine: $*" >&2; exit 2; }
+
+distribution=${1:-}
+case $distribution in
+  bookworm | trixie) mirror=http://deb.debian.org/debian components=main script=sid ;;
+  jammy | noble) mirror=http://archive.ubuntu.com/ubuntu components=main,universe script=gutsy ;;
+  *) refuse "'$distribution' is not a distribution that is known here; say bookworm, trixie, jammy or noble." ;;
+esac
+shift
+[ $# -gt 0 ] || set -- 'make run' 'make test'
+mirror=${MIRROR:-$mirror}
+[ "$(id -u)" -eq 0 ] || refuse "making a machine needs root; say sudo $0 $distribution."
+for tool in debootstrap unshare git; do
+  command -v $tool >/dev/null || refuse "$tool is missing; install it with apt-get install debootstrap util-linux git."
+done
+scripts=${DEBOOTSTRAP_DIR:-/usr/share/debootstrap}/scripts
+[ -e "$scripts/$distribution" ] && script=$scripts/$distribution || script=$scripts/$script # an old debootstrap
+
+repository=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
+if [ -n "${FOLDER:-}" ]; then
+  mkdir -p "$FOLDER" && machine=$(realpath "$FOLDER")
+else
+  machine=$(mktemp -d "/var/tmp/fresh_$distribution.XXXXXX")
+fi
+# All mounts are in namespaces of their own, which end with the processes in them; rm would leave a mount alone all the same.
+clean() { [ -n "${FOLDER:-}" ] || rm -rf --one-file-system "$machine"; }
+trap clean EXIT
+trap 'exit 130' INT TERM HUP
+
+if [ ! -e "$machine/.made" ]; then
+  [ -z "$(ls -A "$machine")" ] || refuse "$machine is neither empty nor a machine that was made here; name another FOLDER."
+  echo "fresh_machine: making $distribution from $mirror in $machine"
+  packages="git make ca-certificates ${PACKAGES:-}"
+  unshare --mount debootstrap --variant=minbase --components=$components --include="$(echo $packages | tr ' ' ,)" \
+    "$distribution" "$machine" "$mirror" "$script" >"$machine.log" 2>&1 ||
+    { tail -n 5 "$machine.log" >&2; refuse "debootstrap failed (its last lines are above, all of them in $machine.log)."; }
+  rm "$machine.log"
+  touch "$machine/.made"
+fi
+cat /etc/ssl/certs/ca-certificates.crt >"$machine/etc/ssl/certs/ca-certificates.crt"
+cat /etc/resolv.conf >"$machine/etc/resolv.conf"
+course=/root/course
+rm -rf "$machine$course"
+git clone -q "file://$repository" "$machine$course"
+echo "fresh_machine: $distribution with $(git -C "$machine$course" log -1 --format='%h, "%s"')"
+
+inside() { # inside COMMAND : with /proc, pseudo-terminals and shared memory, which end with it
+  env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt $(env | grep -iE '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || true) \
+    unshare --mount --pid --fork --kill-child bash -c '
+      mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" &&
+      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot "$0" bash -c "cd $1 && $2"' \
+    "$machine" "$course" "$1" </dev/null
+}
+
+said=() failed=0
+for command; do
+  echo "fresh_machine: $command"
+  SECONDS=0 verdict=passed
+  inside "$command" || { verdict="FAILED with exit code $?" failed=1; }
+  said+=("$(printf '%s: %s after %d min %02d s: %s' $distribution "$verdict" $((SECONDS / 60)) $((SECONDS % 60)) "$command")")
+done
+printf '%s\n' "" "${said[@]}"
+exit $failed
