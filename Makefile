@@ -22,11 +22,12 @@ all:
 help:
 	@echo 'make                    build ./$(PROGRAM), every stage of the ladder in one program'
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot'
-	@echo 'make test               install what is missing, run everything that CI runs'
-	@echo 'make stage S=05         build and run one stage; S is its number, its name or its folder'
+	@echo 'make test               install what is missing, run the quick tests; CI runs all of them, with FULL=1'
+	@echo 'make stage S=05         build and run one stage; S is its number or name (05, vector/05, W2L1/5), a ladder or a folder'
 	@echo 'make analyze S=05       count its accesses to memory line by line and look for races; needs no GPU.'
 	@echo '                        S=all stores the counts of every stage in profiling_results/cpu_device/'
-	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/'
+	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/;'
+	@echo '                        S=vector measures one ladder only'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
 	@echo 'make tune               measure which kernels the header should choose on this GPU, and write them into it'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
@@ -51,28 +52,27 @@ run:
 
 test:
 	@scripts/setup.sh test
-	@.venv/bin/python -m pytest -rs tests $$ARGS
+	@.venv/bin/python -m pytest -rs -n auto --dist loadgroup --no-loadscope-reorder --durations=10 tests $$ARGS
 
+# The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
+bench profile stage analyze peers tune plots readme: export PYTHONPATH := $(CURDIR)/tools
 stage:
-	@folder=$$(scripts/find_stage.sh "$$S") && $(MAKE) -C "$$folder" run
-
+	@python3 -B -m ladder stage "$$S"
 analyze:
-	@if [ "$$S" = all ]; then python3 scripts/analyze_stages.py $${RESULTS:+"$$RESULTS"}; \
-	else folder=$$(scripts/find_stage.sh "$$S" analyze) && $(MAKE) -C "$$folder" analyze BACKEND=cpu; fi
-
+	@python3 -B -m ladder analyze "$$S" --results "$$RESULTS"
 bench:
-	@python3 scripts/bench.py "$$RESULTS"
-peers:
-	@python3 bench/peers.py $$ARGS
-tune:
-	@python3 scripts/tune.py --gpu "$$GPU"
+	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:
-	@python3 scripts/profile_stage.py "$$S" "$$RESULTS"
+	@python3 -B -m ladder profile "$$S" --results "$$RESULTS"
+peers:
+	@python3 -B -m ladder peers $$ARGS
+tune:
+	@python3 -B -m ladder tune --gpu "$$GPU"
+readme:
+	@python3 -B -m ladder readme --gpu "$$GPU"
 plots:
 	@scripts/setup.sh plots
-	@.venv/bin/python plots/plot_bandwidth.py --gpu "$$GPU"
-readme:
-	@python3 scripts/readme.py --gpu "$$GPU"
+	@.venv/bin/python -B -m ladder plot --gpu "$$GPU"
 
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
