@@ -1,15 +1,14 @@
-#!/usr/bin/env python3
-"""Times the production header against its peers on this machine's GPU: make peers, or bench/peers.py [options].
+"""Times the production header against its peers on this machine's GPU.
 
-    bench/peers.py                                   forward and residual, on the shapes of the tables
-    bench/peers.py --forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight
-    bench/peers.py --peers liger,quack --quick --output DIRECTORY
+    make peers                                       forward and residual, on the shapes of the tables
+    make peers ARGS="--forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight"
+    make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
-pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/, any other
-build/bench/peers/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves what it
-has measured) and peers_environment.txt. Exit code 0 all right, 1 a wrong result of the header's or a measurement that
-cannot be, 2 a bad command line or nothing to measure with.
+pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/header/, any other
+build/peers/results/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves what it
+has measured) and peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends with exit
+code 1.
 """
 
 import argparse
@@ -18,19 +17,11 @@ import math
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
-import bench  # noqa: E402
-import competitors  # noqa: E402
-import graph_timing  # noqa: E402
-import peer_tables  # noqa: E402
-import results  # noqa: E402
-from results import Unusable  # noqa: E402
+from . import competitors, graph_timing, ladders, machine, peer_tables, results
+from .ladders import Unusable
 
 FORWARD = """
 8192x8192:f32:noweight 1x4096 16x4096 64x4096 256x4096 2048x4096 8192x4096 4096x8192 32768x4096 32768x8192 32768x1024
@@ -69,8 +60,7 @@ def positive(text):
     return int(text)
 
 
-def command_line(words=None):
-    parser = argparse.ArgumentParser(description="Times the production header against every peer that is installed.")
+def arguments(parser):
     parser.add_argument("--forward", action="store_true", help="time RMSNorm forward only")
     parser.add_argument("--residual", action="store_true", help="time residual add + RMSNorm only")
     parser.add_argument(
@@ -82,27 +72,24 @@ def command_line(words=None):
     parser.add_argument("--replays", type=positive, help="timed replays of each graph; by default 12")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, metavar="DIRECTORY", help="where the CSVs go")
-    arguments = parser.parse_args(words)
-    changed = (arguments.shape, arguments.peers, arguments.no_pdl, arguments.quick, arguments.replays)
-    arguments.default_run = all(value in (None, False) for value in changed)
-    arguments.replays = arguments.replays or (5 if arguments.quick else 12)
-    arguments.peers = competitors.BY_DEFAULT if arguments.peers is None else arguments.peers
-    both = arguments.forward == arguments.residual
-    arguments.work = [
-        (operator, arguments.shape or [Shape(text) for text in (QUICK if arguments.quick else by_default)])
+
+
+def complete(given):
+    """The arguments with what follows from them: whether it is the default run, and the shapes of each operator."""
+    changed = (given.shape, given.peers, given.no_pdl, given.quick, given.replays)
+    given.default_run = all(value in (None, False) for value in changed)
+    given.replays = given.replays or (5 if given.quick else 12)
+    given.peers = competitors.BY_DEFAULT if given.peers is None else given.peers
+    both = given.forward == given.residual
+    given.work = [
+        (operator, given.shape or [Shape(text) for text in (QUICK if given.quick else by_default)])
         for operator, asked, by_default in (
-            ("forward", arguments.forward, FORWARD),
-            ("residual", arguments.residual, RESIDUAL),
+            ("forward", given.forward, FORWARD),
+            ("residual", given.residual, RESIDUAL),
         )
         if asked or both
     ]
-    return arguments
-
-
-def find_nvcc():
-    cuda = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
-    found = os.environ.get("NVCC") or shutil.which("nvcc") or f"{cuda}/bin/nvcc"
-    return found if shutil.which(found) else ""
+    return given
 
 
 def requirements():
@@ -113,32 +100,32 @@ def requirements():
         raise Unusable("PyTorch is needed to time the peers (pip install torch), with an NVIDIA GPU and nvcc")
     if not torch.cuda.is_available():
         raise Unusable("an NVIDIA GPU is needed that PyTorch can use, and torch.cuda.is_available() says no")
-    if not find_nvcc():
-        raise Unusable("nvcc is needed to compile the header (PATH, NVCC=... or CUDA_HOME=...)")
+    machine.find_nvcc()
     return torch
 
 
 def build_library(torch):
     """bench/c_abi for this GPU, in build/peers/, compiled anew when a file or the compiler's command changed."""
     major, minor = torch.cuda.get_device_capability()
-    target = ROOT / "build/peers/librms_norm.so"
+    root, target = ladders.ROOT, ladders.ROOT / "build/peers/librms_norm.so"
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [find_nvcc(), "-t", "0", "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC"]
-    files = sorted((ROOT / "bench/c_abi").iterdir())
-    command += [f"-I{ROOT / 'include'}", *(str(path) for path in files if path.suffix == ".cu"), "-o", str(target)]
-    sources = [*files, *(ROOT / "include").rglob("*.cuh")]
+    command = [machine.find_nvcc(), "-t", "0", "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared"]
+    files = sorted((root / "bench/c_abi").iterdir())
+    command += ["-Xcompiler", "-fPIC", f"-I{root / 'include'}"]
+    command += [*(str(path) for path in files if path.suffix == ".cu"), "-o", str(target)]
+    sources = [*files, *(root / "include").rglob("*.cuh")]
     said = target.with_suffix(".txt")
     fresh = target.is_file() and said.is_file() and said.read_text() == " ".join(command)
     if not fresh or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
         print("peers: compiling bench/c_abi", flush=True)
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        done = machine.run(*command)
         if done.returncode != 0:
-            raise Unusable(f"{done.stdout}bench/c_abi does not compile, see above")
+            raise Unusable(f"{done.stdout.decode(errors='replace')}bench/c_abi does not compile, see above")
         said.write_text(" ".join(command))
     return competitors.library(target)
 
 
-class Machine:
+class Gpu:
     """The GPU's figures that the measurements need."""
 
     def __init__(self, torch):
@@ -147,11 +134,11 @@ class Machine:
         clock, width = (getattr(properties, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))
         self.peak = 2.0 * 1000.0 * clock * width / 8.0  # bytes a second; two transfers a clock
         self.stream = torch.cuda.Stream()
-        found = re.match(r"\d+", results.query("clocks.max.sm"))
+        found = re.match(r"\d+", machine.query("clocks.max.sm"))
         self.facts = {
             "gpu": self.gpu,
             "cuda_runtime": torch.version.cuda or "",
-            "driver": results.query("driver_version"),
+            "driver": machine.query("driver_version"),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
             "sm_clock_mhz": found.group() if found else "",
         }
@@ -192,14 +179,14 @@ def copy_launches(lib, stream):
 class Contest:
     """All competitors at one shape: row by name, as peer_tables.COLUMNS wants them."""
 
-    def __init__(self, machine, lib, loaded, operator, shape, arguments):
-        self.machine, self.torch, self.shape, self.residual = machine, machine.torch, shape, operator == "residual"
+    def __init__(self, gpu, lib, loaded, operator, shape, arguments):
+        self.gpu, self.torch, self.shape, self.residual = gpu, gpu.torch, shape, operator == "residual"
         self.operator, self.loaded, self.arguments = operator, loaded, arguments
         self.matrix_bytes = shape.rows * shape.cols * graph_timing.ITEM_BYTES[shape.dtype]
         self.moved = self.matrix_bytes * (4 if self.residual else 2)
         self.pairs = graph_timing.pair_count(self.moved)
         self.tolerance = graph_timing.tolerance(shape.dtype, shape.cols, self.residual)
-        self.copies = copy_launches(lib, machine.stream)
+        self.copies = copy_launches(lib, gpu.stream)
         self.rows = {}
 
     def entry(self):
@@ -236,7 +223,7 @@ class Contest:
             if not self.check(name, launch, in_place):
                 return None
             pool = [entry.clone_inputs() for entry in self.pool] if in_place else self.pool
-            return graph_timing.Graph(self.torch, self.machine.stream, launch, pool)
+            return graph_timing.Graph(self.torch, self.gpu.stream, launch, pool)
         except Exception as error:  # whatever a library raises where it refuses; the others go on
             self.note(name, "refused", competitors.first_line(error))
             return None
@@ -289,14 +276,14 @@ class Contest:
     def note_time(self, name, samples, launches, in_place):
         median, spread = graph_timing.summarize(samples)
         footprint = self.moved / 2 if in_place else self.moved
-        machine = self.machine
-        least = graph_timing.least_microseconds(self.moved, footprint, self.pairs, machine.l2_bytes, machine.peak)
+        gpu = self.gpu
+        least = graph_timing.least_microseconds(self.moved, footprint, self.pairs, gpu.l2_bytes, gpu.peak)
         if median < least:
             reason = f"{median:.2f} us, where the datasheet's bandwidth needs at least {least:.2f} us"
             self.note(name, "impossible", reason)
             return
         rate = self.moved / median / 1e3
-        datasheet = f"{1e11 * rate / machine.peak:.1f}" if machine.peak else ""
+        datasheet = f"{1e11 * rate / gpu.peak:.1f}" if gpu.peak else ""
         self.note(name, "ok", microseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", gb_per_s=f"{rate:.1f}",
                   percent_of_datasheet=datasheet, launches=launches)  # fmt: skip
 
@@ -307,8 +294,8 @@ class Contest:
         shape, order = self.shape, [*self.loaded, *self.copies]
         common = {
             **{"rows": shape.rows, "cols": shape.cols, "dtype": shape.dtype, "weight": int(shape.weight)},
-            **{"pairs": self.pairs, "pool_bytes": pool_bytes, "replays": self.arguments.replays, **self.machine.facts},
-            "cache": graph_timing.cache_state(pool_bytes, self.machine.l2_bytes),
+            **{"pairs": self.pairs, "pool_bytes": pool_bytes, "replays": self.arguments.replays, **self.gpu.facts},
+            "cache": graph_timing.cache_state(pool_bytes, self.gpu.l2_bytes),
         }
         table = []
         for name in order:
@@ -346,11 +333,10 @@ def complaints(path):
     return said
 
 
-def environment(machine, loaded, before, after):
-    text = bench.environment(machine.gpu, 0, before, after)
-    text = re.sub(r"CUDA runtime: .*\n", f"CUDA runtime: {machine.facts['cuda_runtime']}\n", text)
-    compiler = bench.last_line([find_nvcc(), "--version"], r"release [\d.]+, V[\d.]+")
-    lines = [f"nvcc: {compiler}"] if compiler and "nvcc:" not in text else []
+def environment(gpu, loaded, before, after):
+    text = machine.environment(gpu.gpu, gpu.facts["cuda_runtime"], before, after)
+    compiler = re.findall(r"release [\d.]+, V[\d.]+", machine.output_of(machine.find_nvcc(), "--version"))
+    lines = [f"nvcc: {compiler[-1]}"] if compiler and "nvcc:" not in text else []
     for name, competitor in loaded.items():
         if peer_tables.is_peer(name):
             missing = isinstance(competitor, competitors.Missing)
@@ -359,25 +345,25 @@ def environment(machine, loaded, before, after):
     return text + "".join(f"{line}\n" for line in lines + ([f"Triton: {triton}"] if triton else []))
 
 
-def main():
-    arguments = command_line()
+def run(given):
+    complete(given)
     torch = requirements()
-    machine = Machine(torch)
+    gpu = Gpu(torch)
     lib = build_library(torch)
-    stored = results.STORE / results.slug(machine.gpu) if arguments.default_run else ROOT / "build/bench/peers"
-    output = (arguments.output or stored).absolute()
+    stored = results.target("", gpu.gpu) / results.HEADER if given.default_run else ladders.ROOT / "build/peers/results"
+    output = (given.output or stored).absolute()
     output.mkdir(parents=True, exist_ok=True)
-    before, total, done, files = bench.clocks(), sum(len(shapes) for _, shapes in arguments.work), 0, []
-    with torch.no_grad(), torch.cuda.stream(machine.stream):
-        loaded = load(torch, lib, arguments)
-        for operator, shapes in arguments.work:
+    before, total, done, files = machine.clocks(), sum(len(shapes) for _, shapes in given.work), 0, []
+    with torch.no_grad(), torch.cuda.stream(gpu.stream):
+        loaded = load(torch, lib, given)
+        for operator, shapes in given.work:
             table = []
             files.append(output / f"peers_{operator}.csv")
             for shape in shapes:
                 done, start = done + 1, time.monotonic()
                 print(f"peers: [{done}/{total}] {operator} {shape}: ", end="", flush=True)
                 try:
-                    rows = Contest(machine, lib, loaded, operator, shape, arguments).measure()
+                    rows = Contest(gpu, lib, loaded, operator, shape, given).measure()
                 except torch.cuda.OutOfMemoryError:
                     print("left out, this GPU's memory is too small", flush=True)
                 else:
@@ -385,7 +371,7 @@ def main():
                     store(files[-1], table)
                     print(line_of(rows, time.monotonic() - start), flush=True)
                 torch.cuda.empty_cache()
-    text = environment(machine, loaded, before, bench.clocks())
+    text = environment(gpu, loaded, before, machine.clocks())
     (output / "peers_environment.txt").write_text(text, encoding="utf-8")
     said = []
     for path in files:
@@ -395,14 +381,4 @@ def main():
             said += complaints(path)
     if said:
         print("\n" + "\n".join(said), file=sys.stderr)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except Unusable as error:
-        print(f"peers: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit("\npeers: interrupted; the shapes that were measured are stored")
+        return 1

@@ -1,13 +1,14 @@
-"""The comparison of the production header with its peers: what bench/peers.py stores, and the tables made from it.
+"""The comparison of the production header with its peers: what peers.py stores, and the tables made from it.
 
 A CSV has one row for each competitor at each shape. A competitor that was not timed has its reason in the row.
 """
 
 import math
 
-import results
-from markdown import link, table
-from results import Unusable, number
+from . import results
+from .ladders import Unusable
+from .markdown import link, table
+from .results import number
 
 FILES = {"peers_forward": "RMSNorm forward", "peers_residual": "residual add + RMSNorm"}
 COLUMNS = (

@@ -1,31 +1,23 @@
-#!/usr/bin/env python3
-"""Chooses the header's kernels for this machine's GPU: make tune, or scripts/tune.py [--gpu NAME] [--check].
+"""Chooses the header's kernels for this machine's GPU and writes them into include/rms_norm/policy.cuh.
 
-Builds bench/tune, which measures every candidate, and stores profiling_results/<gpu>/tune.csv and
-tune_environment.txt. From the CSV comes what stands between the policy markers of include/rms_norm/policy.cuh: for each
-length of rows and size of problem the fastest shape, or one within 1 percent of it that a neighbour has already or
-that is simpler, so that few kernels are compiled. --gpu NAME writes the table from stored results and measures nothing.
---check writes nothing, and ends with exit code 1 where the table is not what the stored CSV gives.
+Builds bench/tune, which measures every candidate, and stores profiling_results/<gpu>/header/tune.csv and
+tune_environment.txt. From the CSV comes what stands between the policy markers: for each length of rows and size of problem
+the fastest shape, or one within 1 percent of it that a neighbour has already or that is simpler, so that few kernels are
+compiled.
 """
 
-import argparse
 import collections
 import math
 import os
 import re
-import shutil
 import subprocess
-import sys
 
-import bench
-import results
-from results import ROOT, Unusable
+from . import ladders, machine, results
+from .ladders import Unusable
 
 LEAF = "bench/tune"
-PROGRAM = ROOT / "build/cuda" / LEAF / "tune"
-POLICY = ROOT / "include/rms_norm/policy.cuh"
-CSV, ENVIRONMENT = "tune.csv", "tune_environment.txt"
-WORK = ROOT / "build/tune"  # kept when the job fails
+CSV, ENVIRONMENT = f"{results.HEADER}/tune.csv", f"{results.HEADER}/tune_environment.txt"
+POLICY = "include/rms_norm/policy.cuh"
 BEGIN, END = "// policy:begin\n", "// policy:end\n"
 TABLES = {"forward": "kForward", "forward_add": "kForwardAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that a neighbour has, or that is simpler
@@ -216,91 +208,82 @@ def policy(rows, path):
 def policy_file():
     """policy.cuh in three: up to the table, the table, what follows."""
     try:
-        text = POLICY.read_text(encoding="utf-8")
+        text = (ladders.ROOT / POLICY).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"{results.shown(POLICY)} cannot be read: {getattr(error, 'strerror', None) or error}")
+        raise Unusable(f"{POLICY} cannot be read: {getattr(error, 'strerror', None) or error}")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(END) < text.index(BEGIN):
-        raise Unusable(f"{results.shown(POLICY)} must have the lines {BEGIN.strip()} and {END.strip()}, once each")
+        raise Unusable(f"{POLICY} must have the lines {BEGIN.strip()} and {END.strip()}, once each")
     first, last = text.index(BEGIN) + len(BEGIN), text.index(END)
     return text[:first], text[first:last], text[last:]
 
 
 def write_policy(path):
     before, _, after = policy_file()
-    new = policy(read(path), path)
-    partial = POLICY.with_name(f".{POLICY.name}.partial")
+    new, target = policy(read(path), path), ladders.ROOT / POLICY
+    partial = target.with_name(f".{target.name}.partial")
     try:
         partial.write_text(before + new + after, encoding="utf-8")
-        os.replace(partial, POLICY)
+        os.replace(partial, target)
     except OSError as error:
-        raise Unusable(f"{results.shown(POLICY)} cannot be written: {error.strerror}; the results are stored")
-    print(f"tune: {results.shown(POLICY)} has the table of {results.shown(path)}, {new.count('Traffic::')} lines")
+        raise Unusable(f"{POLICY} cannot be written: {error.strerror}; the results are stored")
+    print(f"tune: {POLICY} has the table of {results.shown(path)}, {new.count('Traffic::')} lines")
 
 
 def check(gpu):
     """Compares the table with the CSV of the GPU asked for, or that it names, or that is stored."""
     table_now = policy_file()[1]
     named = re.search(r"^// Measured by make tune: .*?profiling_results/([\w-]+)/", table_now, re.DOTALL)
-    names = [gpu] if gpu else [named.group(1)] if named else sorted(results.stored_gpus(CSV), key=lambda name: name != "h200")
+    names = [gpu] if gpu else [named.group(1)] if named else results.stored_gpus(CSV)
     if not names:
         print("tune: no measurement is stored, so the table in policy.cuh is compared with nothing; make tune measures")
         return
-    path = results.STORE / names[0] / CSV
+    path = results.store() / names[0] / CSV
     if policy(read(path), path) != table_now:
         raise Unusable(
-            f"the table in {results.shown(POLICY)} is not what {results.shown(path)} gives; "
+            f"the table in {POLICY} is not what {results.shown(path)} gives; "
             f"make tune GPU={names[0]} writes it anew, and needs no GPU"
         )
-    print(f"tune: {results.shown(POLICY)} is what {results.shown(path)} gives")
+    print(f"tune: {POLICY} is what {results.shown(path)} gives")
 
 
 def measure():
     """Builds and starts the program; the folder where its results are stored."""
-    shutil.rmtree(WORK, ignore_errors=True)
-    out = WORK / "results"
-    out.mkdir(parents=True)
-    results.build(f"{LEAF}/program")
-    before = bench.clocks()
+    work, out = machine.workplace("tune")
+    (out / results.HEADER).mkdir()
+    machine.build(f"{LEAF}/program")
+    before, program = machine.clocks(), ladders.ROOT / "build/cuda" / LEAF / "tune"
     try:
-        done = subprocess.run([str(PROGRAM), "--csv", str(out / CSV)], cwd=ROOT, timeout=900)
+        done = machine.run(program, "--csv", out / CSV, stdout=None, stderr=None, timeout=900)
     except OSError as error:
-        raise Unusable(f"{results.shown(PROGRAM)} cannot be started: {error.strerror}")
+        raise Unusable(f"{results.shown(program)} cannot be started: {error.strerror}")
     except subprocess.TimeoutExpired:
         raise Unusable("the program was not done after 900 seconds; nothing was stored")
     if done.returncode != 0:
         raise Unusable(f"the program ended with exit code {done.returncode}, see above; nothing was stored")
     about = read(out / CSV)[0]
-    said = bench.environment(about["device"], about["runtime"], before, bench.clocks())
+    said = machine.environment(about["device"], results.version(about["runtime"]), before, machine.clocks())
     (out / ENVIRONMENT).write_text(said, encoding="utf-8")
-    target = results.STORE / results.slug(about["device"])
+    target = results.target("", about["device"])
     results.publish(out, target)
-    print(f"tune: {CSV} and {ENVIRONMENT} are in {results.shown(target)}")
+    print(f"tune: tune.csv and tune_environment.txt are in {results.shown(target / results.HEADER)}")
     return target
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Writes the header's table of kernel shapes, measured on a GPU.")
+def arguments(parser):
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the table is stale")
     parser.add_argument("--gpu", default="", help="write it from the stored results of this GPU, for example h200")
-    arguments = parser.parse_args()
-    if arguments.gpu and arguments.gpu not in results.stored_gpus(CSV):
-        names = ", ".join(results.stored_gpus(CSV)) or "none"
-        parser.error(f"GPU={arguments.gpu}: no {CSV} of that name in profiling_results; there is: {names}")
-    try:
-        if arguments.check:
-            check(arguments.gpu)
-        elif arguments.gpu:
-            write_policy(results.STORE / arguments.gpu / CSV)
-        elif not results.gpu_here():
-            print("tune: nvidia-smi shows no GPU here, so nothing can be measured and nothing was written.")
-            print("make tune GPU=h200 writes the table from stored results, where there are any, and needs no GPU.")
-        else:
-            write_policy(measure() / CSV)
-    except Unusable as error:
-        sys.exit(f"tune: {error}")
-    except KeyboardInterrupt:
-        sys.exit("\ntune: interrupted; nothing was stored")
 
 
-if __name__ == "__main__":
-    main()
+def run(given):
+    stored = results.stored_gpus(CSV)
+    if given.gpu and given.gpu not in stored:
+        said = f"GPU={given.gpu}: no tune.csv of that name in profiling_results; there is: {', '.join(stored) or 'none'}"
+        raise ladders.BadCommand(said)
+    if given.check:
+        check(given.gpu)
+    elif given.gpu:
+        write_policy(results.store() / given.gpu / CSV)
+    elif not machine.gpu():
+        machine.no_gpu("tune", "make tune GPU=h200 writes the table from stored results, where there are any, and needs no GPU.")
+    else:
+        write_policy(measure() / CSV)

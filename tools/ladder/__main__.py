@@ -1,0 +1,84 @@
+"""The command line: python3 -m ladder JOB ..., with tools/ on PYTHONPATH; make starts it for every job.
+
+Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad command line.
+"""
+
+import argparse
+import sys
+
+from . import (
+    analyze, bench, compare, ladders, machine, peers, plots, profile, readme, results, sources, stage, tune,
+)  # fmt: skip
+
+JOBS = {
+    "bench": bench,
+    "profile": profile,
+    "analyze": analyze,
+    "compare": compare,
+    "tune": tune,
+    "peers": peers,
+    "readme": readme,
+    "plot": plots,
+    "stage": stage,
+}
+
+
+def list_stages(given):
+    for ladder in ladders.all_ladders():
+        print(*([ladder.path] if given.folders else [one.id for one in ladder.stages]), sep="\n")
+
+
+def where(given):
+    """For scripts: where this machine's results are stored."""
+    if not machine.gpu():
+        raise ladders.Unusable("nvidia-smi shows no GPU here")
+    print(results.shown(results.target("", machine.gpu())))
+
+
+def analyze_options(given):
+    """For mk/stage.mk: the input of make analyze as options of a ladder's program."""
+    found = ladders.find(given.ladder)
+    print(*bench.options(found.analyze or {}))
+
+
+def parser_of_all():
+    parser = argparse.ArgumentParser(prog="ladder", description="The jobs of the course. make help names them, too.")
+    jobs = parser.add_subparsers(dest="job", metavar="JOB", required=True)
+
+    def add(name, about, run):
+        form = argparse.RawDescriptionHelpFormatter
+        job = jobs.add_parser(name, help=about.partition("\n")[0], description=about, formatter_class=form)
+        job.set_defaults(run=run)
+        return job
+
+    for name, module in JOBS.items():
+        module.arguments(add(name, module.__doc__, module.run))
+    listed = add("list", "Prints every stage as LADDER/STAGE.", list_stages)
+    listed.add_argument("--folders", action="store_true", help="the folders of the ladders instead")
+    add("sources", "Writes the C++ that make generates from the folders of the ladders.", lambda given: sources.write())
+    add("where", "Prints the folder of this machine's results.", where)
+    asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
+    asked.add_argument("ladder")
+    built = add("build", "Builds the program of a stage: what make NAME does.", lambda given: stage.build(given.name))
+    built.add_argument("name")
+    return parser
+
+
+def main(words=None):
+    """The exit code."""
+    try:
+        given = parser_of_all().parse_args(words)
+    except SystemExit as ended:  # --help, or a bad command line
+        return ended.code or 0
+    try:
+        return given.run(given) or 0
+    except ladders.Unusable as error:
+        print(f"{given.job}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ladders.BadCommand) else 1
+    except KeyboardInterrupt:
+        print(f"\n{given.job}: interrupted; what had been stored is as it was", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Counts what a stage asks of memory, line by line, and looks for races; needs no GPU.
+
+One stage, or a ladder's or lecture's own program, is built for the CPU device, run once and reported. With all, or
+LADDER/all, simt/analyze looks at one run of each stage on the ladder's input to analyze; <ladder>/<stage>.csv and
+environment.txt go to profiling_results/cpu_device, and make readme puts them into the pages.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+
+from . import ladders, machine, results, stage
+from .bench import options
+from .ladders import Unusable
+
+
+def arguments(parser):
+    parser.add_argument("stage", metavar="STAGE|LADDER|all", help="05, vector/05, vector/all or all")
+    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where all are stored, not in profiling_results")
+
+
+def make(*words):
+    code, output = machine.make(*words, quiet=True)
+    if code:
+        raise Unusable(f"the build failed:\n{output}")
+
+
+def count(of, work, out):
+    """Writes the stage's CSV; what the program says is shown only if something is wrong."""
+    ladder, target = of.ladder, out / of.ladder.id / f"{of.name}.csv"
+    program = ladders.ROOT / "build/analyze" / ladder.path / ladder.program
+    words = ["--program", program, "--root", ladders.ROOT, "--csv", target, "--", "--stage", of.name, "--profile"]
+    machine.measure(of.id, work, 600, ladders.ROOT / "simt/analyze", *words, *options(ladder.analyze))
+    if not results.read(target):
+        raise Unusable(f"{of.id}: no kernel ran; nothing was stored")
+    return of
+
+
+def compiler():
+    """Another g++ may keep another load."""
+    return machine.output_of(*(os.environ.get("CXX") or "g++").split(), "-dumpversion")
+
+
+def run(given):
+    asked, slash, all_of = given.stage.rpartition("/")
+    if all_of != "all":
+        return stage.start(given.stage, "analyze")
+    stages = ladders.stages_of(asked or "all")
+    work, out = machine.workplace("analyze_all")
+    for ladder in dict.fromkeys(one.ladder for one in stages):
+        if not ladder.analyze:
+            raise Unusable(f"{ladder.path}/ladder.json has no input to analyze")
+        (out / ladder.id).mkdir()
+        make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for done in pool.map(lambda one: count(one, work, out), stages):
+            print(f"analyze: {done.id}", flush=True)
+    (out / results.ENVIRONMENT).write_text(f"g++: {compiler()}\n", encoding="utf-8")
+    target = pathlib.Path(given.results).absolute() if given.results else results.store() / results.CPU_DEVICE
+    results.publish(out, target)
+    print(f"analyze: stored in {results.shown(target)}; make readme puts them into the pages")

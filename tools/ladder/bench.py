@@ -1,0 +1,138 @@
+"""Measures this machine's GPU and stores the results in profiling_results/<gpu>/.
+
+Of each ladder, in a folder of its name:
+  main.csv       all stages on the ladder's main input
+  repeat.csv     the same once more at the end of the job: microseconds, and the difference in percent
+  <sweep>.csv    the stages on the other inputs that ladder.json lists
+A lecture whose ladder.json lists its stages has experiments instead, and its program writes their tables. header/shapes.csv
+is the production header on shapes outside the peers' tables, beside copies of the same bytes. environment.txt says which
+GPU, driver, compilers and clocks there were. All is put in place together, after the last program has ended, and only if
+every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
+"""
+
+import time
+
+from . import ladders, machine, results
+from .ladders import Unusable
+
+SHAPES = "bench/shapes"
+LONG_KERNEL_US, REPEAT_LIMIT_PERCENT = 50.0, 2.0
+
+
+def arguments(parser):
+    parser.add_argument("what", nargs="?", default="all", metavar="LADDER|header|all", help="what to measure; all by default")
+    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>")
+
+
+def measure(name, work, *command):
+    start = time.monotonic()
+    output = machine.measure(name, work, 600, *command)
+    print(f"bench: {name} took {time.monotonic() - start:.1f} s", flush=True)
+    return output
+
+
+def options(given):
+    """An input on the program's command line: {"rows": 3} -> --rows 3."""
+    return [word for name, value in given.items() for word in (f"--{name}", value)]
+
+
+def run_ladder(ladder, name, work, target, *more):
+    output = measure(name, work, machine.program(ladder), "--csv", target, *more)
+    rows = results.read(target, ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"])
+    if not any(row["microseconds"] for row in rows):
+        raise Unusable(f"{output}{name} timed nothing; nothing was stored")
+    return output, rows
+
+
+def sweep(ladder, name, work, target):
+    """The ladder's CSVs of several inputs, one below the other."""
+    described, lines = ladder.sweeps[name], []
+    left_out = described.get("without", [])
+    chosen = ["--stage", ",".join(stage.name for stage in ladder.stages if stage.name not in left_out)] if left_out else []
+    for given in described["inputs"]:
+        part = f"{ladder.id}_{name}_" + "x".join(map(str, given.values()))
+        run_ladder(ladder, part, work, work / f"{part}.csv", *options(given), "--no-small", *chosen)
+        header, *stages = (work / f"{part}.csv").read_text(encoding="utf-8").splitlines()
+        lines += stages if lines else [header, *stages]
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def times(rows):
+    """Microseconds of the copy kernel and of each stage that was timed."""
+    timed = {row["stage"]: float(row["microseconds"]) for row in rows if row["microseconds"]}
+    return {"copy kernel": float(rows[0]["copy_microseconds"]), **timed} if rows[0]["copy_microseconds"] else timed
+
+
+def compare(ladder, first, second, target):
+    """Writes repeat.csv; the kernels that did not repeat, as sentences."""
+    table, complaints = [], []
+    for name, before in first.items():
+        if name not in second:
+            raise Unusable(f"{name} was timed in the first run of {ladder.id} only; nothing was stored")
+        difference = 100 * (second[name] - before) / before
+        limit = REPEAT_LIMIT_PERCENT if before > LONG_KERNEL_US else None
+        table.append([name, before, second[name], f"{difference:+.2f}", "" if limit is None else limit])
+        if limit is not None and not abs(difference) < limit:
+            complaints.append(f"{ladder.id}/{name}: {before:.2f} us, then {second[name]:.2f} us, {difference:+.2f} %")
+    header = ["kernel", "first_microseconds", "second_microseconds", "difference_percent", "limit_percent"]
+    results.write_csv(target, header, table)
+    return complaints
+
+
+def chosen(what):
+    """The ladders, and whether the header is measured as well."""
+    if what == results.HEADER:
+        return [], True
+    if what in ("", "all"):
+        return ladders.all_ladders(), (ladders.ROOT / SHAPES / "Makefile").is_file()
+    found = ladders.find(what)
+    if isinstance(found, ladders.Stage):
+        raise Unusable(f"make bench measures whole ladders; for one stage say make stage S={found.id}")
+    return [found], False
+
+
+def run(given):
+    if not machine.gpu():
+        return machine.no_gpu("bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU.")
+    climbed, header = chosen(given.what)
+    work, out = machine.workplace("bench")
+    machine.build(*(f"{ladder.path}/program" for ladder in climbed), *([f"{SHAPES}/program"] if header else []))
+
+    gpu, before, after, first, tables, runtime = machine.gpu(), machine.clocks(), None, {}, [], ""
+    for ladder in climbed:
+        folder = out / ladder.id
+        folder.mkdir()
+        if ladder.has_experiments:
+            measure(ladder.id, work, machine.program(ladder), "--csv-dir", folder)
+            continue
+        table, rows = run_ladder(ladder, ladder.id, work, folder / results.MAIN)
+        after = after or machine.clocks()
+        first[ladder], runtime = times(rows), runtime or results.version(rows[0]["runtime"])
+        tables.append(table)
+        for name in ladder.sweeps:
+            sweep(ladder, name, work, folder / f"{name}.csv")
+    if header:
+        (out / results.HEADER).mkdir()
+        program = ladders.ROOT / "build/cuda" / SHAPES / "shapes"
+        measure("shapes", work, program, "--csv", out / results.HEADER / "shapes.csv")
+    complaints = []
+    for ladder, before_times in first.items():
+        _, rows = run_ladder(ladder, f"{ladder.id} again", work, work / f"{ladder.id}_again.csv")
+        complaints += compare(ladder, before_times, times(rows), out / ladder.id / results.REPEAT)
+        tables.append((out / ladder.id / results.REPEAT).read_text(encoding="utf-8"))
+    # One ladder measured alone says for itself where; the others were measured as the GPU's environment.txt says.
+    whole = given.what in ("", "all")
+    place = out if whole else out / (climbed[0].id if climbed else results.HEADER)
+    text = machine.environment(gpu, runtime, before, after or machine.clocks())
+    (place / results.ENVIRONMENT).write_text(text, encoding="utf-8")
+    print("\n" + "\n".join(tables))
+    if complaints:
+        raise Unusable(
+            f"these kernels differ by {REPEAT_LIMIT_PERCENT:g} % or more between two runs:\n  " + "\n  ".join(complaints)
+            + f"\nNothing was stored; the measurements are in {results.shown(out)}."
+        )  # fmt: skip
+    target = results.target(given.results, gpu)
+    results.publish(out, target)
+    for ladder in climbed if whole else []:
+        (target / ladder.id / results.ENVIRONMENT).unlink(missing_ok=True)
+    print(f"bench: {sum(path.is_file() for path in out.rglob('*'))} files in {results.shown(target)}")

@@ -1,0 +1,190 @@
+"""What the CPU device counts of a stage: the lines of its kernels, and the sums beside those of Nsight Compute."""
+
+import math
+
+from . import ladders, markers, results
+from .counters import MISSING, PASSES, REQUESTS, SECTORS, SECTORS_EACH
+from .markdown import code, link, table
+from .results import number
+
+# The sums that Nsight Compute has as well: title -> (its metric, what the CPU device sums up).
+COMPARED = {
+    "load requests": (REQUESTS.format("ld"), "global load", "requests"),
+    "load sectors": (SECTORS.format("ld"), "global load", "sectors"),
+    "store requests": (REQUESTS.format("st"), "global store", "requests"),
+    "store sectors": (SECTORS.format("st"), "global store", "sectors"),
+    "shared load wavefronts": (PASSES.format("ld"), "shared load", "wavefronts"),
+    "shared store wavefronts": (PASSES.format("st"), "shared store", "wavefronts"),
+}
+
+
+def path_of(stage):
+    return results.store() / results.CPU_DEVICE / stage.ladder.id / f"{stage.name}.csv"
+
+
+def read(path):
+    """(sums by what they are of, rows of lines) of all kernels of a stage."""
+    rows = results.read(path, ["kernel", "file", "line", "source", "what", "requests", "distinct_bytes"])
+    return [row for row in rows if not row["file"]], [row for row in rows if row["file"]]
+
+
+def total(sums, what, column):
+    return sum(number(row, column) or 0 for row in sums if row["what"] == what)
+
+
+def product(text):
+    return math.prod(map(int, text.split("x")))
+
+
+def elements(given):
+    return math.prod(given.values())
+
+
+def operations(rows):
+    """(barriers a block, shuffles a warp), summed over the lines of a stage's kernels."""
+    barriers = shuffles = 0
+    for row in rows:
+        blocks, threads = product(row["grid"]) * int(row["launches"]), product(row["block"])
+        barriers += number(row, "lanes") / (blocks * threads) if row["what"] == "block_barrier" else 0
+        shuffles += number(row, "requests") / (blocks * -(-threads // 32)) if row["what"] == "shuffle" else 0
+    return barriers, shuffles
+
+
+def shapes(rows, what):
+    """{(bytes a lane, sectors a request)} of the lines that make more than a hundredth of the requests of this kind."""
+    rows = [row for row in rows if row["what"].startswith(what)]
+    most = sum(int(row["requests"]) for row in rows)
+    rows = [row for row in rows if int(row["requests"]) > most / 100]
+    return {(int(row["bytes_per_lane"]), int(row["sectors"]) / int(row["requests"])) for row in rows}
+
+
+def counted(path, given):
+    """What a page's claims are about, counted on that input: the same names, numbers instead of words."""
+    sums, rows = read(path)
+    barriers, shuffles = operations(rows)
+    return {
+        "loads": shapes(rows, "global load"),
+        "stores": shapes(rows, "global store"),
+        "asked": total(sums, "global load", "bytes") / elements(given),
+        "barriers": barriers,
+        "shuffles": shuffles,
+    }
+
+
+def claimed(stage):
+    """The same as the stage's page has it."""
+    said = markers.claims(stage)
+    numbers = {name: markers.total(said[name]) for name in ("asked", "barriers", "shuffles")}
+    return {"loads": set(markers.pairs(said["loads"])), "stores": set(markers.pairs(said["stores"])), **numbers}
+
+
+def short(value):
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def several(value, unit):
+    return f"{short(value)} {unit}" + ("" if value == 1 else "s")
+
+
+def units_of(ladder):
+    """(name, how many there are) of what a block works on, a row for example; ("", 1) where the ladder names nothing."""
+    for name, parameter in (ladder.unit or {}).items():
+        return name, ladder.analyze[parameter]
+    return "", 1
+
+
+def line_cells(stage, row, before, page):
+    """One access of one line; what the row before says of the same line is not said again."""
+    requests, lanes = number(row, "requests"), number(row, "lanes")
+    unit = "sector" if row["sectors"] else "wavefront"
+    transfers, ideal = number(row, f"{unit}s"), number(row, f"ideal_{unit}s")
+    place, file = row["line"], ladders.ROOT / row["file"]
+    if file != stage.source:
+        place = f"{link(file.name, file, page)} {place}"
+    same = before and (before["file"], before["line"]) == (row["file"], row["line"])
+    where = ["", ""] if same else [place, code(row["source"])]
+    what = f"{row['what']} {row['bytes_per_lane']} B"
+    each = [several(transfers / requests, unit), short(ideal / requests)]
+    return [*where, what, short(requests / units_of(stage.ladder)[1]), *each, short(lanes / requests)]
+
+
+def lines(stage, page):
+    """Every line of a stage: its requests, and what they cost; None where it has not been counted."""
+    path = path_of(stage)
+    if not path.is_file():
+        return None
+    sums, rows = read(path)
+    given = stage.ladder.analyze
+    accesses = [row for row in rows if row["sectors"] or row["wavefronts"]]
+    cells = [line_cells(stage, row, before, page) for before, row in zip([None, *accesses], accesses)]
+    unit = units_of(stage.ladder)[0]
+    header = ["line", "source", "access", f"requests a {unit}" if unit else "requests", "each takes", "at best", "lanes"]
+    asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))
+    barriers, shuffles = operations(rows)
+    asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
+    caption = (
+        f"For an element, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
+        f"{several(barriers, 'barrier')} a block, {several(shuffles, 'shuffle')} a warp. "
+        f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
+        f"From {link(results.shown(path), path, page)}."
+    )
+    return f"{table(header, cells, words=(0, 1, 2))}\n\n{caption}"
+
+
+def profile_of(folder, stage):
+    """(path, scale) of the stored counters that fit best: on the same input, or on the main one, scaled to it."""
+    given, main = elements(stage.ladder.analyze), elements(stage.ladder.main)
+    for name, scale in (("ncu_small", 1), ("ncu", given / main)):
+        path = folder / stage.ladder.id / name / f"{stage.name}.csv"
+        if path.is_file():
+            return path, scale
+    return None, 0
+
+
+def ncu_sums(folder, stage):
+    """{metric: number} of one launch on the input of make analyze, as Nsight Compute counts it."""
+    path, scale = profile_of(folder, stage)
+    if path is None:
+        return {}
+    rows = [row for row in results.read(path, ["metric", "value"]) if row["metric"] and row["value"] != MISSING]
+    sums = {row["metric"]: number(row, "value") * scale for row in rows if row["metric"].endswith(".sum")}
+    ratios = {row["metric"]: number(row, "value") for row in rows if row["metric"].endswith(".ratio")}
+    for op in ("ld", "st"):  # the older profiles hold sectors as a mean over requests
+        requests, sectors, each = (name.format(op) for name in (REQUESTS, SECTORS, SECTORS_EACH))
+        if sectors not in sums and each in ratios and requests in sums:
+            sums[sectors] = sums[requests] * ratios[each]
+    return sums
+
+
+def comparison(folder, stage):
+    """{title: (counted here, counted by ncu)} of the sums that both have."""
+    if not path_of(stage).is_file():
+        return {}
+    sums, ncu = read(path_of(stage))[0], ncu_sums(folder, stage)
+    return {title: (total(sums, what, column), ncu[m]) for title, (m, what, column) in COMPARED.items() if m in ncu}
+
+
+def agree(here, there):
+    return abs(here - there) <= 0.005 * max(here, there)
+
+
+def beside_ncu(folder, ladder, page):
+    """Every stage's sums, counted here and by Nsight Compute on the GPU; None where it counted none of them."""
+    cells, used = [], set()
+    for stage in ladder.stages if folder and ladder.analyze else []:
+        both = comparison(folder, stage)
+        row = [stage.name]
+        for title in COMPARED:
+            here, there = both.get(title, (None, None))
+            same = here is not None and agree(here, there)
+            row.append("" if here is None else f"{here:,.0f}" if same else f"{here:,.0f} / {there:,.0f}")
+        cells += [row] if both else []
+        used |= {profile_of(folder, stage)[0].parent} if both else set()
+    if not cells:
+        return None
+    sources = " and ".join(link(results.shown(path), path, page) for path in sorted(used))
+    scale = elements(ladder.main) / elements(ladder.analyze)
+    main = ladder.described(ladder.main)
+    scaled = f"; those of {main} are divided by {short(scale)}" if folder / ladder.id / "ncu" in used else ""
+    header = [f"one launch on {ladder.described(ladder.analyze)}", *COMPARED]
+    return f"{table(header, cells)}\n\nThe GPU's counts: {sources}{scaled}."

@@ -1,0 +1,118 @@
+"""The markers of the pages: comments that say where a table stands, and what a stage's page says of its stage.
+
+    <!-- table:NAME:begin WORD... KEY=VALUE... -->      what stands in between is made by make readme
+    <!-- table:NAME:end -->
+    <!-- figures:begin KEY=VALUE... -->                 the figures of the page's own stage, or of its own ladder
+    <!-- figures:end -->
+    <!-- stage idea="..." change="..." removes="..." -->   for the lists of stages on other pages
+
+NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters. A
+page of several stages names the stage first: <!-- stage reduction5 change="..." -->. CONTRIBUTING.md has the whole list.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from . import results
+from .ladders import Unusable
+
+BLOCK = re.compile(r"^<!-- (?:table:([\w/-]+)|(figures)):(begin|end)(.*?) -->$", re.MULTILINE)
+STAGE = re.compile(r"^<!-- stage\b(.*?)-->$", re.MULTILINE | re.DOTALL)
+WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
+CLAIMS = ("loads", "stores", "asked", "barriers", "shuffles")
+WANTED = (
+    "what its kernel asks of memory on the input of make analyze, for example loads=16x16 stores=16x16 asked=8 barriers=1 "
+    "shuffles=5: bytes a lane x sectors a request of its global loads and stores (several with commas), bytes that its loads "
+    "ask for an element, barriers of a block (1x8 where each of its 8 rows takes one), shuffles of a warp"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One place for a table: its words and values as in the marker, and where its inside begins and ends in the text."""
+
+    page: object
+    name: str
+    words: list
+    values: dict
+    start: int
+    end: int
+
+    @property
+    def where(self):
+        return f"{results.shown(self.page)}: {written(self.name)}"
+
+
+def written(name, kind="begin"):
+    return f"<!-- {name if name == 'figures' else f'table:{name}'}:{kind} -->"
+
+
+def words_of(text):
+    """(words, {key: value}) of what stands in a marker."""
+    words, values = [], {}
+    for quoted_key, quoted, key, value, word in WORD.findall(text):
+        if word:
+            words.append(word)
+        else:
+            values[quoted_key or key] = " ".join(quoted.split()) if quoted_key else value
+    return words, values
+
+
+def blocks(page, text):
+    """The blocks of a page; Unusable where a marker lacks its other half."""
+    found, opened = [], None
+    for marker in BLOCK.finditer(text):
+        name, kind = marker.group(1) or marker.group(2), marker.group(3)
+        where = f"{results.shown(page)}: {written(name, kind)}"
+        if kind == "begin":
+            if opened:
+                raise Unusable(f"{where} comes before {written(opened[0], 'end')}")
+            opened = (name, *words_of(marker.group(4)), marker.end())
+        elif not opened or opened[0] != name:
+            raise Unusable(f"{where} has no {written(name)} before it")
+        else:
+            found.append(Block(page, *opened, marker.start()))
+            opened = None
+    if opened:
+        raise Unusable(f"{results.shown(page)}: {written(opened[0])} has no {written(opened[0], 'end')}")
+    return found
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8") if page.is_file() else ""
+
+
+def is_of(stage, words):
+    """Whether a marker on the stage's page is the stage's: it names it, or the page is the stage's alone."""
+    return words[:1] == [stage.name] or (not words and stage.folder != stage.ladder.folder)
+
+
+def said(stage):
+    """{"idea": ..., "change": ..., "removes": ...} of the stage's marker; Unusable where there is none."""
+    for marker in STAGE.finditer(text_of(stage.page)):
+        words, values = words_of(marker.group(1))
+        if is_of(stage, words):
+            return values
+    name = "" if stage.folder != stage.ladder.folder else f" {stage.name}"
+    example = f'<!-- stage{name} idea="..." change="..." removes="..." -->'
+    raise Unusable(f"{results.shown(stage.page)} says nothing of {stage.name} to the lists of stages: it needs {example}")
+
+
+def claims(stage):
+    """What the page claims of the stage's counters, as the words of its marker; Unusable where it claims nothing."""
+    for block in blocks(stage.page, text_of(stage.page)):
+        if block.name == "cpu_device" and is_of(stage, block.words):
+            if set(CLAIMS) <= set(block.values):
+                return block.values
+    raise Unusable(f"{results.shown(stage.page)}: {written('cpu_device')} of {stage.name} must say {WANTED}")
+
+
+def pairs(claim):
+    """The (bytes a lane, sectors a request) of a claim: "4x32,4x1" -> [(4, 32), (4, 1)]."""
+    return [tuple(map(int, pair.split("x"))) for pair in claim.split(",") if pair]
+
+
+def total(claim):
+    """ "1x8+1" -> 9: one for each of 8 rows, and one more."""
+    return sum(math.prod(map(float, term.split("x"))) for term in claim.split("+"))

@@ -1,0 +1,62 @@
+"""Writes the tables and figures into the pages, from what is stored; needs no GPU.
+
+Every .md file may have places for them between markers (tools/ladder/markers.py lists their forms). Where nothing is stored
+yet, a place keeps its sentence.
+"""
+
+from . import ladders, markers, results, tables
+from .ladders import Unusable
+
+ELSEWHERE = {".git", ".venv", "build", "node_modules"}
+
+
+def arguments(parser):
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that are stale")
+    parser.add_argument("--gpu", default="", help="whose stored results; by default the H200's")
+
+
+def pages():
+    root = ladders.ROOT
+    return sorted(path for path in root.rglob("*.md") if not ELSEWHERE & set(path.relative_to(root).parts))
+
+
+def required():
+    """The blocks that a page must have: {page: names}."""
+    wanted = {}
+    for ladder in ladders.all_ladders():
+        for stage in ladder.stages:
+            if stage.folder != ladder.folder:
+                wanted[stage.page] = ["figures", "cpu_device"] if ladder.analyze else ["figures"]
+    wanted[ladders.ROOT / "README.md"] = [f"{ladders.DEFAULT}/ladder"]
+    return wanted
+
+
+def renewed(page, folder, wanted=()):
+    """The page's text now, and as the stored files want it."""
+    text = page.read_text(encoding="utf-8")
+    result, last, blocks = "", 0, markers.blocks(page, text)
+    for name in wanted:
+        if name not in [block.name for block in blocks]:
+            raise Unusable(f"{results.shown(page)} lacks the marker {markers.written(name)}")
+    for block in blocks:
+        inside = tables.build(block, folder)
+        result += text[last : block.start] + (text[block.start : block.end] if inside is None else f"\n{inside}\n")
+        last = block.end
+    return text, result + text[last:]
+
+
+def run(given):
+    folder, wanted = results.stored(given.gpu), required()
+    lacking = [page for page in wanted if not page.is_file()]
+    if lacking:
+        raise Unusable(f"there is no {', '.join(map(results.shown, lacking))}")
+    new = {page: renewed(page, folder, wanted.get(page, ())) for page in pages()}
+    stale = [page for page, (before, after) in new.items() if before != after]
+    if given.check:
+        if stale:
+            raise Unusable(f"stale, and make readme renews them: {', '.join(map(results.shown, stale))}")
+        return
+    for page in stale:
+        page.write_text(new[page][1], encoding="utf-8")
+        print(f"readme: {results.shown(page)}")
+    print(f"readme: {len(stale)} files written, {f'from {results.shown(folder)}' if folder else 'since no GPU is stored'}")

@@ -1,0 +1,107 @@
+"""What is stored: profiling_results/<gpu>/<ladder>/..., and how its files are read and written.
+
+Beside the ladders, header/ holds what was measured of the production header, and the GPU's own folder what concerns all:
+environment.txt, known_answers_ncu.csv, gpu_check.txt. cpu_device/<ladder>/ holds what was counted without a GPU.
+"""
+
+import csv
+import os
+import pathlib
+import re
+
+from . import ladders
+from .ladders import Unusable
+
+MAIN, REPEAT, ENVIRONMENT = "main.csv", "repeat.csv", "environment.txt"
+HEADER = "header"
+CPU_DEVICE = "cpu_device"
+
+
+def store():
+    return ladders.ROOT / "profiling_results"
+
+
+def slug(gpu):
+    """The folder of a GPU's results: "NVIDIA H200" -> "h200"."""
+    return re.sub(r"[^a-z0-9]+", "-", gpu.lower().replace("nvidia ", "")).strip("-")
+
+
+def target(given, gpu):
+    """The folder that a job stores in: the one given, or that of the GPU."""
+    return pathlib.Path(given).absolute() if given else store() / slug(gpu)
+
+
+def stored_gpus(pattern="*/*.csv"):
+    """The GPUs of which files of that pattern are stored, the H200 first."""
+    names = {path.relative_to(store()).parts[0] for path in store().glob(f"*/{pattern}")} - {CPU_DEVICE}
+    return sorted(names, key=lambda name: (name != "h200", name))
+
+
+def stored(gpu=""):
+    """The folder with the results of the GPU asked for, by default the H200's; None where none are stored at all."""
+    names = stored_gpus()
+    if gpu and gpu not in names:
+        raise Unusable(f"GPU={gpu}: no results of that name; stored in profiling_results: {', '.join(names) or 'none'}")
+    return store() / (gpu or names[0]) if names else None
+
+
+def read(path, columns=()):
+    """The rows of a CSV as dictionaries; Unusable if the file or one of the columns is missing."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            rows, names = list(reader), reader.fieldnames or []
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unusable(f"{shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}")
+    missing = [column for column in columns if column not in names]
+    if missing:
+        raise Unusable(f"{shown(path)} lacks the column {', '.join(missing)}; the program that wrote it must write it again")
+    if any(None in row or None in row.values() for row in rows):
+        raise Unusable(f"{shown(path)} has a row that is longer or shorter than its first line")
+    return rows
+
+
+def number(row, column):
+    """A cell as a number, None where it is empty."""
+    try:
+        return float(row[column]) if row[column] else None
+    except ValueError:
+        raise Unusable(f"column {column} holds no number: {row[column]}")
+
+
+def environment(folder):
+    """The lines "key: value" of environment.txt in that folder or in the one above; nothing where neither has one."""
+    for path in (folder / ENVIRONMENT, folder.parent / ENVIRONMENT):
+        if path.is_file():
+            return dict(line.split(": ", 1) for line in path.read_text(encoding="utf-8").splitlines() if ": " in line)
+    return {}
+
+
+def version(runtime):
+    """CUDA's number of a version as people write it: 13000 -> "13.0"."""
+    number = int(runtime or 0)
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def shown(path):
+    """A path as the reader names it: from the repository's root where it lies below it."""
+    path = pathlib.Path(path)
+    return str(path.relative_to(ladders.ROOT)) if ladders.ROOT in path.parents else str(path)
+
+
+def write_csv(path, header, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def publish(source, target):
+    """Moves what lies in the folder source into the folder target, each file in one piece over its older self."""
+    try:
+        for path in sorted(path for path in source.rglob("*") if path.is_file()):
+            final = target / path.relative_to(source)
+            final.parent.mkdir(parents=True, exist_ok=True)
+            partial = final.with_name(f".{final.name}.partial")
+            partial.write_bytes(path.read_bytes())
+            os.replace(partial, final)
+    except OSError as error:
+        raise Unusable(f"{shown(target)} cannot be written: {error.strerror}; the results are in {shown(source)}")

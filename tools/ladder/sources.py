@@ -1,0 +1,65 @@
+"""The C++ that make writes from the folders of a ladder: the list of its stages, its description, the list of its mutants.
+
+They go to build/generated/<ladder's path>/, and are touched only where they change, so that nothing is compiled anew.
+"""
+
+from . import ladders
+from .ladders import ROOT
+
+GENERATED = ROOT / "build/generated"
+MADE = "// Made by make from {}. Do not edit.\n"
+
+
+def stages(ladder):
+    """stages.cuh: every stage of the ladder, in order."""
+    included = [stage.source.relative_to(ROOT) for stage in ladder.stages]
+    lines = [MADE.format(f"the folders of {ladder.path}"), "#pragma once", "#define LADDER_ALL_STAGES", "#include <vector>", ""]
+    lines += [f'#include "{path}"' for path in dict.fromkeys(included)]
+    lines += ["", f"namespace ladder::{ladder.namespace} {{", ""]
+    lines += [f"inline const std::vector<Stage<{ladder.operator_type}>> stages = {{"]
+    lines += [f"    {stage.namespace}::stage," for stage in ladder.stages]
+    return "\n".join([*lines, "};", "", f"}}  // namespace ladder::{ladder.namespace}", ""])
+
+
+def mutants(ladder):
+    """mutants.cuh: every known-wrong kernel of the ladder."""
+    lines = [MADE.format(f"the files of {ladder.path}/mutants"), "#pragma once", "#include <vector>", ""]
+    lines += [f'#include "{ladder.path}/mutants/{name}.cuh"' for name in ladder.mutants]
+    lines += ["", f"namespace ladder::{ladder.namespace}::mutants {{", ""]
+    lines += [f"inline const std::vector<Mutant<{ladder.operator_type}>> all = {{"]
+    lines += [f"    {name}::mutant," for name in ladder.mutants]
+    return "\n".join([*lines, "};", "", f"}}  // namespace ladder::{ladder.namespace}::mutants", ""])
+
+
+def description(ladder):
+    """ladder.cpp: what ladder.json says to the programs of the ladder."""
+    given = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.main.items())
+    return (
+        MADE.format(f"{ladder.path}/ladder.json")
+        + '#include "common/description.h"\n\n'
+        + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline or ""}", {{{given}}}}};\n'
+    )
+
+
+def operator(header):
+    """The part of an operator that only the harness needs, as a file to compile."""
+    header = header.relative_to(ROOT)
+    return f'{MADE.format(header)}#define LADDER_OPERATOR\n#include "{header}"\n'
+
+
+def write():
+    """All of them, for all operators and ladders."""
+    made = {}
+    for header in (ROOT / "common/operators").glob("*.h"):
+        made[header.relative_to(ROOT).with_suffix(".cpp")] = operator(header)
+    for ladder in ladders.all_ladders():
+        made[ladder.path / "ladder.cpp"] = description(ladder)
+        if not ladder.description.get("stages"):
+            made[ladder.path / "stages.cuh"] = stages(ladder)
+        if ladder.mutants:
+            made[ladder.path / "mutants/mutants.cuh"] = mutants(ladder)
+    for name, text in made.items():
+        path = GENERATED / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")

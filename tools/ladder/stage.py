@@ -1,0 +1,49 @@
+"""Builds and runs the stage, the ladder or the folder that S= names."""
+
+import os
+import subprocess
+
+from . import ladders
+from .ladders import Stage, Unusable
+
+
+def arguments(parser):
+    parser.add_argument("stage", metavar="STAGE|LADDER", help="05, 05_warp_shuffle, vector/05, W2L1/5, vector or a folder")
+    parser.add_argument("--job", choices=["stage", "analyze"], default="stage", help="run it, or count its accesses to memory")
+
+
+def make(folder, *words, **environment):
+    """The exit code of make in that folder. What a make above has set stays set."""
+    return subprocess.run(["make", "-C", str(folder), *words], cwd=ladders.ROOT, env={**os.environ, **environment}).returncode
+
+
+def start(asked, job):
+    """The exit code of the job: 2 where the make fails, since nothing was run."""
+    backend = ["BACKEND=cpu"] if job == "analyze" else []
+    target = "run" if job == "stage" else "analyze"
+    folder = (ladders.ROOT / asked).resolve()
+    if asked and (folder / "Makefile").is_file() and ladders.ROOT in folder.parents:
+        return make(folder, target, *backend)  # mutants, a benchmark, a folder of one's own
+    found = ladders.find(asked)
+    if not isinstance(found, Stage):
+        return make(found.folder, target, *backend)
+    if found.folder != found.ladder.folder:
+        return make(found.folder, target, *backend)
+    if found.source.is_file():
+        return make(found.folder, f"{target}-{found.name}", *backend)
+    return make(found.folder, target, *backend, ARGS=f"--stage {found.name} {os.environ.get('ARGS', '')}".strip())
+
+
+def run(given):
+    return start(given.stage, given.job)
+
+
+def build(name):
+    """make NAME: the program of a stage; 2 where it names none."""
+    try:
+        found = ladders.find(name)
+    except Unusable as error:
+        raise ladders.BadCommand(f"make knows no target '{name}', and {error}")
+    if isinstance(found, Stage) and found.folder == found.ladder.folder and found.source.is_file():
+        return make(found.folder, found.name)
+    return make(found.folder)

@@ -1,0 +1,47 @@
+"""The rows of a ladder's CSVs: what they were measured on, and what the copy kernel of the same run took."""
+
+import math
+
+from . import results
+from .results import number
+
+COLUMNS = (
+    "stage verdict microseconds gb_per_s percent_of_copy percent_of_datasheet copy_microseconds iterations device runtime date"
+).split()
+
+
+def read(path, ladder):
+    rows = results.read(path, [*COLUMNS, *ladder.main])
+    if not rows:
+        raise results.Unusable(f"{results.shown(path)} holds no stage")
+    return rows
+
+
+def given(ladder, row):
+    """The values of the operator's parameters."""
+    return tuple(row[name] for name in ladder.main)
+
+
+def described(ladder, row):
+    """"8192 × 8192 float32 with a weight": the optional tensors stand between the parameters and the seed."""
+    names = list(row)
+    first = max(names.index(name) for name in ladder.main) + 1
+    optional = names[first : names.index("seed")] if "seed" in names[first:] else []
+    return ladder.described(row) + "".join(f" with a {name}" for name in optional if row[name] == "1")
+
+
+def copy_rate(rows):
+    """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet, None where unknown."""
+    rate = percent = None
+    for row in rows:
+        if number(row, "gb_per_s") and number(row, "copy_microseconds"):
+            rate = number(row, "gb_per_s") * number(row, "microseconds") / number(row, "copy_microseconds")
+            of_datasheet = number(row, "percent_of_datasheet")
+            percent = rate / number(row, "gb_per_s") * of_datasheet if of_datasheet else percent
+    return rate, percent
+
+
+def is_of_one_size(ladder, rows):
+    """Whether a sweep's inputs all have as many elements, so that its bandwidths can be compared."""
+    sizes = {math.prod(map(int, given(ladder, row))) for row in rows}
+    return len(sizes) == 1 and len({given(ladder, row) for row in rows}) > 1
