@@ -3,22 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "common/inputs.h"
 #include "common/text.h"
 
 namespace ladder {
 namespace {
-
-constexpr int64_t kStagingCount = 1 << 20;
-
-// A row or 1024 elements, whichever is more, on each side; long rows do not need a guard of their own length.
-int64_t guard_count(const Shape& shape) { return std::clamp<int64_t>(shape.cols, 1024, 1 << 16); }
-
-// Both orders show on one CPU what a race would do on a GPU; a GPU is asked twice instead.
-std::vector<const char*> orders_for(bool cpu_device) {
-  if (cpu_device) return {"forward", "reversed"};
-  return {nullptr, nullptr};
-}
 
 // Sets the CPU device's thread order and puts the user's choice back.
 class ThreadOrder {
@@ -43,109 +31,137 @@ class ThreadOrder {
   std::string users_;
 };
 
-std::vector<Variant> variants(const Shape& shape) {
-  const float eps = 1e-6f, other_eps = 1e-5f;  // a kernel with its own eps fails one of them
-  if (shape.rows * shape.cols > 1 << 16) return {{false, 0, 0, 0, eps}, {true, 1, 1, 1, other_eps}};
-  return {{false, 0, 0, 0, eps},      {true, 0, 0, 0, other_eps}, {false, 1, 0, 0, other_eps}, {false, 0, 1, 0, eps},
-          {false, 1, 1, 0, eps},      {true, 1, 0, 0, eps},       {true, 0, 1, 0, other_eps},  {true, 0, 0, 1, eps},
-          {true, 1, 1, 0, other_eps}, {true, 1, 1, 1, other_eps}};
-}
-
-std::string overrun_text(const char* what, DeviceBuffer& buffer) {
-  const std::vector<int64_t> positions = buffer.overrun();
-  if (positions.empty()) return "";
-  const int64_t at = positions.front();
-  const int64_t distance = at < 0 ? -at : at - buffer.size() + 1;
-  return text("; wrote outside its %s: %zu guard element%s overwritten, first %lld %s", what, positions.size(),
-              positions.size() == 1 ? "" : "s", static_cast<long long>(distance),
-              at < 0 ? "before its start" : "past its end");
+std::string without_semicolon(const std::string& sentences) {
+  return sentences[0] == ';' ? sentences.substr(2) : sentences;
 }
 
 }  // namespace
 
-std::vector<Shape> hurtful_shapes(bool cpu_device) {
-  std::vector<Shape> shapes = {{0, 1024}};
-  for (int64_t cols : {1, 7, 31, 32, 33, 1000, 1023, 1024, 1025, 4095, 8191, 8193})
-    for (int64_t rows : {1, 3}) shapes.push_back({rows, cols});
-  shapes.push_back({989, 111});
-  shapes.push_back({1, 1048577});
-  // More rows than gridDim.y can count. On the CPU device it would cost more than all the others together.
-  if (!cpu_device) shapes.push_back({65537, 33});
-  return shapes;
+Launcher launcher(const AnyStage& stage) {
+  return [stage](const Arguments& arguments, cudaStream_t stream) { stage.op->launch(stage.launch, arguments, stream); };
 }
 
-Case::Case(Shape s, uint64_t seed) : shape(s), input(s.rows * s.cols), weight(s.cols) {
-  seed = seed * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(s.rows) * 0x100000001b3u + static_cast<uint64_t>(s.cols);
-  fill_input(input.data(), s.rows, s.cols, seed);
-  fill_weight(weight.data(), s.cols, seed);
-  mean_square = mean_squares(input.data(), s.rows, s.cols);
-}
-
-Problem::Problem(const Case& c, const Variant& variant)
-    : input(c.input.size(), guard_count(c.shape), variant.input_offset),
-      weight(variant.weight ? c.shape.cols : 0, guard_count(c.shape), variant.weight_offset),
-      output(c.input.size(), guard_count(c.shape), variant.output_offset),
-      case_(c),
-      variant_(variant),
-      reference_{c.input.data(),       variant.weight ? c.weight.data() : nullptr,
-                 c.mean_square.data(), c.shape.rows,
-                 c.shape.cols,         variant.eps},
-      got_(c.input.size()),
-      staging_(std::min<int64_t>(std::max(c.input.size(), c.shape.cols), kStagingCount)) {
-  input.upload(c.input.data());
-  if (variant.weight) weight.upload(c.weight.data());
-}
-
-std::string Problem::context() const {
-  std::string result = shape_text(case_.shape.rows, case_.shape.cols);
-  result += variant_.weight ? ", weight" : ", no weight";
-  result += text(", eps %g", static_cast<double>(variant_.eps));
-  std::string off;
-  const auto add = [&](int offset, const char* name) {
-    if (offset) off += (off.empty() ? ", " : " and ") + std::string(name);
-  };
-  add(variant_.input_offset, "input");
-  add(variant_.output_offset, "output");
-  add(variant_.weight_offset, "weight");
-  return off.empty() ? result : result + off + " off by one element";
-}
-
-void Problem::launch(Launch kernel, const float* from, float* to, cudaStream_t stream) const {
-  kernel(from, variant_.weight ? weight.data() : nullptr, to, case_.shape.rows, case_.shape.cols, variant_.eps, stream);
-  cuda_check(cudaGetLastError(), "the kernel's launch", __FILE__, __LINE__);
-}
-
-bool Problem::same_bits(const DeviceBuffer& buffer, const float* host) {
-  for (int64_t first = 0; first < buffer.size(); first += staging_.size()) {
-    const int64_t count = std::min(staging_.size(), buffer.size() - first);
-    buffer.download(staging_.data(), first, count);
-    if (std::memcmp(staging_.data(), host + first, count * sizeof(float)) != 0) return false;
+Case::Case(const Operator& op, const Shape& shape, uint64_t seed) : op(op), shape(shape), tensors(op.tensors(shape)) {
+  seed *= 0x9e3779b97f4a7c15u;
+  for (const int64_t value : shape.values) seed = seed * 0x100000001b3u + static_cast<uint64_t>(value);
+  std::vector<const void*> pointers;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    inputs.emplace_back(tensors[i].is_read() ? tensors[i].count() * size_of(tensors[i].type) : 0);
+    if (tensors[i].is_read()) op.fill(shape, static_cast<int>(i), seed, inputs[i].data());
+    pointers.push_back(inputs[i].data());
   }
-  return true;
+  oracle = op.oracle(shape, pointers);
 }
 
-Outcome Problem::verify(const DeviceBuffer& result) {
-  result.download(got_.data(), 0, result.size());
-  const Comparison comparison = compare(reference_, got_.data());
-  Outcome outcome{"", comparison.worst_error, comparison.tolerance};
-  if (comparison.wrong > 0) outcome.failure = describe(comparison, reference_, got_.data());
-  return outcome;
-}
+Buffers::Buffers(const Case& c, const Variant& variant) : Buffers(c, variant, nullptr) {}
 
-std::string Problem::side_effects() {
-  std::string found = overrun_text("output", output) + overrun_text("input", input) + overrun_text("weight", weight);
-  if (!same_bits(input, case_.input.data())) {
-    found += "; changed its input, which it may only read";
-    input.upload(case_.input.data());
+Buffers::Buffers(const Case& c, const Variant& variant, const Buffers* shared)
+    : shape_(c.shape), scalars_(variant.scalars), tensors_(c.tensors.size()), written_over_(c.tensors.size()) {
+  for (size_t i = 0; i < c.tensors.size(); ++i) {
+    const Place& place = variant.places[i];
+    if (!place.absent && place.same_as < 0)
+      tensors_[i] = shared && c.tensors[i].shared ? shared->tensors_[i]
+                                                  : std::make_shared<DeviceTensor>(c.tensors[i], place);
   }
-  if (variant_.weight && !same_bits(weight, case_.weight.data())) {
-    found += "; changed the weight, which it may only read";
-    weight.upload(case_.weight.data());
+  for (size_t i = 0; i < c.tensors.size(); ++i) {
+    const int same = variant.places[i].same_as;
+    if (same >= 0) tensors_[i] = tensors_[same], written_over_[same] = true;
+    if (c.tensors[i].role == Role::in_place) written_over_[i] = true;
+    pointers_.push_back(tensors_[i] ? tensors_[i]->data() : nullptr);
+    got_.emplace_back();
+  }
+  upload(c);
+}
+
+void Buffers::upload(const Case& c) {
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i] && c.tensors[i].is_read()) tensors_[i]->upload(c.inputs[i].data());
+}
+
+void Buffers::prepare(const Case& c) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Role role = c.tensors[i].role;
+    if (!tensors_[i]) continue;
+    if (role == Role::pieces) tensors_[i]->zero();
+    if (role == Role::output || role == Role::scratch) tensors_[i]->poison();
+  }
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i] && written_over_[i] && c.tensors[i].is_read()) tensors_[i]->upload(c.inputs[i].data());
+}
+
+std::string Buffers::side_effects(const Case& c) {
+  std::string found;
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i] && (c.tensors[i].role != Role::input || !written_over_[i])) found += tensors_[i]->overrun(c.tensors[i].name);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!tensors_[i] || c.tensors[i].role != Role::input || written_over_[i]) continue;
+    if (tensors_[i]->holds(c.inputs[i].data())) continue;
+    found += text("; changed its %s, which it may only read", c.tensors[i].name);
+    tensors_[i]->upload(c.inputs[i].data());
   }
   return found;
 }
 
-Outcome Problem::check(Launch kernel, const std::vector<const char*>& orders) {
+Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
+  Outcome outcome;
+  outcome.tolerance = c.oracle->tolerance();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = c.tensors[i];
+    if (!tensors_[i] || !tensor.is_judged()) continue;
+    if (!got_[i].data()) got_[i] = HostMemory(tensor.count() * size_of(tensor.type));
+    tensors_[i]->download(got_[i].data());
+    std::string failure;
+    if (tensor.role == Role::pieces) {
+      failure = c.oracle->judge(static_cast<int>(i), got_[i].data());
+    } else {
+      const Output output{*c.oracle, variant, tensor, static_cast<int>(i), got_[i].data()};
+      const Comparison comparison = compare(output, sample);
+      outcome.worst_error = std::max(outcome.worst_error, comparison.worst_of_all * outcome.tolerance);
+      if (comparison.wrong > 0) failure = describe(comparison, output);
+    }
+    const auto outputs = std::count_if(c.tensors.begin(), c.tensors.end(), [](const Tensor& t) { return t.is_judged(); });
+    if (!failure.empty() && outputs > 1) failure = std::string(tensor.name) + ": " + failure;
+    if (!failure.empty()) outcome.failure += (outcome.failure.empty() ? "" : "; ") + failure;
+  }
+  return outcome;
+}
+
+bool Buffers::same_as_verified() {
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (tensors_[i] && got_[i].data() && !tensors_[i]->holds(got_[i].data())) return false;
+  return true;
+}
+
+Problem::Problem(const Case& c, const Variant& variant) : buffers(c, variant), case_(c), variant_(variant) {}
+
+std::string Problem::context() const {
+  std::string result = shape_text(case_.op, case_.shape), off;
+  std::vector<std::string> moved;
+  for (size_t i = 0; i < case_.tensors.size(); ++i) {
+    const Tensor& tensor = case_.tensors[i];
+    const Place& place = variant_.places[i];
+    if (tensor.optional) result += std::string(place.absent ? ", no " : ", ") + tensor.name;
+    if (place.same_as >= 0) result += text(", %s is %s", tensor.name, case_.tensors[place.same_as].name);
+    const Layout& l = place.layout;
+    if (l.stride != kContiguous)
+      result += text(", %s {%lld, %lld, %lld}", tensor.name, static_cast<long long>(l.stride),
+                     static_cast<long long>(l.heads), static_cast<long long>(l.head_stride));
+    if (place.offset == 1) moved.push_back(tensor.name);
+    if (place.offset > 1) off += text(", %s off by %d elements", tensor.name, place.offset);
+  }
+  const std::vector<Scalar> scalars = case_.op.scalars();
+  for (size_t i = 0; i < scalars.size(); ++i) result += text(", %s %g", scalars[i].name, variant_.scalars[i]);
+  for (size_t i = 0; i < moved.size(); ++i) result += (i == 0 ? ", " : " and ") + moved[i];
+  if (!moved.empty()) result += " off by one element";
+  return result + off;
+}
+
+void Problem::launch(const Launcher& kernel, const Arguments& arguments, cudaStream_t stream) const {
+  kernel(arguments, stream);
+  cuda_check(cudaGetLastError(), "the kernel's launch", __FILE__, __LINE__);
+}
+
+Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& orders) {
   Outcome outcome;
   for (size_t run = 0; run < orders.size(); ++run) {
     const ThreadOrder thread_order(orders[run]);
@@ -153,20 +169,19 @@ Outcome Problem::check(Launch kernel, const std::vector<const char*>& orders) {
       return context() + (orders[run] ? ", thread order " + std::string(orders[run]) : std::string()) + ": ";
     };
     try {
-      output.poison();
-      launch(kernel, input.data(), output.data(), cudaStreamPerThread);
+      buffers.prepare(case_);
+      launch(kernel, buffers.arguments(), cudaStreamPerThread);
       cuda_check(cudaDeviceSynchronize(), "the kernel's run", __FILE__, __LINE__);
       // A later run need only equal the first, which was right.
-      const bool repeated = run > 0 && same_bits(output, got_.data());
       std::string failure;
-      if (!repeated) {
-        outcome = verify(output);
+      if (run == 0 || !buffers.same_as_verified()) {
+        outcome = buffers.verify(case_, variant_);
         failure = outcome.failure;
         if (run > 0 && failure.empty()) failure = "not deterministic: right, but not the first run's bits";
       }
-      failure += side_effects();
+      failure += buffers.side_effects(case_);
       if (failure.empty()) continue;
-      outcome.failure = where() + (failure[0] == ';' ? failure.substr(2) : failure);
+      outcome.failure = where() + without_semicolon(failure);
     } catch (const CudaError& error) {
       outcome.failure = where() + error.what();
     }
@@ -175,30 +190,35 @@ Outcome Problem::check(Launch kernel, const std::vector<const char*>& orders) {
   return outcome;
 }
 
-HurtfulChecks::HurtfulChecks(bool cpu_device, uint64_t seed) : cpu_device_(cpu_device) {
-  for (const Shape& shape : hurtful_shapes(cpu_device)) cases_.emplace_back(shape, seed);
+std::vector<const char*> thread_orders(bool cpu_device) {
+  if (cpu_device) return {"forward", "reversed"};
+  return {nullptr, nullptr};
 }
 
-int HurtfulChecks::count() const {
+EdgeCases::EdgeCases(const Operator& op, bool cpu_device, uint64_t seed) : cpu_device_(cpu_device) {
+  for (const Shape& shape : op.edge_cases(cpu_device)) cases_.push_back(std::make_unique<Case>(op, shape, seed));
+}
+
+int EdgeCases::count() const {
   int result = 0;
-  for (const Case& c : cases_) result += static_cast<int>(variants(c.shape).size());
+  for (const auto& c : cases_) result += static_cast<int>(c->op.variants(c->shape).size());
   return result;
 }
 
-Outcome HurtfulChecks::check(Launch launch) const {
-  for (const Case& c : cases_)
-    for (const Variant& variant : variants(c.shape)) {
-      Outcome outcome = Problem(c, variant).check(launch, orders_for(cpu_device_));
+Outcome EdgeCases::check(const AnyStage& stage) const {
+  for (const auto& c : cases_) {
+    if (stage.needs.refuses && stage.needs.refuses(c->shape)) continue;
+    for (const Variant& variant : c->op.variants(c->shape)) {
+      Outcome outcome = Problem(*c, variant).check(launcher(stage), thread_orders(cpu_device_));
       if (!outcome.failure.empty()) return outcome;
     }
+  }
   return {};
 }
 
-Outcome check_shape(Launch launch, Shape shape, bool weight, uint64_t seed, bool cpu_device) {
-  const Case c(shape, seed);
-  Variant variant;
-  variant.weight = weight;
-  return Problem(c, variant).check(launch, orders_for(cpu_device));
+Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bool cpu_device) {
+  const Case c(*stage.op, shape, seed);
+  return Problem(c, stage.op->plain()).check(launcher(stage), thread_orders(cpu_device));
 }
 
 }  // namespace ladder

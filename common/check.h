@@ -1,35 +1,28 @@
 // The checks that every stage must pass and that every mutant must fail.
 #pragma once
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/compare.h"
-#include "common/device_buffer.h"
-#include "common/stage.h"
 
 namespace ladder {
 
-struct Shape {
-  int64_t rows, cols;
-};
+using Launcher = std::function<void(const Arguments& arguments, cudaStream_t stream)>;
 
-// Shapes that find faults: around the sizes of warps, blocks and vectors, no rows, one long row.
-std::vector<Shape> hurtful_shapes(bool cpu_device);
+// A stage's launch, as the operator calls it.
+Launcher launcher(const AnyStage& stage);
 
-// One input on the host with what its oracle needs. Each shape draws its own numbers from the seed.
+// The inputs of one shape on the host, and what knows their answers. Each shape draws its own numbers from the seed.
 struct Case {
-  Case(Shape shape, uint64_t seed);
-  Shape shape;
-  HostBuffer input;
-  std::vector<float> weight;
-  std::vector<double> mean_square;
-};
+  Case(const Operator& op, const Shape& shape, uint64_t seed);
 
-// How the kernel gets a case: with or without weight, each pointer on a 256-byte boundary or one float past it.
-struct Variant {
-  bool weight = true;
-  int input_offset = 0, output_offset = 0, weight_offset = 0;
-  float eps = 1e-6f;
+  const Operator& op;
+  Shape shape;
+  std::vector<Tensor> tensors;
+  std::vector<HostMemory> inputs;  // by tensor, their rows without gaps
+  std::unique_ptr<Oracle> oracle;
 };
 
 struct Outcome {
@@ -37,47 +30,78 @@ struct Outcome {
   double worst_error = 0, tolerance = 0;
 };
 
-// A case on the device. Keeps its buffers, so that several stages can be run on one upload.
+// Device memory for all tensors of a problem, each between guards; those that are the same memory are one.
+class Buffers {
+ public:
+  Buffers(const Case& c, const Variant& variant);
+
+  Arguments arguments() const { return {pointers_.data(), shape_, scalars_.data()}; }
+  DeviceTensor& operator[](size_t tensor) { return *tensors_[tensor]; }
+
+  void upload(const Case& c);   // everything that is read
+  void prepare(const Case& c);  // what a run overwrites: fresh inputs in place, poison or zeros in outputs
+
+  // What was written that nothing may write; it is put right for the next stage. "" or sentences.
+  std::string side_effects(const Case& c);
+
+  // Whether the outputs are right; of tensors with more rows than `sample`, that many are looked at.
+  Outcome verify(const Case& c, const Variant& variant, int64_t sample = INT64_MAX);
+
+  // What the last verify() has seen: whether all outputs hold the same bits now.
+  bool same_as_verified();
+
+ private:
+  friend class Pool;
+  Buffers(const Case& c, const Variant& variant, const Buffers* shared);
+  bool written_over(size_t tensor) const { return written_over_[tensor]; }
+
+  Shape shape_;
+  std::vector<double> scalars_;
+  std::vector<std::shared_ptr<DeviceTensor>> tensors_;
+  std::vector<void*> pointers_;
+  std::vector<bool> written_over_;  // inputs whose memory an output shares
+  std::vector<HostMemory> got_;     // of the outputs
+};
+
+// A case on the device in one variant. Keeps its buffers, so that several stages can be run on one upload.
 class Problem {
  public:
   Problem(const Case& c, const Variant& variant);
 
   // Runs once in each thread order ("forward", "reversed": the CPU device obeys; nullptr: as it comes) on poisoned
-  // output. Every element must be within tolerance, all runs equal in every bit, nothing else written.
-  Outcome check(Launch launch, const std::vector<const char*>& orders);
+  // outputs. Every element must be right, all runs equal in every bit, nothing else written.
+  Outcome check(const Launcher& launch, const std::vector<const char*>& orders);
 
-  // Whether a buffer holds the right answer, as check() judges it.
-  Outcome verify(const DeviceBuffer& result);
+  // Throws where the launch fails.
+  void launch(const Launcher& launch, const Arguments& arguments, cudaStream_t stream) const;
 
-  void launch(Launch kernel, const float* from, float* to, cudaStream_t stream) const;
-  Shape shape() const { return case_.shape; }
-  std::string context() const;  // "3 x 1025, weight, output off by one element"
+  const Case& given() const { return case_; }
+  const Variant& variant() const { return variant_; }
+  std::string context() const;  // "3 x 1025, weight, eps 1e-06, output off by one element"
 
-  DeviceBuffer input, weight, output;
+  Buffers buffers;
 
  private:
-  std::string side_effects();  // what was written that nothing may write; put right for the next stage
-  bool same_bits(const DeviceBuffer& buffer, const float* host);
-
   const Case& case_;
   Variant variant_;
-  Reference reference_;
-  HostBuffer got_, staging_;
 };
 
-// All hurtful shapes in all variants. Stops at the first failure, which the outcome names.
-class HurtfulChecks {
+// Both orders show on one CPU what a race would do on a GPU; a GPU is asked twice instead.
+std::vector<const char*> thread_orders(bool cpu_device);
+
+// All edge cases of an operator in all their variants. Stops at the first failure, which the outcome names.
+class EdgeCases {
  public:
-  HurtfulChecks(bool cpu_device, uint64_t seed);
-  Outcome check(Launch launch) const;
-  int count() const;  // problems per stage
+  EdgeCases(const Operator& op, bool cpu_device, uint64_t seed);
+  Outcome check(const AnyStage& stage) const;  // shapes that the stage refuses are left out
+  int count() const;                           // problems per stage
 
  private:
   bool cpu_device_;
-  std::vector<Case> cases_;
+  std::vector<std::unique_ptr<Case>> cases_;
 };
 
-// One shape, aligned, with or without weight, in all thread orders.
-Outcome check_shape(Launch launch, Shape shape, bool weight, uint64_t seed, bool cpu_device);
+// One shape as the operator declares it, in all thread orders.
+Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bool cpu_device);
 
 }  // namespace ladder

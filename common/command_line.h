@@ -13,7 +13,7 @@ namespace ladder {
 
 // Adds an option whose value must be a whole number in [lowest, highest].
 template <class T>
-void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T highest, const char* allowed,
+void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T highest, const std::string& allowed,
                 const std::string& help) {
   app.add_option_function<std::string>(
          name,
@@ -23,7 +23,7 @@ void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T hi
            const unsigned long long number = digits ? std::strtoull(given.c_str(), nullptr, 10) : 0;
            if (!digits || errno != 0 || number < static_cast<unsigned long long>(lowest) ||
                number > static_cast<unsigned long long>(highest))
-             throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed));
+             throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed.c_str()));
            value = static_cast<T>(number);
          },
          help)

@@ -2,56 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "common/device_buffer.h"
 #include "common/parallel.h"
 #include "common/text.h"
 
 namespace ladder {
 namespace {
 
-// Relative error; any error where zero is expected is infinite, and NaN stays NaN.
-double relative_error(double expected, double got) {
-  const double difference = std::abs(got - expected);
-  return difference == 0.0 ? 0.0 : difference / std::abs(expected);
+constexpr int kChunk = 512;  // elements whose answers are asked for at once
+
+struct Chunk {
+  double expected[kChunk], low[kChunk], high[kChunk];
+  Answers answers() { return {expected, low, high}; }
+};
+
+// Distance from the exact value in units of half the bounds' width; infinite beside bounds that leave no room.
+double distance(double expected, double low, double high, double got) {
+  const double off = std::abs(got - expected);
+  return off == 0.0 ? 0.0 : off / (0.5 * (high - low));
 }
 
-// Columns [first, last) of one row. Nearly every row is right, so the details are looked for only in one that is not.
-void compare_columns(const Reference& reference, const float* got, int64_t row, int64_t first, int64_t last,
-                     Comparison& result) {
-  const double rstd = reference.rstd(row);
-  const float* x = reference.input + row * reference.cols;
-  const float* y = got + row * reference.cols;
-  double worst = 0.0;
-  int64_t right = 0;
-  const auto scan = [&](auto weight) {
-    for (int64_t col = first; col < last; ++col) {
-      const double expected = static_cast<double>(x[col]) * rstd * weight(col);
-      const double difference = std::abs(static_cast<double>(y[col]) - expected);
-      right += difference <= result.tolerance * std::abs(expected);  // false for NaN
-      const double error = difference / std::abs(expected);
-      worst = error > worst ? error : worst;  // false for NaN, which is 0 / 0 too
-    }
-  };
-  if (const float* w = reference.weight)
-    scan([w](int64_t col) { return static_cast<double>(w[col]); });
-  else
-    scan([](int64_t) { return 1.0; });
-  result.elements += last - first;
-  result.worst_error = std::max(result.worst_error, worst);
-  if (right == last - first) return;
+template <class T>
+bool is_right(const Output& output, const Chunk& chunk, int i, typename T::Stored stored) {
+  const double got = T::value(stored);
+  if (std::isnan(chunk.low[i])) return std::isnan(got) && !is_poison(output.tensor.type, &stored, 0);
+  if (!(got >= chunk.low[i] && got <= chunk.high[i])) return false;
+  return !output.oracle.is_exact(output.place) || std::signbit(got) == std::signbit(chunk.expected[i]);
+}
 
-  for (int64_t col = first; col < last; ++col) {
-    const double error = relative_error(reference.at(row, col), static_cast<double>(y[col]));
-    if (error <= result.tolerance) continue;
-    const int64_t index = row * reference.cols + col;
+// Elements [first, first + count). Nearly all are right, so details are looked for only where one is not.
+template <class T>
+void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk, Comparison& result) {
+  output.oracle.answer(output.variant, output.place, first, count, chunk.answers());
+  const auto* got = static_cast<const typename T::Stored*>(output.got) + first;
+  double worst = 0.0;
+  int right = 0;
+  for (int i = 0; i < count; ++i) {
+    const double value = T::value(got[i]);
+    right += (value >= chunk.low[i]) & (value <= chunk.high[i]);  // 0 for NaN
+    const double off = std::abs(value - chunk.expected[i]) / (0.5 * (chunk.high[i] - chunk.low[i]));
+    worst = off > worst ? off : worst;  // false for NaN, which is 0 / 0 too
+  }
+  result.elements += count;
+  result.worst_of_all = std::max(result.worst_of_all, worst);
+  if (right == count && !output.oracle.is_exact(output.place)) return;
+
+  for (int i = 0; i < count; ++i) {
+    if (is_right<T>(output, chunk, i, got[i])) continue;
+    const double off = distance(chunk.expected[i], chunk.low[i], chunk.high[i], T::value(got[i]));
     ++result.wrong;
-    result.unwritten += bits_of(y[col]) == kPoison;
-    if (result.first < 0) result.first = index;
-    if (result.worst < 0 || (!std::isnan(result.worst_wrong_error) && !(error <= result.worst_wrong_error))) {
-      result.worst = index;
-      result.worst_wrong_error = error;
+    result.unwritten += is_poison(output.tensor.type, got, i);
+    if (result.first < 0) result.first = first + i;
+    if (result.worst < 0 || (!std::isnan(result.worst_wrong) && !(off <= result.worst_wrong))) {
+      result.worst = first + i;
+      result.worst_wrong = off;
     }
   }
 }
@@ -61,49 +65,63 @@ void merge(Comparison& all, const Comparison& part) {
   all.elements += part.elements;
   all.wrong += part.wrong;
   all.unwritten += part.unwritten;
-  all.worst_error = std::max(all.worst_error, part.worst_error);
+  all.worst_of_all = std::max(all.worst_of_all, part.worst_of_all);
   if (part.first < 0) return;
   if (all.first < 0) all.first = part.first;
-  if (all.worst < 0 || (!std::isnan(all.worst_wrong_error) && !(part.worst_wrong_error <= all.worst_wrong_error))) {
+  if (all.worst < 0 || (!std::isnan(all.worst_wrong) && !(part.worst_wrong <= all.worst_wrong))) {
     all.worst = part.worst;
-    all.worst_wrong_error = part.worst_wrong_error;
+    all.worst_wrong = part.worst_wrong;
   }
 }
 
-std::string element_text(const Reference& reference, const float* got, int64_t index) {
-  const int64_t row = index / reference.cols, col = index % reference.cols;
-  const float value = got[index];
-  const std::string got_text = bits_of(value) == kPoison ? "nothing (never written)"
-                               : std::isnan(value)       ? "NaN"
-                                                         : text("%.9g", static_cast<double>(value));
-  return text("(row %lld, col %lld), expected %.9g, got %s", static_cast<long long>(row), static_cast<long long>(col),
-              reference.at(row, col), got_text.c_str());
+std::string element_text(const Output& output, int64_t index) {
+  Chunk chunk;
+  output.oracle.answer(output.variant, output.place, index, 1, chunk.answers());
+  const auto number = [&](double value) {
+    return output.tensor.type == Type::uint32 ? text("0x%08x", static_cast<uint32_t>(value)) : text("%.9g", value);
+  };
+  const double value = element(output.tensor.type, output.got, index);
+  const std::string got = is_poison(output.tensor.type, output.got, index) ? "nothing (never written)"
+                          : std::isnan(value)                              ? "NaN"
+                                                                           : number(value);
+  const int64_t cols = output.tensor.cols;
+  const std::string where = output.tensor.is_matrix
+                                ? text("(row %lld, col %lld)", static_cast<long long>(index / cols),
+                                       static_cast<long long>(index % cols))
+                                : text("element %lld", static_cast<long long>(index));
+  return text("%s, expected %s, got %s", where.c_str(), number(chunk.expected[0]).c_str(), got.c_str());
 }
 
 }  // namespace
 
-Comparison compare(const Reference& reference, const float* got) {
+Comparison compare(const Output& output, int64_t sample) {
+  const int64_t rows = output.tensor.rows, cols = output.tensor.cols;
+  const int64_t chosen = std::min(rows, sample);
   Comparison parts[kMaxParts];
-  for (Comparison& part : parts) part.tolerance = tolerance(reference.cols);
-  const int64_t cols = reference.cols;
-  const int count = parallel_for(reference.rows * cols, 1 << 16, [&](int part, int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t row = begin / cols, first = begin % cols, last = std::min(cols, first + end - begin);
-      compare_columns(reference, got, row, first, last, parts[part]);
-      begin += last - first;
-    }
+  const int count = parallel_for(chosen * cols, 1 << 16, [&](int part, int64_t begin, int64_t end) {
+    Chunk chunk;
+    with(output.tensor.type, [&](auto type) {
+      while (begin < end) {
+        const int64_t place = begin / cols, row = chosen == rows ? place : place * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
+        const int64_t in_row = begin % cols, rest = chosen == rows ? end - begin : std::min(end - begin, cols - in_row);
+        const int length = static_cast<int>(std::min<int64_t>(rest, kChunk));
+        compare_chunk<decltype(type)>(output, row * cols + in_row, length, chunk, parts[part]);
+        begin += length;
+      }
+    });
   });
   for (int part = 1; part < count; ++part) merge(parts[0], parts[part]);
   return parts[0];
 }
 
-std::string describe(const Comparison& comparison, const Reference& reference, const float* got) {
+std::string describe(const Comparison& comparison, const Output& output) {
   std::string result = text("%lld of %lld elements wrong", static_cast<long long>(comparison.wrong),
                             static_cast<long long>(comparison.elements));
   if (comparison.unwritten > 0) result += text(" (%lld never written)", static_cast<long long>(comparison.unwritten));
-  result += ", first at " + element_text(reference, got, comparison.first);
-  if (comparison.worst != comparison.first) result += ", worst at " + element_text(reference, got, comparison.worst);
-  return result + text("; relative tolerance %.2g", comparison.tolerance);
+  result += ", first at " + element_text(output, comparison.first);
+  if (comparison.worst != comparison.first) result += ", worst at " + element_text(output, comparison.worst);
+  const double tolerance = output.oracle.tolerance();
+  return tolerance > 0 ? result + text("; relative tolerance %.2g", tolerance) : result;
 }
 
 }  // namespace ladder

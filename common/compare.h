@@ -1,27 +1,36 @@
-// Comparison of a kernel's output with the oracle. NaN fails; an element that still holds the poison is named.
+// Comparison of an output with the oracle. NaN fails where it is not asked for; an element that still holds the poison
+// is named.
 #pragma once
 #include <cstdint>
 #include <string>
 
-#include "common/reference.h"
+#include "common/operator.h"
 
 namespace ladder {
 
 struct Comparison {
   int64_t elements = 0;
-  int64_t wrong = 0;             // off by more than the tolerance, NaN or unwritten
-  int64_t unwritten = 0;         // of those: still poisoned
-  int64_t first = -1;            // flat index of the first wrong element
-  int64_t worst = -1;            // flat index of the worst wrong element: NaN before any finite error
-  double worst_wrong_error = 0;  // its relative error
-  double worst_error = 0;        // largest relative error of all elements that are not NaN
-  double tolerance = 0;
+  int64_t wrong = 0;         // outside the bounds, NaN or unwritten
+  int64_t unwritten = 0;     // of those: still poisoned
+  int64_t first = -1;        // flat index of the first wrong element
+  int64_t worst = -1;        // flat index of the worst wrong element: NaN before any finite error
+  double worst_wrong = 0;    // its distance from the exact value, in units of what the bounds allow
+  double worst_of_all = 0;   // the largest such distance of all elements that are not NaN
 };
 
-// got: the whole output, rows × cols.
-Comparison compare(const Reference& reference, const float* got);
+// One output: its place in the operator's list, how it was asked for, and what was got, its rows without gaps.
+struct Output {
+  const Oracle& oracle;
+  const Variant& variant;
+  const Tensor& tensor;
+  int place;
+  const void* got;
+};
+
+// All elements, or of a tensor with more than `sample` rows the first, the last and others in between, `sample` in all.
+Comparison compare(const Output& result, int64_t sample = INT64_MAX);
 
 // One sentence about a failed comparison: how many, the first and the worst with expected and got.
-std::string describe(const Comparison& comparison, const Reference& reference, const float* got);
+std::string describe(const Comparison& comparison, const Output& result);
 
 }  // namespace ladder

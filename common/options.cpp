@@ -10,16 +10,19 @@
 #include <filesystem>
 
 #include "common/command_line.h"
+#include "common/description.h"
 
 namespace ladder {
 namespace {
+
+constexpr int64_t kMost = int64_t{1} << 40;  // of a parameter
 
 void add_seed(CLI::App& app, Options& options) {
   add_number<uint64_t>(app, "--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
                        "Seed of the random inputs");
 }
 
-size_t find_stage(const std::vector<Stage>& stages, const std::string& given) {
+size_t find_stage(const std::vector<AnyStage>& stages, const std::string& given) {
   const bool is_number =
       !given.empty() && given.size() < 9 && given.find_first_not_of("0123456789") == std::string::npos;
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -35,46 +38,79 @@ size_t find_stage(const std::vector<Stage>& stages, const std::string& given) {
 
 }  // namespace
 
-int stage_number(const std::vector<Stage>& stages, size_t position) {
-  const int number = std::atoi(stages[position].name);
-  return number > 0 ? number : static_cast<int>(position) + 1;
+int stage_number(const std::vector<AnyStage>& stages, size_t position) {
+  const std::string name = stages[position].name;
+  const size_t last_letter = name.find_last_not_of("0123456789");
+  const bool leads = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0]));
+  const std::string digits = leads ? name : last_letter == std::string::npos ? "" : name.substr(last_letter + 1);
+  return digits.empty() ? static_cast<int>(position) + 1 : std::atoi(digits.c_str());
 }
 
-Options parse_options(const std::vector<Stage>& stages, int argc, const char* const* argv) {
+Shape main_shape(const Operator& op) {
+  Shape shape;
+  const std::vector<Parameter> parameters = op.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    shape.values[i] = parameters[i].main;
+    for (const auto& [name, value] : description.inputs)
+      if (std::strcmp(name, parameters[i].name) == 0) shape.values[i] = value;
+  }
+  return shape;
+}
+
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv) {
+  const Operator& op = *stages.front().op;
   Options options;
+  options.shape = main_shape(op);
+  options.variant = op.plain();
   std::vector<std::string> chosen;
-  CLI::App app("Checks RMSNorm kernels against a float64 oracle and, on a GPU, times them.");
+  CLI::App app(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()));
   app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
   if (stages.size() > 1)
     app.add_option("--stage", chosen, "Run only these stages: number or name, several with commas or by repeating")
         ->delimiter(',')
         ->type_name("S");
-  const int64_t most = int64_t{1} << 40;
-  add_number<int64_t>(app, "--rows", options.rows, 0, most, "a whole number from 0 to 2^40, for example 8192",
-                      "Rows of the main input");
-  add_number<int64_t>(app, "--cols", options.cols, 1, most, "a whole number from 1 to 2^40, for example 8192",
-                      "Columns of the main input");
+  const std::vector<Parameter> parameters = op.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& p = parameters[i];
+    const std::string allowed = text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
+                                     static_cast<long long>(options.shape[static_cast<int>(i)]));
+    add_number<int64_t>(app, std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help);
+  }
   add_seed(app, options);
   add_number<int>(app, "--iterations", options.iterations, 1, 1000000,
                   "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
-  bool no_weight = false, no_timing = false, no_small = false;
-  app.add_flag("--no-weight", no_weight, "Leave the weight out of the main input");
+  const std::vector<Tensor> tensors = op.tensors({});
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].optional)
+      app.add_flag_function(
+          std::string("--no-") + tensors[i].name, [&options, i](int64_t) { options.variant.places[i].absent = true; },
+          text("Leave the %s out of the main input", tensors[i].name));
+  bool no_timing = false, no_small = false;
   app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
   app.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");
   app.add_flag("--profile", options.profile,
                "Launch each stage once on the main input, for a profiler: checks nothing");
   app.add_option("--csv", options.csv, "Also write the table to this file")->type_name("FILE");
+  if (experiments > 0) {
+    const int most = static_cast<int>(experiments) + 1;
+    add_number<int>(app, "--experiment", options.experiment, 0, most, text("a number from 1 to %d, or 0 for all", most),
+                    "Run only this experiment; 1: the stages; 0: all (GPU only)");
+    app.add_option("--csv-dir", options.csv_dir, "Also write the experiments' tables to files in this directory")
+        ->type_name("DIR");
+  }
   app.add_flag("--list", options.list, "List the stages and stop");
   parse(app, argc, argv);
 
-  options.weight = !no_weight;
   options.timing = !no_timing;
   options.small = !no_small;
   if (options.profile && app.count("--csv") > 0)
     throw UsageError("--profile with --csv: a single unchecked launch has no table; leave one of them out");
-  if (options.profile && options.rows == 0)
-    throw UsageError("--profile with --rows 0: nothing to launch; give some rows");
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (options.profile && options.shape[static_cast<int>(i)] == 0)
+      throw UsageError(text("--profile with --%s 0: nothing to launch; give more", parameters[i].name));
   if (app.count("--csv") > 0 && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
+  if (experiments > 0 && app.count("--csv-dir") > 0 && options.csv_dir.empty())
+    throw UsageError("--csv-dir: give the name of a directory");
   for (const std::string& stage : chosen) options.stages.push_back(find_stage(stages, stage));
   std::sort(options.stages.begin(), options.stages.end());
   options.stages.erase(std::unique(options.stages.begin(), options.stages.end()), options.stages.end());

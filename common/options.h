@@ -5,19 +5,22 @@
 #include <string>
 #include <vector>
 
-#include "common/stage.h"
+#include "common/operator.h"
 
 namespace ladder {
 
 struct Options {
   std::vector<size_t> stages;  // positions in the ladder, ascending
-  int64_t rows = 8192, cols = 8192;
+  Shape shape;                 // of the main input
+  Variant variant;             // of the main input: what is left out
   uint64_t seed = 1;
   int iterations = 50;
-  bool weight = true, timing = true;
-  bool small = true;     // check the small problems before the main input
+  bool timing = true;
+  bool small = true;     // check the edge cases before the main input
   bool profile = false;  // one launch of each stage on the main input and nothing else
   std::string csv;       // empty: none
+  int experiment = 0;    // 0: the stages and all experiments; 1: the stages; from 2 on: one experiment
+  std::string csv_dir;   // empty: none
   bool list = false;     // mutants and stages alike
   std::string mutant;    // run_mutants only
 };
@@ -32,12 +35,15 @@ struct HelpAsked : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws UsageError or HelpAsked. With a single stage there is no --stage.
-Options parse_options(const std::vector<Stage>& stages, int argc, const char* const* argv);
+// Throws UsageError or HelpAsked. With a single stage there is no --stage, without experiments no --experiment.
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv);
 Options parse_mutant_options(int argc, const char* const* argv);
 
-// The number before the name, "05_warp_shuffle": 5; a name without one has its place in the ladder, from 1.
-int stage_number(const std::vector<Stage>& stages, size_t position);
+// Of the main input where nothing else is asked for: the ladder's, or else the operator's.
+Shape main_shape(const Operator& op);
+
+// The number in a stage's name ("05_warp_shuffle" is 5, reduction5 too), or else its place in the ladder, from 1.
+int stage_number(const std::vector<AnyStage>& stages, size_t position);
 
 // A file that appears whole or not at all: written beside itself, then renamed.
 class CsvFile {

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <sstream>
 
+#include "common/description.h"
 #include "common/text.h"
 
 namespace ladder {
@@ -25,100 +24,25 @@ const char* verdict_text(Verdict verdict) {
   }
 }
 
-double bandwidth(const Options& options, const Timing& timing) {
-  return operator_bytes(options.rows, options.cols, options.weight) / (timing.microseconds * 1e-6);
-}
+double per_second(double amount, const Timing& timing) { return amount / (timing.microseconds * 1e-6); }
 
-double copy_bandwidth(const Options& options, const Timing& timing) {
-  return operator_bytes(options.rows, options.cols, false) / (timing.microseconds * 1e-6);
-}
-
-// The first stage of the ladder, when it was timed: what the others are compared with.
+// The ladder's baseline, when it was timed: what the others are compared with.
 const Result* baseline(const Report& report) {
   for (const Result& result : report.results)
-    if (result.timed && std::string(result.stage->name).find("basic") != std::string::npos) return &result;
+    if (result.timed && std::string(result.stage->name) == description.baseline) return &result;
   return nullptr;
 }
 
-// The measured figures of one stage, empty where there are none.
-struct Figures {
-  std::string microseconds, spread, gb_per_s, of_copy, of_peak, speedup;
-};
-
-Figures figures(const Report& report, const Result& result) {
-  Figures f;
-  if (!result.timed) return f;
-  const double rate = bandwidth(report.options, result.timing), peak = report.device.peak_bytes_per_second;
-  f.microseconds = text("%.2f", result.timing.microseconds);
-  f.spread = text("%.1f", result.timing.spread_percent);
-  f.gb_per_s = text("%.1f", rate / 1e9);
-  if (report.copy_timed) f.of_copy = text("%.1f", 100.0 * rate / copy_bandwidth(report.options, report.copy));
-  if (peak > 0) f.of_peak = text("%.1f", 100.0 * rate / peak);
-  if (const Result* base = baseline(report))
-    f.speedup = text("%.2f", base->timing.microseconds / result.timing.microseconds);
-  return f;
+// "basic" of 01_basic.
+std::string baseline_name() {
+  const std::string name = description.baseline;
+  const size_t letters = name.find_first_not_of("0123456789_");
+  return letters == std::string::npos ? "" : name.substr(letters);
 }
 
-std::string or_dash(const std::string& cell, const char* unit = "") { return cell.empty() ? "-" : cell + unit; }
-
-// Columns on a terminal: UTF-8 continuation bytes take none.
-size_t width(const std::string& cell) {
-  return static_cast<size_t>(std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-// The text after `head`, broken at spaces into lines of at most 100 columns that align with its start.
-std::string wrap(const std::string& head, const std::string& body) {
-  std::string all, line = head;
-  std::istringstream words(body);
-  for (std::string word; words >> word;) {
-    if (line.size() > head.size() && width(line) + 1 + width(word) > 100) {
-      all += line + "\n";
-      line = std::string(head.size(), ' ');
-    }
-    line += (line.size() > head.size() ? " " : "") + word;
-  }
-  return all + line + "\n";
-}
-
-std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
-  std::string result = "\"";
-  for (const char c : cell) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
+std::string yes_or_no(bool yes) { return yes ? "1" : "0"; }
 
 }  // namespace
-
-std::string today() {
-  char date[16];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::localtime(&now));
-  return date;
-}
-
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) line += (i ? "," : "") + quoted(cells[i]);
-  return line + "\n";
-}
-
-std::string align(const std::vector<std::vector<std::string>>& rows, size_t left) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-  }
-  std::string result;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string fill(widths[i] - width(row[i]), ' ');
-      line += (i ? "  " : "") + (i < left ? row[i] + fill : fill + row[i]);
-    }
-    result += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return result;
-}
 
 bool Report::all_right() const {
   return std::all_of(results.begin(), results.end(), [](const Result& result) {
@@ -126,49 +50,104 @@ bool Report::all_right() const {
   });
 }
 
-std::string Report::table() const {
-  std::vector<std::vector<std::string>> rows = {{"stage", "verdict", "error", "limit"}};
-  const std::vector<std::string> more =
-      device.cpu ? std::vector<std::string>{"bytes/element", "sectors/request", "barriers", "warp ops"}
-                 : std::vector<std::string>{"us", "spread", "GB/s", "of copy", "of peak", "vs basic"};
-  rows[0].insert(rows[0].end(), more.begin(), more.end());
-  for (const Result& result : results) {
-    std::vector<std::string> row = {result.stage->name, verdict_text(result.verdict)};
-    const bool reached = result.tolerance > 0;
-    row.push_back(reached ? text("%.1e", result.worst_error) : "-");
-    row.push_back(reached ? text("%.1e", result.tolerance) : "-");
-    if (device.cpu) {
-      row.push_back(text("%.0f", moved_bytes_per_element(result.stage->model)));
-      row.push_back(text("%d", sectors_per_request(result.stage->model, options.cols)));
-      row.push_back(reached ? text("%.4g", result.counters.barriers_per_block) : "-");
-      row.push_back(reached ? text("%.4g", result.counters.warp_operations_per_block) : "-");
-    } else {
-      const Figures f = figures(*this, result);
-      for (const std::string& cell : {or_dash(f.microseconds), or_dash(f.spread, "%"), or_dash(f.gb_per_s),
-                                      or_dash(f.of_copy, "%"), or_dash(f.of_peak, "%"), or_dash(f.speedup, "x")})
-        row.push_back(cell);
-    }
-    rows.push_back(row);
-  }
+// What stands in the CSV, and with a heading in the table too.
+std::vector<Column> Report::columns() const {
+  const auto on_cpu = [&](const char* heading) { return device.cpu ? heading : nullptr; };
+  const auto on_gpu = [&](const char* heading) { return device.cpu ? nullptr : heading; };
+  std::vector<Column> all = {{"stage", "stage"}, {"verdict", "verdict"}};
+  for (const Parameter& parameter : op().parameters()) all.push_back({parameter.name, nullptr});
+  for (const Tensor& tensor : op().tensors({}))
+    if (tensor.optional) all.push_back({tensor.name, nullptr});
+  const std::vector<Column> rest = {{"seed", nullptr},
+                                    {"worst_error", "error"},
+                                    {"tolerance", "limit"},
+                                    {"barriers_per_block", on_cpu("barriers")},
+                                    {"warp_operations_per_block", on_cpu("warp ops")},
+                                    {"microseconds", on_gpu("us")},
+                                    {"spread_percent", on_gpu("spread"), "%"},
+                                    {"gb_per_s", on_gpu("GB/s")},
+                                    {"percent_of_copy", on_gpu("of copy"), "%"},
+                                    {"percent_of_datasheet", on_gpu("of peak"), "%"}};
+  all.insert(all.end(), rest.begin(), rest.end());
+  if (op().operations(options.shape) > 0) all.push_back({"gflop_per_s", on_gpu("GFLOP/s")});
+  static const std::string over = "speedup_over_" + baseline_name(), versus = "vs " + baseline_name();
+  if (!baseline_name().empty()) all.push_back({over.c_str(), on_gpu(versus.c_str()), "x"});
+  for (const char* name : {"copy_microseconds", "iterations", "device", "sm", "driver", "runtime", "date"})
+    all.push_back({name, nullptr});
+  return all;
+}
 
-  std::string out =
-      text("%s float32, %s, eps 1e-06, seed %llu, %s\n", shape_text(options.rows, options.cols).c_str(),
-           options.weight ? "weight" : "no weight", static_cast<unsigned long long>(options.seed), today().c_str());
-  out += options.small ? text("checked on %d small problems first", hurtful_checks)
+std::vector<std::string> Report::cells(const Result& result) const {
+  std::vector<std::string> all = {result.stage->name, verdict_text(result.verdict)};
+  for (size_t i = 0; i < op().parameters().size(); ++i) all.push_back(std::to_string(options.shape[static_cast<int>(i)]));
+  const std::vector<Tensor> tensors = op().tensors({});
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].optional) all.push_back(yes_or_no(!options.variant.places[i].absent));
+  const bool counted = result.reached && device.cpu;
+  const auto add = [&](bool known, const std::string& cell) { all.push_back(known ? cell : ""); };
+  add(true, std::to_string(options.seed));
+  add(result.reached, text("%.3e", result.worst_error));
+  add(result.reached, text("%.3e", result.tolerance));
+  add(counted, text("%.6g", result.counters.barriers_per_block));
+  add(counted, text("%.6g", result.counters.warp_operations_per_block));
+
+  const double rate = per_second(result.stage->op->bytes(options.shape, options.variant), result.timing);
+  const double peak = device.peak_bytes_per_second, operations = op().operations(options.shape);
+  add(result.timed, text("%.2f", result.timing.microseconds));
+  add(result.timed, text("%.1f", result.timing.spread_percent));
+  add(result.timed, text("%.1f", rate / 1e9));
+  add(result.timed && copy_timed, text("%.1f", 100.0 * rate / per_second(copied_bytes, copy)));
+  add(result.timed && peak > 0, text("%.1f", 100.0 * rate / peak));
+  if (operations > 0) add(result.timed, text("%.1f", per_second(operations, result.timing) / 1e9));
+  const Result* base = baseline(*this);
+  if (!baseline_name().empty())
+    add(result.timed && base, base ? text("%.2f", base->timing.microseconds / result.timing.microseconds) : "");
+  add(copy_timed, text("%.2f", copy.microseconds));
+  add(result.timed, std::to_string(options.iterations));
+  for (const std::string& cell : {device.name, std::to_string(device.compute_capability), std::to_string(device.driver),
+                                  std::to_string(device.runtime), today()})
+    all.push_back(cell);
+  return all;
+}
+
+// What was run, how, and beside what.
+std::string Report::header() const {
+  const std::vector<Tensor> tensors = op().tensors({});
+  std::string out = text("%s %s", shape_text(op(), options.shape).c_str(), name_of(tensors.front().type));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].optional) out += std::string(options.variant.places[i].absent ? ", no " : ", ") + tensors[i].name;
+  for (const Scalar& scalar : op().scalars()) out += text(", %s %g", scalar.name, scalar.value);
+  out += text(", seed %llu, %s\n", static_cast<unsigned long long>(options.seed), today().c_str());
+  out += options.small ? text("checked on %d small problems first", edge_cases)
                        : std::string("checked on the main input only");
   out += "; error: worst relative error on the main input\n";
   if (device.cpu)
-    out += "modelled: bytes, sectors of a warp's load; counted: barriers and warp operations of a block\n";
-  if (copy_timed) {
-    out += text("time: median of %d samples with a cold cache (%lld buffer pair%s); spread: 10th to 90th percentile\n",
-                options.iterations, static_cast<long long>(pool_pairs), pool_pairs == 1 ? "" : "s");
-    const double rate = copy_bandwidth(options, copy), peak = device.peak_bytes_per_second;
-    out += text("copy kernel on the same bytes: %.2f us, %.1f GB/s", copy.microseconds, rate / 1e9);
-    out += peak > 0 ? text(", %.1f%% of peak (the datasheet's)\n", 100.0 * rate / peak) : "\n";
-    out += text("clocks as found, up to %d MHz (SM) and %d MHz (memory)\n", device.sm_clock_khz / 1000,
-                device.memory_clock_khz / 1000);
+    out += "barriers and warp operations are counted, of a block; make analyze counts the accesses to memory\n";
+  if (!copy_timed) return out;
+  out += text("time: median of %d samples with a cold cache (%lld buffer set%s); spread: 10th to 90th percentile\n",
+              options.iterations, static_cast<long long>(pool_copies), pool_copies == 1 ? "" : "s");
+  const double rate = per_second(copied_bytes, copy), peak = device.peak_bytes_per_second;
+  out += text("copy kernel on the same bytes: %.2f us, %.1f GB/s", copy.microseconds, rate / 1e9);
+  out += peak > 0 ? text(", %.1f%% of peak (the datasheet's)\n", 100.0 * rate / peak) : "\n";
+  return out + text("clocks as found, up to %d MHz (SM) and %d MHz (memory)\n", device.sm_clock_khz / 1000,
+                    device.memory_clock_khz / 1000);
+}
+
+std::string Report::table() const {
+  Table table{header(), columns(), {}, "", 2};
+  for (const Result& result : results) {
+    table.rows.push_back(cells(result));
+    for (size_t i = 0; i < table.columns.size(); ++i) {  // fewer digits than in the CSV
+      const std::string name = table.columns[i].name;
+      if (result.reached && name == "worst_error") table.rows.back()[i] = text("%.1e", result.worst_error);
+      if (result.reached && name == "tolerance") table.rows.back()[i] = text("%.1e", result.tolerance);
+      if (result.reached && device.cpu && name == "barriers_per_block")
+        table.rows.back()[i] = text("%.4g", result.counters.barriers_per_block);
+      if (result.reached && device.cpu && name == "warp_operations_per_block")
+        table.rows.back()[i] = text("%.4g", result.counters.warp_operations_per_block);
+    }
   }
-  out += "\n" + align(rows, 2);
+  std::string out = table.print();
 
   std::vector<const Result*> ranked;
   for (const Result& result : results)
@@ -184,45 +163,14 @@ std::string Report::table() const {
   for (const Result& result : results)
     if (result.verdict != Verdict::pass)
       reasons += wrap(text("%s %s: ", result.stage->name, verdict_text(result.verdict)), result.reason);
-  if (!reasons.empty()) out += "\n" + reasons;
-  return out;
+  return reasons.empty() ? out : out + "\n" + reasons;
 }
 
 std::string Report::csv() const {
-  std::string out =
-      "stage,verdict,rows,cols,weight,seed,worst_error,tolerance,bytes_per_element,sectors_per_request,"
-      "barriers_per_block,warp_operations_per_block,microseconds,spread_percent,gb_per_s,percent_of_copy,"
-      "percent_of_datasheet,speedup_over_basic,copy_microseconds,iterations,device,sm,driver,runtime,date\n";
-  for (const Result& result : results) {
-    const bool reached = result.tolerance > 0, counted = reached && device.cpu;
-    const Figures f = figures(*this, result);
-    const std::vector<std::string> cells = {result.stage->name,
-                                            verdict_text(result.verdict),
-                                            std::to_string(options.rows),
-                                            std::to_string(options.cols),
-                                            options.weight ? "1" : "0",
-                                            std::to_string(options.seed),
-                                            reached ? text("%.3e", result.worst_error) : "",
-                                            reached ? text("%.3e", result.tolerance) : "",
-                                            text("%.0f", moved_bytes_per_element(result.stage->model)),
-                                            std::to_string(sectors_per_request(result.stage->model, options.cols)),
-                                            counted ? text("%.6g", result.counters.barriers_per_block) : "",
-                                            counted ? text("%.6g", result.counters.warp_operations_per_block) : "",
-                                            f.microseconds,
-                                            f.spread,
-                                            f.gb_per_s,
-                                            f.of_copy,
-                                            f.of_peak,
-                                            f.speedup,
-                                            copy_timed ? text("%.2f", copy.microseconds) : "",
-                                            result.timed ? std::to_string(options.iterations) : "",
-                                            device.name,
-                                            std::to_string(device.compute_capability),
-                                            std::to_string(device.driver),
-                                            std::to_string(device.runtime),
-                                            today()};
-    out += csv_line(cells);
-  }
+  std::vector<std::string> names;
+  for (const Column& column : columns()) names.push_back(column.name);
+  std::string out = csv_line(names);
+  for (const Result& result : results) out += csv_line(cells(result));
   return out;
 }
 

@@ -1,19 +1,9 @@
 #include "common/roofline.h"
 
-#include <set>
-
 #include "common/cuda_check.h"
 #include "common/text.h"
 
 namespace ladder {
-
-int sectors_per_request(const AccessModel& model, int64_t cols) {
-  const int64_t stride = model.lane_per_row ? cols * static_cast<int64_t>(sizeof(float)) : model.access_bytes;
-  std::set<int64_t> sectors;
-  for (int64_t lane = 0; lane < 32; ++lane)
-    for (int64_t byte = 0; byte < model.access_bytes; byte += 4) sectors.insert((lane * stride + byte) / 32);
-  return static_cast<int>(sectors.size());
-}
 
 Device current_device() {
   const auto attribute = [](cudaDeviceAttr name) {

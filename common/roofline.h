@@ -1,23 +1,11 @@
-// What the device can do and what the operator must move. GB is 10^9 bytes everywhere.
+// What the device can do. GB is 10^9 bytes everywhere.
 #pragma once
+#include <cuda_runtime_api.h>
+
 #include <cstdint>
 #include <string>
 
-#include "common/stage.h"
-
 namespace ladder {
-
-// The fewest bytes that RMSNorm of rows × cols floats moves: the matrix in once and out once, and the weight.
-inline double operator_bytes(int64_t rows, int64_t cols, bool weight) {
-  return 4.0 *
-         (2.0 * static_cast<double>(rows) * static_cast<double>(cols) + (weight ? static_cast<double>(cols) : 0.0));
-}
-
-// Modelled: bytes that a stage's loads and stores move per element, each re-read counted.
-inline double moved_bytes_per_element(const AccessModel& model) { return 4.0 * (model.input_reads + 1); }
-
-// Modelled: 32-byte sectors that one load of a whole warp touches, in a matrix of cols aligned columns.
-int sectors_per_request(const AccessModel& model, int64_t cols);
 
 struct Device {
   bool cpu = false;  // the CPU device: no time and no bandwidth means anything there

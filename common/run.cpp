@@ -1,11 +1,13 @@
-// The programs: one stage, a ladder, mutants.
+// The programs: one stage, a ladder, a ladder with experiments, mutants.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 
+#include "common/experiment.h"
 #include "common/program.h"
-#include "common/report.h"
 #include "common/text.h"
 
 namespace ladder {
@@ -27,15 +29,23 @@ double available_host_bytes() {
   return available;
 }
 
-// A matrix that does not fit is refused before anything is allocated.
-void require_memory(Shape shape, const Device& device, bool timing) {
-  const double matrix = 4.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.cols);
-  const double slack = 64e6 + 8.0 * static_cast<double>(shape.rows) + 8.0 * static_cast<double>(shape.cols);
-  const double on_device = (timing ? std::max(2.0 * matrix, Pool::bytes(shape, device)) : 2.0 * matrix) + slack;
-  const double on_host = 2.0 * matrix + slack + (device.cpu ? on_device : 0.0);
+// A problem that does not fit is refused before anything is allocated.
+void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
+  double tensors = 0, slack = 64e6, own = 0;
+  for (const Tensor& tensor : op.tensors(shape)) {
+    tensors += tensor.bytes();
+    own += tensor.shared ? 0.0 : tensor.bytes();
+    slack += 8.0 * (static_cast<double>(tensor.rows) + static_cast<double>(tensor.cols > 1 ? tensor.cols / 8 : 0));
+  }
+  // The copy kernel's buffers are given back before the pool is made.
+  const double pool = timing ? static_cast<double>(copies_for(own, device)) * own : 0.0;
+  const double on_device = std::max(tensors, pool) + slack;
+  const double on_host = tensors + slack + (device.cpu ? on_device : 0.0);
+  std::string options;
+  for (const Parameter& parameter : op.parameters()) options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
   const auto refuse = [&](double needed, double available, const char* where) {
-    throw UsageError(text("%s: needs %.1f GB of %s memory, %.1f GB are free; give smaller --rows or --cols",
-                          shape_text(shape.rows, shape.cols).c_str(), needed / 1e9, where, available / 1e9));
+    throw UsageError(text("%s: needs %.1f GB of %s memory, %.1f GB are free; give smaller %s",
+                          shape_text(op, shape).c_str(), needed / 1e9, where, available / 1e9, options.c_str()));
   };
   const double host = available_host_bytes();
   if (host > 0 && on_host > host) refuse(on_host, host, "host");
@@ -51,16 +61,12 @@ bool context_is_dead() {
   return cudaDeviceSynchronize() != cudaSuccess;
 }
 
-Variant main_variant(const Options& options) {
-  Variant variant;
-  variant.weight = options.weight;
-  return variant;
-}
-
-// Empty where the device can run the stage.
-std::string why_skipped(const Stage& stage, const Device& device) {
-  if (stage.min_compute_capability <= device.compute_capability) return "";
-  return text("needs sm_%d, this device is sm_%d", stage.min_compute_capability, device.compute_capability);
+// Empty where the device can run the stage on such a shape.
+std::string why_skipped(const AnyStage& stage, const Shape& shape, const Device& device) {
+  if (stage.needs.compute_capability > device.compute_capability)
+    return text("needs sm_%d, this device is sm_%d", stage.needs.compute_capability, device.compute_capability);
+  const char* reason = stage.needs.refuses ? stage.needs.refuses(shape) : nullptr;
+  return reason ? shape_text(*stage.op, shape) + ": " + reason : "";
 }
 
 const char* shown_on(Shows shows) {
@@ -68,58 +74,77 @@ const char* shown_on(Shows shows) {
 }
 
 // What a profiler looks at: no other kernel runs in this process.
-void launch_once(const std::vector<Stage>& stages, const Options& options) {
+void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
   const Device device = current_device();
-  const Shape shape{options.rows, options.cols};
-  require_memory(shape, device, false);
   std::printf("%s\n", device.line().c_str());
-  const Case main_case(shape, options.seed);
-  Problem problem(main_case, main_variant(options));
   for (const size_t position : options.stages) {
-    const Stage& stage = stages[position];
-    const std::string skipped = why_skipped(stage, device);
-    if (skipped.empty()) {
-      problem.launch(stage.launch, problem.input.data(), problem.output.data(), cudaStreamPerThread);
-      cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+    const AnyStage& stage = stages[position];
+    const std::string skipped = why_skipped(stage, options.shape, device);
+    if (!skipped.empty()) {
+      std::printf("%s skipped: %s\n", stage.name, skipped.c_str());
+      continue;
     }
-    std::printf("%s %s: %s\n", stage.name, skipped.empty() ? "launched once, not checked" : "skipped",
-                skipped.empty() ? problem.context().c_str() : skipped.c_str());
+    require_memory(*stage.op, options.shape, device, false);
+    const Case main_case(*stage.op, options.shape, options.seed);
+    Problem problem(main_case, options.variant);
+    problem.buffers.prepare(main_case);
+    problem.launch(launcher(stage), problem.buffers.arguments(), cudaStreamPerThread);
+    cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+    std::printf("%s launched once, not checked: %s\n", stage.name, problem.context().c_str());
   }
 }
 
+// What the stages of one operator are checked and timed on.
+class Bench {
+ public:
+  Bench(const Operator& op, const Options& options, const Device& device, bool timing)
+      : edge_cases_(op, device.cpu, options.seed),
+        main_case_(op, options.shape, options.seed),
+        problem_(main_case_, options.variant) {
+    if (timing) pool_.emplace(problem_, device);
+  }
+  const EdgeCases& edge_cases() const { return edge_cases_; }
+  Problem& problem() { return problem_; }
+  Pool* pool() { return pool_ ? &*pool_ : nullptr; }
+
+ private:
+  const EdgeCases edge_cases_;
+  const Case main_case_;
+  Problem problem_;
+  std::optional<Pool> pool_;
+};
+
 class LadderRun {
  public:
-  LadderRun(const std::vector<Stage>& stages, const Options& options) {
+  LadderRun(const std::vector<AnyStage>& stages, const Options& options) {
     report_.options = options;
     report_.device = current_device();
     for (const size_t position : options.stages) {
-      report_.results.emplace_back();
-      report_.results.back().stage = &stages[position];
+      Result& result = report_.results.emplace_back();
+      result.stage = &stages[position];
+      result.reason = why_skipped(stages[position], options.shape, report_.device);
+      if (!result.reason.empty()) result.verdict = Verdict::skipped;
     }
-    timing_ = options.timing && !report_.device.cpu && options.rows > 0;
-    require_memory({options.rows, options.cols}, report_.device, timing_);
+    for (const Result& result : report_.results) {
+      const Operator& op = *result.stage->op;
+      const bool moves = op.bytes(options.shape, options.variant) > 0;
+      timing_ = options.timing && !report_.device.cpu && moves;
+      if (result.verdict != Verdict::skipped) require_memory(op, options.shape, report_.device, timing_);
+    }
   }
 
   const Report& run() {
     std::printf("%s\n", report_.device.line().c_str());
     std::fflush(stdout);
-    progress_.show("preparing inputs");
-    const Options& options = report_.options;
-    std::optional<HurtfulChecks> hurtful;
-    if (options.small) report_.hurtful_checks = hurtful.emplace(report_.device.cpu, options.seed).count();
-    const Case main_case({options.rows, options.cols}, options.seed);
-    Problem problem(main_case, main_variant(options));
-    std::optional<Pool> pool;
-    if (timing_) time_copy(pool.emplace(problem, report_.device));
-
     std::string dead;
     for (Result& result : report_.results) {
+      if (result.verdict == Verdict::skipped) continue;
       if (!dead.empty()) {
         result.reason = dead;
         continue;
       }
       try {
-        run_stage(result, hurtful ? &*hurtful : nullptr, problem, pool ? &*pool : nullptr);
+        run_stage(result);
       } catch (const std::exception& error) {
         result.verdict = Verdict::fail;
         result.timed = false;
@@ -133,27 +158,37 @@ class LadderRun {
   }
 
  private:
-  double matrix_bytes() const { return operator_bytes(report_.options.rows, report_.options.cols, false); }
-
-  void time_copy(Pool& pool) {
-    progress_.show("timing the copy kernel");
-    const int64_t count = report_.options.rows * report_.options.cols;
-    report_.copy =
-        measure([=](const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, count, stream); }, pool,
-                report_.options.iterations);
-    if (pool.larger_than_cache()) require_possible("the copy kernel", matrix_bytes(), report_.copy, report_.device);
-    report_.copy_timed = true;
-    report_.pool_pairs = pool.pairs();
+  // One bench at a time, since two may not fit into the device's memory.
+  Bench& bench_of(const Operator& op) {
+    if (op_ == &op) return *bench_;
+    progress_.show("preparing inputs");
+    bench_.reset();
+    if (timing_ && !report_.copy_timed) time_copy(op);
+    op_ = &op;
+    bench_.emplace(op, report_.options, report_.device, timing_);
+    if (bench_->pool()) report_.pool_copies = bench_->pool()->copies();
+    if (report_.options.small) report_.edge_cases = bench_->edge_cases().count();
+    return *bench_;
   }
 
-  void run_stage(Result& result, const HurtfulChecks* hurtful, Problem& problem, Pool* pool) {
-    const Stage& stage = *result.stage;
+  void time_copy(const Operator& op) {
+    progress_.show("timing the copy kernel");
+    const Options& options = report_.options;
+    const std::vector<Tensor> tensors = op.tensors(options.shape);
+    Variant unshared = options.variant;  // a weight is none of what is streamed
+    for (size_t i = 0; i < tensors.size(); ++i) unshared.places[i].absent |= tensors[i].shared;
+    report_.copied_bytes = op.bytes(options.shape, unshared);
+    report_.copy = measure_copy(report_.copied_bytes, report_.device, options.iterations);
+    const double copies = static_cast<double>(copies_for(report_.copied_bytes, report_.device));
+    if (copies * report_.copied_bytes > 4.0 * report_.device.l2_bytes)
+      require_possible("the copy kernel", report_.copied_bytes, report_.copy, report_.device);
+    report_.copy_timed = true;
+  }
+
+  void run_stage(Result& result) {
+    const AnyStage& stage = *result.stage;
     const Device& device = report_.device;
-    result.reason = why_skipped(stage, device);
-    if (!result.reason.empty()) {
-      result.verdict = Verdict::skipped;
-      return;
-    }
+    Bench& bench = bench_of(*stage.op);
     const size_t position = static_cast<size_t>(&result - report_.results.data()) + 1;
     const std::string where = text("[%zu/%zu] %s: ", position, report_.results.size(), stage.name);
     const auto failed = [&](const Outcome& outcome, const char* when) {
@@ -164,24 +199,25 @@ class LadderRun {
     };
 
     progress_.show(where + "small problems");
-    if (hurtful && failed(hurtful->check(stage.launch), "")) return;
+    if (report_.options.small && failed(bench.edge_cases().check(stage), "")) return;
+    Problem& problem = bench.problem();
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
-    const Outcome outcome = problem.check(
-        stage.launch, device.cpu ? std::vector<const char*>{nullptr} : std::vector<const char*>{nullptr, nullptr});
+    const Outcome outcome = problem.check(launcher(stage), device.cpu ? std::vector<const char*>{nullptr}
+                                                                      : std::vector<const char*>{nullptr, nullptr});
     result.worst_error = outcome.worst_error;
     result.tolerance = outcome.tolerance;
+    result.reached = true;
     if (failed(outcome, "")) return;
     if (device.cpu) result.counters = last_launch_counters();
 
-    if (pool) {
+    if (Pool* pool = bench.pool()) {
       progress_.show(where + "timing");
-      pool->poison();
-      result.timing = measure(
-          [&](const float* from, float* to, cudaStream_t stream) { problem.launch(stage.launch, from, to, stream); },
-          *pool, report_.options.iterations);
-      if (failed(pool->verify(), "after timing: ")) return;
-      if (pool->larger_than_cache()) require_possible(stage.name, matrix_bytes(), result.timing, device);
+      pool->prepare();
+      result.timing = measure(launcher(stage), problem, *pool, report_.options.iterations);
+      if (failed(pool->verify(launcher(stage)), "after timing: ")) return;
+      const double bytes = stage.op->bytes(report_.options.shape, report_.options.variant);
+      if (pool->larger_than_cache()) require_possible(stage.name, bytes, result.timing, device);
       result.timed = true;
     }
     result.verdict = Verdict::pass;
@@ -190,21 +226,67 @@ class LadderRun {
   Report report_;
   bool timing_ = false;
   Progress progress_;
+  const Operator* op_ = nullptr;
+  std::optional<Bench> bench_;
 };
+
+void print_list(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, const Options& options) {
+  std::vector<std::vector<std::string>> rows = {{"number", "name", "what it does"}};
+  for (const size_t i : options.stages)
+    rows.push_back({std::to_string(stage_number(stages, i)), stages[i].name, stages[i].summary});
+  std::printf("%s", align(rows, 3).c_str());
+  if (experiments.empty()) return;
+  rows = {{"experiment", "name", "its question"}, {"1", "stages", "how fast is each stage?"}};
+  for (const Experiment& experiment : experiments)
+    rows.push_back({std::to_string(rows.size()), experiment.name, experiment.question});
+  std::printf("\n%s", align(rows, 3).c_str());
+}
+
+// The directory, made if only the last part of its name is missing.
+void make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directory(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return;
+  throw UsageError(text("--csv-dir %s: %s; name a directory, or a new one in a directory that can be written",
+                        path.c_str(), error ? error.message().c_str() : "is not a directory"));
+}
+
+// What the experiments write, by their position; none where no directory is given.
+std::map<size_t, CsvFile> files_of(const std::vector<Experiment>& experiments, const Options& options) {
+  std::map<size_t, CsvFile> files;
+  if (options.csv_dir.empty()) return files;
+  make_directory(options.csv_dir);
+  for (size_t i = 0; i < experiments.size(); ++i)
+    if (options.experiment == 0 || options.experiment == static_cast<int>(i) + 2)
+      files.emplace(i, CsvFile(options.csv_dir + "/" + experiments[i].name + ".csv", "--csv-dir"));
+  return files;
+}
+
+void run_experiments(const std::vector<Experiment>& experiments, const Report& report,
+                     const std::map<size_t, CsvFile>& files) {
+  Progress progress;
+  for (size_t i = 0; i < experiments.size(); ++i) {
+    if (report.options.experiment != 0 && report.options.experiment != static_cast<int>(i) + 2) continue;
+    progress.show(text("experiment %s", experiments[i].name));
+    const Table table = experiments[i].run(report);
+    progress.clear();
+    std::printf("\n%s", table.print().c_str());
+    std::fflush(stdout);
+    if (const auto file = files.find(i); file != files.end()) file->second.write(table.csv(report.device));
+  }
+}
 
 }  // namespace
 
-int run_ladder(const std::vector<Stage>& stages, int argc, char** argv) {
+int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv) {
   return guarded(argv[0], [&] {
-    const Options options = parse_options(stages, argc, argv);
+    const Options options = parse_options(stages, experiments.size(), argc, argv);
     if (options.list) {
-      std::vector<std::vector<std::string>> rows = {{"number", "name", "what it does"}};
-      for (const size_t i : options.stages)
-        rows.push_back({std::to_string(stage_number(stages, i)), stages[i].name, stages[i].summary});
-      std::printf("%s", align(rows, 3).c_str());
+      print_list(stages, experiments, options);
       return 0;
     }
     const CsvFile csv(options.csv);
+    const std::map<size_t, CsvFile> files = files_of(experiments, options);
     require_device();
     if (options.profile) {
       launch_once(stages, options);
@@ -214,24 +296,30 @@ int run_ladder(const std::vector<Stage>& stages, int argc, char** argv) {
     const Report& report = run.run();
     csv.write(report.csv());
     std::printf("%s", report.table().c_str());
-    return report.all_right() ? 0 : 1;
+    std::fflush(stdout);
+    if (!report.all_right()) return 1;
+    if (!experiments.empty() && report.device.cpu)
+      std::printf("\nThe CPU device is never timed: the experiments need a GPU. The README shows what they found on one.\n");
+    else
+      run_experiments(experiments, report, files);
+    return 0;
   });
 }
 
-int run_stage(const Stage& stage, int argc, char** argv) { return run_ladder({stage}, argc, argv); }
+int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv) { return run_lecture(stages, {}, argc, argv); }
 
-int run_mutants(const std::vector<Mutant>& mutants, int argc, char** argv) {
+int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
   return guarded(argv[0], [&] {
     const Options options = parse_mutant_options(argc, argv);
     if (options.list) {
       std::vector<std::vector<std::string>> rows = {{"name", "device", "rejection says", "fault"}};
-      for (const Mutant& mutant : mutants)
-        rows.push_back({mutant.name, shown_on(mutant.shows), mutant.expect, mutant.fault});
+      for (const AnyMutant& mutant : mutants)
+        rows.push_back({mutant.stage.name, shown_on(mutant.shows), mutant.expect, mutant.stage.summary});
       std::printf("%s", align(rows, 4).c_str());
       return 0;
     }
-    for (const Mutant& mutant : mutants) {
-      if (options.mutant != mutant.name) continue;
+    for (const AnyMutant& mutant : mutants) {
+      if (options.mutant != mutant.stage.name) continue;
       require_device();
       const Device device = current_device();
       if (mutant.shows == Shows::on_cpu_device && !device.cpu) {
@@ -244,18 +332,18 @@ int run_mutants(const std::vector<Mutant>& mutants, int argc, char** argv) {
       }
       Outcome outcome;
       try {
-        if (mutant.rows > 0) {
-          require_memory({mutant.rows, mutant.cols}, device, false);
-          outcome = check_shape(mutant.launch, {mutant.rows, mutant.cols}, true, options.seed, device.cpu);
+        if (mutant.shape[0] > 0) {
+          require_memory(*mutant.stage.op, mutant.shape, device, false);
+          outcome = check_shape(mutant.stage, mutant.shape, options.seed, device.cpu);
         } else {
-          outcome = HurtfulChecks(device.cpu, options.seed).check(mutant.launch);
+          outcome = EdgeCases(*mutant.stage.op, device.cpu, options.seed).check(mutant.stage);
         }
       } catch (const UsageError& error) {
         std::printf("skipped: %s\n", error.what());
         return 77;
       }
       if (outcome.failure.empty()) {
-        std::printf("passed: the checks do not see that %s\n", mutant.fault);
+        std::printf("passed: the checks do not see that %s\n", mutant.stage.summary);
         return 0;
       }
       std::printf("rejected: %s\n", outcome.failure.c_str());

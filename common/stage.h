@@ -1,4 +1,4 @@
-// A stage, a mutant, and the three programs built from them. Light on purpose: every kernel.cuh includes this file.
+// A stage, a mutant, and the programs built from them. Light on purpose: every kernel.cuh includes this file.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -7,24 +7,39 @@
 
 namespace ladder {
 
-// y = x / sqrt(mean(x²) + eps) · weight for each row. input and output: rows × cols floats, contiguous, not necessarily
-// aligned beyond 4 bytes; weight: cols floats or nullptr. Launches on the stream and returns without waiting.
-using Launch = void (*)(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
-                        cudaStream_t stream);
+class Operator;
 
-// How the kernel's main loop touches global memory.
-struct AccessModel {
-  int input_reads;    // times each input element is read
-  int access_bytes;   // bytes one lane moves per load: 4 (float) or 16 (float4)
-  bool lane_per_row;  // true: neighbouring lanes are whole rows apart; false: they read neighbouring elements
+// Values of an operator's parameters in their order: rows and cols of a matrix, n of a vector; the others are 0.
+struct Shape {
+  int64_t values[3] = {};
+  int64_t operator[](int parameter) const { return values[parameter]; }
 };
 
+// What a launcher is called with: device pointers in the order of the operator's tensors, nullptr for one left out.
+struct Arguments {
+  void* const* tensors;
+  Shape shape;
+  const double* scalars;
+
+  template <class T>
+  T* tensor(int place) const {
+    return static_cast<T*>(tensors[place]);
+  }
+};
+
+// What a stage asks for; where it does not get it, it is skipped, counted as skipped, and its reason is printed.
+struct Requires {
+  int compute_capability = 0;                        // 90 for a stage that needs Hopper
+  const char* (*refuses)(const Shape&) = nullptr;  // the reason why a shape cannot be had; nullptr: it can
+};
+
+// Op is an operator of common/operators/. Its Launch starts a kernel on the stream and returns without waiting.
+template <class Op>
 struct Stage {
-  const char* name;     // the folder's name: "05_warp_shuffle"
+  const char* name;     // "05_warp_shuffle", as the folder
   const char* summary;  // one line for --list
-  Launch launch;
-  AccessModel model;
-  int min_compute_capability = 0;  // 90 for a stage that needs Hopper; elsewhere it is skipped, and counted as skipped
+  typename Op::Launch launch;
+  Requires needs = {};
 };
 
 // Where a fault shows reliably. One that depends on the order of threads shows on the CPU device, one that depends on
@@ -32,21 +47,70 @@ struct Stage {
 enum class Shows { anywhere, on_cpu_device, on_hopper };
 
 // A known-wrong kernel. The checks that a stage must pass must reject it.
+template <class Op>
 struct Mutant {
   const char* name;
   const char* fault;  // what is wrong, one line
-  Launch launch;
-  Shows shows;
-  int64_t rows, cols;  // the shape that shows it; 0, 0: the hurtful shapes
+  typename Op::Launch launch;
   const char* expect;  // what the rejection's message must contain
+  Shows shows = Shows::anywhere;
+  Shape shape = {};  // that shows it; {}: the edge cases do
+};
+
+// The same without the operator's type, which launches what is no function of its own.
+using AnyLaunch = void (*)();
+struct AnyStage {
+  template <class Op>
+  AnyStage(const Stage<Op>& stage)
+      : name(stage.name),
+        summary(stage.summary),
+        launch(reinterpret_cast<AnyLaunch>(stage.launch)),
+        needs(stage.needs),
+        op(&Op::get()) {}
+  const char *name, *summary;
+  AnyLaunch launch;
+  Requires needs;
+  const Operator* op;
+};
+struct AnyMutant {
+  template <class Op>
+  AnyMutant(const Mutant<Op>& mutant)
+      : stage(Stage<Op>{mutant.name, mutant.fault, mutant.launch}),
+        expect(mutant.expect),
+        shows(mutant.shows),
+        shape(mutant.shape) {}
+  AnyStage stage;
+  const char* expect;
+  Shows shows;
+  Shape shape;
 };
 
 // Each returns the program's exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.
-int run_stage(const Stage& stage, int argc, char** argv);
-int run_ladder(const std::vector<Stage>& stages, int argc, char** argv);
+int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv);
 
 // One mutant per process, since a fault may end the CUDA context. 1: rejected, as it should be; 0: it passed;
 // 77: this device cannot show it.
-int run_mutants(const std::vector<Mutant>& mutants, int argc, char** argv);
+int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv);
+
+template <class Op>
+int run_stage(const Stage<Op>& stage, int argc, char** argv) {
+  return run_stages({stage}, argc, argv);
+}
+template <class Op>
+int run_ladder(const std::vector<Stage<Op>>& stages, int argc, char** argv) {
+  return run_stages({stages.begin(), stages.end()}, argc, argv);
+}
+template <class Op>
+int run_mutants(const std::vector<Mutant<Op>>& mutants, int argc, char** argv) {
+  return run_any_mutants({mutants.begin(), mutants.end()}, argc, argv);
+}
 
 }  // namespace ladder
+
+// The main of a stage that is one file. The program over all stages includes those files and has a main of its own.
+#ifdef LADDER_ALL_STAGES
+#define LADDER_MAIN(stage)
+#else
+#define LADDER_MAIN(stage) \
+  int main(int argc, char** argv) { return ladder::run_stage(stage, argc, argv); }
+#endif

@@ -18,8 +18,4 @@ __attribute__((format(printf, 1, 2))) inline std::string text(const char* format
   return result;
 }
 
-inline std::string shape_text(int64_t rows, int64_t cols) {
-  return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
 }  // namespace ladder

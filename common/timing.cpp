@@ -11,13 +11,6 @@ namespace {
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, CudaDeleter<cudaGraphDestroy>>;
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, CudaDeleter<cudaGraphExecDestroy>>;
 
-int64_t pair_count(Shape shape, const Device& device) {
-  const double matrix = 4.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.cols);
-  if (matrix <= 0.0 || matrix > 4.0 * device.l2_bytes) return 1;
-  const double wanted = std::max(600e6, 8.0 * device.l2_bytes);
-  return static_cast<int64_t>(std::clamp(std::ceil(wanted / (2.0 * matrix)), 1.0, 64.0));
-}
-
 GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches, cudaStream_t stream) {
   cudaGraph_t captured = nullptr;
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -40,30 +33,48 @@ GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches,
 
 }  // namespace
 
-double Pool::bytes(Shape shape, const Device& device) {
-  return static_cast<double>(pair_count(shape, device)) * operator_bytes(shape.rows, shape.cols, false);
+int64_t copies_for(double bytes, const Device& device) {
+  if (bytes <= 0.0 || bytes > 8.0 * device.l2_bytes) return 1;
+  const double wanted = std::max(600e6, 8.0 * device.l2_bytes);
+  return static_cast<int64_t>(std::clamp(std::ceil(wanted / bytes), 1.0, 64.0));
+}
+
+namespace {
+
+// What each launch of a round has for itself.
+double own_bytes(const Case& c, const Variant& variant) {
+  double total = 0;
+  for (size_t i = 0; i < c.tensors.size(); ++i)
+    if (!c.tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += c.tensors[i].bytes();
+  return total;
+}
+
+}  // namespace
+
+double Pool::bytes(const Case& c, const Variant& variant, const Device& device) {
+  const double own = own_bytes(c, variant);
+  return static_cast<double>(copies_for(own, device)) * own;
 }
 
 Pool::Pool(Problem& problem, const Device& device) : problem_(problem) {
-  const Shape shape = problem.shape();
-  const int64_t pairs = pair_count(shape, device), count = problem.input.size();
-  larger_than_cache_ =
-      static_cast<double>(pairs) * operator_bytes(shape.rows, shape.cols, false) > 4.0 * device.l2_bytes;
-  for (int64_t i = 1; i < pairs; ++i) {
-    extra_.push_back({DeviceBuffer(count), DeviceBuffer(count)});
-    CUDA_CHECK(
-        cudaMemcpy(extra_.back().input.data(), problem.input.data(), count * sizeof(float), cudaMemcpyDeviceToDevice));
-  }
+  const Case& c = problem.given();
+  const double own = own_bytes(c, problem.variant());
+  const int64_t copies = copies_for(own, device);
+  larger_than_cache_ = static_cast<double>(copies) * own > 4.0 * device.l2_bytes;
+  for (int64_t i = 1; i < copies; ++i) extra_.push_back(Buffers(c, problem.variant(), &problem.buffers));
 }
 
-void Pool::poison() {
-  problem_.output.poison();
-  for (Pair& pair : extra_) pair.output.poison();
+void Pool::prepare() {
+  for (int64_t i = 0; i < copies(); ++i) buffers(i).prepare(problem_.given());
 }
 
-Outcome Pool::verify() {
-  Outcome outcome = problem_.verify(problem_.output);
-  for (size_t i = 0; i < extra_.size() && outcome.failure.empty(); ++i) outcome = problem_.verify(extra_[i].output);
+Outcome Pool::verify(const Launcher& launch, int64_t sample) {
+  const Case& c = problem_.given();
+  for (size_t i = 0; i < c.tensors.size(); ++i)
+    if (problem_.buffers.written_over(i)) return problem_.check(launch, {nullptr});
+  Outcome outcome;
+  for (int64_t i = 0; i < copies() && outcome.failure.empty(); ++i)
+    outcome = buffers(i).verify(c, problem_.variant(), sample);
   return outcome;
 }
 
@@ -134,9 +145,19 @@ Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, doub
   return summarize(std::move(samples));
 }
 
-Timing measure(const TimedLaunch& launch, Pool& pool, int iterations) {
-  return measure([&](int64_t number, cudaStream_t stream) { launch(pool.input(number), pool.output(number), stream); },
-                 pool.pairs(), iterations);
+Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds) {
+  const auto one = [&](int64_t number, cudaStream_t stream) { problem.launch(launch, pool.arguments(number), stream); };
+  return measure(NumberedLaunch(one), pool.copies(), iterations, warm_up_microseconds);
+}
+
+Timing measure_copy(double bytes, const Device& device, int iterations) {
+  const int64_t count = static_cast<int64_t>(bytes / 8.0), step = (count + 63) / 64 * 64, copies = copies_for(bytes, device);
+  const auto from = allocate<float>(copies * step), to = allocate<float>(copies * step);
+  CUDA_CHECK(cudaMemset(from.get(), 0x5a, copies * step * sizeof(float)));
+  const auto one = [&](int64_t number, cudaStream_t stream) {
+    launch_copy(from.get() + number * step, to.get() + number * step, count, stream);
+  };
+  return measure(NumberedLaunch(one), copies, iterations);
 }
 
 }  // namespace ladder

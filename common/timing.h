@@ -44,34 +44,37 @@ class Stopwatch {
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
-// The problem's own buffers, and copies of them until they outgrow the L2 cache: 600 MB or 64 pairs. Buffers several
-// times the L2 cache each need no copy.
+// How many copies of what a launch touches outgrow the L2 cache: 600 MB or 64. What is several times the L2 cache itself
+// needs no copy.
+int64_t copies_for(double bytes, const Device& device);
+
+// A problem's own buffers and copies of them, each with the same inputs. Tensors that all calls share are not copied.
 class Pool {
  public:
   Pool(Problem& problem, const Device& device);
-  static double bytes(Shape shape, const Device& device);  // device memory that a pool for this shape takes
+  static double bytes(const Case& c, const Variant& variant, const Device& device);  // device memory that it takes
 
-  int64_t pairs() const { return 1 + static_cast<int64_t>(extra_.size()); }
-  const float* input(int64_t i) const { return i == 0 ? problem_.input.data() : extra_[i - 1].input.data(); }
-  float* output(int64_t i) { return i == 0 ? problem_.output.data() : extra_[i - 1].output.data(); }
+  int64_t copies() const { return 1 + static_cast<int64_t>(extra_.size()); }
+  Arguments arguments(int64_t i) { return buffers(i).arguments(); }
   bool larger_than_cache() const { return larger_than_cache_; }
-  Problem& problem() { return problem_; }
 
-  void poison();
-  Outcome verify();  // every output, against the oracle
+  void prepare();
+  // Every output against the oracle, of tensors with more rows than `sample` that many. What a launch reads and writes
+  // over has changed with every launch: then one more launch is checked.
+  Outcome verify(const Launcher& launch, int64_t sample = INT64_MAX);
 
  private:
-  struct Pair {
-    DeviceBuffer input, output;
-  };
+  Buffers& buffers(int64_t i) { return i == 0 ? problem_.buffers : extra_[i - 1]; }
+
   Problem& problem_;
-  std::vector<Pair> extra_;
+  std::vector<Buffers> extra_;
   bool larger_than_cache_;
 };
 
-using TimedLaunch = std::function<void(const float* input, float* output, cudaStream_t stream)>;
+// The same with every copy of the pool in turn.
+Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds = 20e3);
 
-// The same with every pair of the pool in turn.
-Timing measure(const TimedLaunch& launch, Pool& pool, int iterations);
+// The ceiling: the copy kernel on so many bytes, half of them read and half written, with a cache as cold.
+Timing measure_copy(double bytes, const Device& device, int iterations);
 
 }  // namespace ladder

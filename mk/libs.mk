@@ -1,12 +1,16 @@
 # What every program needs first, always run in the root: make -f mk/libs.mk
-# The tools are checked once, a change of flags is noticed, the CPU device's runtime and common/ become libraries.
+# The tools are checked once, a change of flags is noticed, the ladders' lists of stages are written, and the CPU device's
+# runtime, common/ and the ladders' descriptions are compiled.
 ROOT := .
 include mk/config.mk
 
-COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu))
+OPERATORS := $(patsubst %.h,%.cpp,$(wildcard common/operators/*.h))
+COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu) $(OPERATORS))
+LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
+DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)
 
-.PHONY: prepare FORCE
-prepare: $(LIBCOMMON) $(LIBSIMT)
+.PHONY: prepare sources FORCE
+prepare: $(LIBCOMMON) $(LIBSIMT) $(DESCRIPTIONS)
 
 $(BUILD)/tools.ok: scripts/check_tools.sh
 	@NVCC='$(NVCC)' CXX='$(CXX)' scripts/check_tools.sh $(BACKEND)
@@ -22,10 +26,19 @@ $(FLAGS_FILE): $(BUILD)/tools.ok FORCE
 $(LIBSIMT): $(BUILD)/tools.ok FORCE
 	@$(MAKE) -s -C simt BUILD=../build/simt CXX='$(CXX)'
 
-$(COMMON_OBJECTS): $(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
+# What is made from the folders of a ladder, and of an operator's header the part that only the harness needs. It counts as
+# changed only if its text did.
+MADE := $(LADDERS:%=%/ladder.cpp) $(OPERATORS)
+sources: $(BUILD)/tools.ok
+	@PYTHONPATH=tools python3 -B -c 'from ladder import sources; sources.write()'
+$(MADE:%=build/generated/%): sources
+	@:
+$(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
+	$(compile)
+$(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
 	$(compile)
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
 
--include $(COMMON_OBJECTS:=.d)
+-include $(COMMON_OBJECTS:=.d) $(DESCRIPTIONS:=.d)

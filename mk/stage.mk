@@ -4,29 +4,54 @@
 # make program    builds it below build/<backend>/ without touching the link
 # make objects    only compiles
 # make analyze    builds it for the CPU device with the hooks of simt/analyze, starts it and reports on its kernels
+# In a ladder, make STAGE builds a stage's own program; where stages are files (reduction5.cu), there are run-STAGE and
+# analyze-STAGE too.
 ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
 include $(ROOT)/mk/config.mk
 
 HERE := $(shell realpath --relative-to='$(ROOT)' .)
 OUT := $(BUILD)/$(HERE)
-PROGRAM := $(OUT)/$(NAME)
+ANALYZED := $(ROOT)/build/analyze/$(HERE)
 OBJECTS := $(SOURCES:%=$(OUT)/%.o)
 
-.PHONY: all run program objects analyze analyzed prepare clean
+# The ladder that this folder belongs to: what its ladder.json says is linked in, its list of stages can be included.
+LADDER := $(firstword $(foreach folder,. .. ../..,$(if $(wildcard $(folder)/ladder.json),$(folder))))
+ifneq ($(LADDER),)
+  LADDER := $(shell realpath --relative-to='$(ROOT)' '$(LADDER)')
+  LADDER_ID := $(shell sed -E 's/^(W[0-9]+L[0-9]+).*/\1/' <<<'$(notdir $(LADDER))')
+  DESCRIPTION := $(BUILD)/$(LADDER)/ladder.cpp.o
+  CUFLAGS += -I$(ROOT)/build/generated/$(HERE)
+endif
+ifeq ($(LADDER),$(HERE))
+  STAGE_FOLDERS := $(patsubst %/Makefile,%,$(wildcard [0-9]*_*/Makefile))
+  STAGE_FILES := $(basename $(wildcard *[0-9].cu))
+endif
+LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
+
+.PHONY: all run program programs objects analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES)
 all: program
-	@[ "$$(readlink $(NAME))" = '$(PROGRAM)' ] || ln -sfn '$(PROGRAM)' $(NAME)
+	@[ "$$(readlink $(NAME))" = '$(OUT)/$(NAME)' ] || ln -sfn '$(OUT)/$(NAME)' $(NAME)
 	@echo '$(HERE)/$(NAME) is up to date'
 
 run: all
 	@./$(NAME) $$ARGS
 
-program: $(PROGRAM)
-objects: $(OBJECTS)
+program: $(OUT)/$(NAME)
+programs: program $(STAGE_FILES:%=$(OUT)/%)
+objects: $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o)
+
+$(STAGE_FOLDERS):
+	@$(MAKE) -C $@
+$(STAGE_FILES): %: $(OUT)/%
+	@ln -sfn '$<' '$@_test'
+	@echo '$(HERE)/$@_test is up to date'
+$(STAGE_FILES:%=run-%): run-%: %
+	@./$*_test $$ARGS
 
 # The libraries belong to the root, one make at a time; here they count as changed only if their files did.
 prepare:
 	@mkdir -p $(ROOT)/build && flock -o $(ROOT)/build/lock $(MAKE) -C $(ROOT) -f mk/libs.mk
-$(FLAGS_FILE) $(LIBCOMMON) $(LIBSIMT): prepare
+$(FLAGS_FILE) $(LIBRARIES) $(LIBSIMT): prepare
 	@:
 
 ifneq ($(filter tests/%,$(HERE)),)
@@ -36,33 +61,49 @@ doctest:
 	@CXX='$(CXX)' $(ROOT)/scripts/check_tools.sh doctest
 endif
 
-$(OBJECTS): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
+COMPILED := $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o)
+$(COMPILED): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
 
-$(PROGRAM): $(OBJECTS) $(LIBCOMMON) $(LIBSIMT)
+$(OUT)/$(NAME): $(OBJECTS) $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(NAME)"
-	@$(COMPILER) $(OBJECTS) $(LIBCOMMON) -o $@
+	@$(COMPILER) $(OBJECTS) $(LIBRARIES) -o $@
+$(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
+	@echo "  link     $(HERE)/$(@F)"
+	@$(COMPILER) $< $(LIBRARIES) -o $@
 
-# The build for analysis: main.cu, which includes the kernels, is compiled anew; everything else is that of the CPU device.
-ANALYZED := $(ROOT)/build/analyze/$(HERE)
-REPORT := build/analyze/$(notdir $(HERE)).html
-ANALYZE_ARGS := $(if $(filter lectures/% %/mutants,$(HERE)),$$ARGS,--no-small --no-timing $${ARGS:---rows 64 --cols 8192})
+# The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
+# A ladder's programs look at the smaller input of ladder.json, mutants at what they are told.
+REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
+ANALYZE_ARGS := $(if $(filter-out $(LADDER)/mutants,$(HERE)),$(if $(LADDER),\
+  --no-small --no-timing $${ARGS:-$$(PYTHONPATH=$(ROOT)/tools python3 -B -m ladder analyze-options $(LADDER_ID))},$$ARGS),$$ARGS)
+define look
+@mkdir -p $(ROOT)/build/analyze/$(LADDER_ID)
+@cd $(ROOT) && options="$(ANALYZE_ARGS)" && \
+  simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html '$(call REPORT,$(1))' -- $$options
+endef
 
 analyze:
 	@$(MAKE) BACKEND=cpu analyzed
-	@cd $(ROOT) && simt/analyze --program 'build/analyze/$(HERE)/$(NAME)' --html '$(REPORT)' -- $(ANALYZE_ARGS)
-
+	$(call look,$(NAME))
 analyzed: $(ANALYZED)/$(NAME)
+$(STAGE_FILES:%=analyze-%): analyze-%:
+	@$(MAKE) BACKEND=cpu 'analyzed-$*'
+	$(call look,$*)
+$(STAGE_FILES:%=analyzed-%): analyzed-%: $(ANALYZED)/%
 
-$(ANALYZED)/main.cu.o: main.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
+$(ANALYZED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(call compile,--analyze)
 
-$(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBCOMMON) $(LIBSIMT) \
-                     $(shell find $(ROOT)/simt/analysis -type f)
+ANALYSIS := $(shell find $(ROOT)/simt/analysis -type f)
+$(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$(NAME) for analysis"
+	@$(COMPILER) --analyze $(filter %.o %/libcommon.a,$^) -o $@
+$(STAGE_FILES:%=$(ANALYZED)/%): $(ANALYZED)/%: $(ANALYZED)/%.cu.o $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)
+	@echo "  link     $(HERE)/$* for analysis"
 	@$(COMPILER) --analyze $(filter %.o %/libcommon.a,$^) -o $@
 
 clean:
-	rm -rf $(ROOT)/build/*/$(HERE) $(NAME)
+	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(STAGE_FILES:%=%_test)
 
--include $(OBJECTS:=.d) $(ANALYZED)/main.cu.o.d
+-include $(COMPILED:=.d) $(wildcard $(ANALYZED)/*.d)

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace basic {
+namespace ladder::matrix::basic {
 
 constexpr int kBlockSize = 256;
 constexpr int64_t kPiece = 1024;
@@ -46,6 +46,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_basic<<<blocks, kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-inline const ladder::Stage stage{"01_basic", "one thread a row", launch, {2, 4, true}};
+inline const Stage<RmsNorm> stage{"01_basic", "one thread a row", launch};
 
-}  // namespace basic
+}  // namespace ladder::matrix::basic

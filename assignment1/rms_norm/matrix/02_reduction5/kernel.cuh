@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace reduction5 {
+namespace ladder::matrix::reduction5 {
 
 constexpr int kBlockSize = 256;
 constexpr int kElementsPerThread = 32;
 constexpr int64_t kChunk = kBlockSize * kElementsPerThread;  // 8192 columns
-constexpr int64_t kMaxBlocks = INT32_MAX;                    // the limit of gridDim.x
 
 __global__ void rms_norm_kernel_w2l3_reduction(const float* __restrict__ input, const float* __restrict__ weight,
                                                float* __restrict__ output, int64_t cols, float eps) {
@@ -56,14 +55,11 @@ __global__ void rms_norm_kernel_w2l3_reduction(const float* __restrict__ input, 
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    rms_norm_kernel_w2l3_reduction<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols,
-                                                                      cols, eps);
-  }
+  if (rows == 0) return;  // a grid of no blocks is a launch error
+  rms_norm_kernel_w2l3_reduction<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const ladder::Stage stage{
-    "02_reduction5", "one block a row, 32 elements a thread, shared-memory tree", launch, {2, 4, false}};
+inline const Stage<RmsNorm> stage{
+    "02_reduction5", "one block a row, 32 elements a thread, shared-memory tree", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace reduction5
+}  // namespace ladder::matrix::reduction5

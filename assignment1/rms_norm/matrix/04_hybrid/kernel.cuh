@@ -12,14 +12,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace hybrid {
+namespace ladder::matrix::hybrid {
 
 constexpr int kBlockSize = 256;
 constexpr int kVectorsPerThread = 16;                       // 16 × float4 = 64 elements
 constexpr int64_t kChunk = kBlockSize * kVectorsPerThread;  // in vectors: 16384 columns
-constexpr int64_t kMaxBlocks = INT32_MAX;                   // the limit of gridDim.x
 
 __device__ inline bool aligned_for_float4(const float* a, const float* b, const float* c) {
   const auto bits = reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(c);
@@ -86,13 +85,10 @@ __global__ void rms_norm_kernel_w2l3_hybrid(const float* __restrict__ input, con
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    rms_norm_kernel_w2l3_hybrid<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols,
-                                                                   cols, eps);
-  }
+  if (rows == 0) return;  // a grid of no blocks is a launch error
+  rms_norm_kernel_w2l3_hybrid<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const ladder::Stage stage{"04_hybrid", "float4 × 16 a thread, unrolled tree, warp tail", launch, {2, 16, false}};
+inline const Stage<RmsNorm> stage{"04_hybrid", "float4 × 16 a thread, unrolled tree, warp tail", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace hybrid
+}  // namespace ladder::matrix::hybrid

@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace warp_shuffle {
+namespace ladder::matrix::warp_shuffle {
 
 constexpr int kBlockSize = 256;
 constexpr int kWarpSize = 32;
 constexpr int kWarps = kBlockSize / kWarpSize;
-constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 // Every lane gets the sum of its warp's 32 values.
 __device__ inline float warp_reduce_sum(float value) {
@@ -60,12 +59,10 @@ __global__ void rms_norm_kernel_fast(const float* __restrict__ input, const floa
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    rms_norm_kernel_fast<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols, cols, eps);
-  }
+  if (rows == 0) return;  // a grid of no blocks is a launch error
+  rms_norm_kernel_fast<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const ladder::Stage stage{"05_warp_shuffle", "warp shuffles, one barrier a row", launch, {2, 4, false}};
+inline const Stage<RmsNorm> stage{"05_warp_shuffle", "warp shuffles, one barrier a row", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace warp_shuffle
+}  // namespace ladder::matrix::warp_shuffle

@@ -12,14 +12,13 @@
 #include <cstdint>
 
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace vectorized {
+namespace ladder::matrix::vectorized {
 
 // Twice the threads of the other stages: as many fit on a multiprocessor (1536, with 40 registers each), but in half as
 // many blocks, so that the rows they work on (3 × 32 KiB at 8192 columns) stay in its L1 cache until the second read.
 constexpr int kBlockSize = 512;
-constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 __global__ void rms_norm_kernel_optimized(const float* __restrict__ input, const float* __restrict__ weight,
                                           float* __restrict__ output, int64_t cols, float eps) {
@@ -29,7 +28,7 @@ __global__ void rms_norm_kernel_optimized(const float* __restrict__ input, const
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
 
   float sum = 0.0f;
 #pragma unroll 4
@@ -39,7 +38,7 @@ __global__ void rms_norm_kernel_optimized(const float* __restrict__ input, const
   }
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
 
-  const float rstd = rsqrtf(ladder::block_reduce_sum<kBlockSize>(sum) / static_cast<float>(cols) + eps);
+  const float rstd = rsqrtf(block_reduce_sum<kBlockSize>(sum) / static_cast<float>(cols) + eps);
 #pragma unroll 4
   for (int64_t i = tid; i < vec_cols; i += kBlockSize) {
     const float4 x = vec_input[i];
@@ -54,13 +53,10 @@ __global__ void rms_norm_kernel_optimized(const float* __restrict__ input, const
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    rms_norm_kernel_optimized<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols, cols,
-                                                                 eps);
-  }
+  if (rows == 0) return;  // a grid of no blocks is a launch error
+  rms_norm_kernel_optimized<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const ladder::Stage stage{"06_vectorized", "warp shuffles, 128-bit accesses", launch, {2, 16, false}};
+inline const Stage<RmsNorm> stage{"06_vectorized", "warp shuffles, 128-bit accesses", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace vectorized
+}  // namespace ladder::matrix::vectorized

@@ -13,13 +13,12 @@
 #include <cstdint>
 
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace registers {
+namespace ladder::matrix::registers {
 
 constexpr int kBlockSize = 512;
 constexpr int kMostVectors = 8;            // float4 that a thread keeps
-constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 __device__ inline float sum_of_squares(float4 x) { return x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w; }
 
@@ -38,7 +37,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
@@ -54,7 +53,7 @@ __global__ void __launch_bounds__(kBlockSize)
   for (int64_t i = rest; i < vec_cols; i += kBlockSize) sum += sum_of_squares(vec_input[i]);
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
 
-  const float rstd = rsqrtf(ladder::block_reduce_sum<kBlockSize>(sum) / static_cast<float>(cols) + eps);
+  const float rstd = rsqrtf(block_reduce_sum<kBlockSize>(sum) / static_cast<float>(cols) + eps);
   const float4 ones = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
@@ -71,6 +70,7 @@ __global__ void __launch_bounds__(kBlockSize)
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
   const int64_t vectors = (cols / 4 + kBlockSize - 1) / kBlockSize;  // a thread's share of the row
   auto* kernel = rms_norm_kernel_registers<kMostVectors>;
   if (vectors <= 1)
@@ -79,12 +79,9 @@ inline void launch(const float* input, const float* weight, float* output, int64
     kernel = rms_norm_kernel_registers<2>;
   else if (vectors <= 4)
     kernel = rms_norm_kernel_registers<4>;
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    kernel<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols, cols, eps);
-  }
+  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const ladder::Stage stage{"07_registers", "the row stays in registers, read once", launch, {1, 16, false}};
+inline const Stage<RmsNorm> stage{"07_registers", "the row stays in registers, read once", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace registers
+}  // namespace ladder::matrix::registers

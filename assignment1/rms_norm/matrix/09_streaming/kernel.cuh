@@ -12,13 +12,12 @@
 #include <cstdint>
 
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace streaming {
+namespace ladder::matrix::streaming {
 
 constexpr int kBlockSize = 512;
 constexpr int kMostVectors = 8;            // float4 that a thread keeps
-constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 template <int kVectors>
 __global__ void __launch_bounds__(kBlockSize)
@@ -30,7 +29,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
@@ -48,20 +47,20 @@ __global__ void __launch_bounds__(kBlockSize)
   }
   float sum = 0.0f;
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
-  for (int64_t i = rest; i < vec_cols; i += kBlockSize) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(kept[v]);
+  for (int64_t i = rest; i < vec_cols; i += kBlockSize) sum += sum_of_squares(vec_input[i]);
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
 
   __shared__ alignas(16) float warp_sums[32];
-  const float rstd = rsqrtf(ladder::row_sum(sum, warp_sums) * inverse_cols + eps);
+  const float rstd = rsqrtf(row_sum(sum, warp_sums) * inverse_cols + eps);
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     const int i = v * kBlockSize + tid;
-    if (i < vec_cols) __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+    if (i < vec_cols) __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
   }
   for (int64_t i = rest; i < vec_cols; i += kBlockSize) {
     const float4 w = weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
-    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, w));
+    __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, w));
   }
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) {
     const float normalized = row_input[i] * rstd;
@@ -71,6 +70,7 @@ __global__ void __launch_bounds__(kBlockSize)
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
   const int64_t vectors = (cols / 4 + kBlockSize - 1) / kBlockSize;
   auto* kernel = rms_norm_kernel_streaming<kMostVectors>;
   if (vectors <= 1)
@@ -79,14 +79,10 @@ inline void launch(const float* input, const float* weight, float* output, int64
     kernel = rms_norm_kernel_streaming<2>;
   else if (vectors <= 4)
     kernel = rms_norm_kernel_streaming<4>;
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    const auto blocks = static_cast<unsigned>(std::min(rows - row, kMaxBlocks));
-    kernel<<<blocks, kBlockSize, 0, stream>>>(input + row * cols, weight, output + row * cols, cols,
-                                              1.0f / static_cast<float>(cols), eps);
-  }
+  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, 1.0f / static_cast<float>(cols), eps);
 }
 
-inline const ladder::Stage stage{
-    "09_streaming", "evict-first loads and stores of what is used once", launch, {1, 16, false}};
+inline const Stage<RmsNorm> stage{
+    "09_streaming", "evict-first loads and stores of what is used once", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace streaming
+}  // namespace ladder::matrix::streaming

@@ -15,9 +15,9 @@
 
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace persistent {
+namespace ladder::matrix::persistent {
 
 constexpr int kVectors = 2;  // kept of this row, of the next and of the weight
 constexpr int kMostThreads = 1024;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const int64_t rest = int64_t{kVectors} * threads + tid;
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   const auto vec_cols_of = [&](int64_t row) {
-    return ladder::aligned_for_float4(input + row * cols, weight, output + row * cols) ? cols / 4 : 0;
+    return aligned_for_float4(input + row * cols, weight, output + row * cols) ? cols / 4 : 0;
   };
   const auto weight_at = [&](int64_t i) {
     return weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kMostThreads)
   };
 
   float4 kept[kVectors] = {}, next[kVectors] = {}, kept_weight[kVectors] = {};
-  if (ladder::aligned_for_float4(weight, nullptr, nullptr))
+  if (aligned_for_float4(weight, nullptr, nullptr))
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
       if (const int i = v * threads + tid; i < cols / 4) kept_weight[v] = weight_at(i);
@@ -66,17 +66,17 @@ __global__ void __launch_bounds__(kMostThreads)
     float sum = 0.0f;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
-      if (v * threads + tid < vec_cols) sum += ladder::sum_of_squares(kept[v]);
-    for (int64_t i = rest; i < vec_cols; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+      if (v * threads + tid < vec_cols) sum += sum_of_squares(kept[v]);
+    for (int64_t i = rest; i < vec_cols; i += threads) sum += sum_of_squares(vec_input[i]);
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) sum += row_input[i] * row_input[i];
-    const float rstd = rsqrtf(ladder::row_sum(sum, warp_sums[turn]) * inverse_cols + eps);
+    const float rstd = rsqrtf(row_sum(sum, warp_sums[turn]) * inverse_cols + eps);
 
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
       if (const int i = v * threads + tid; i < vec_cols)
-        __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+        __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
     for (int64_t i = rest; i < vec_cols; i += threads)
-      __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+      __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) {
       const float normalized = row_input[i] * rstd;
       row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
@@ -98,7 +98,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
                                                              1.0f / static_cast<float>(cols), eps);
 }
 
-inline const ladder::Stage stage{
-    "11_persistent", "as many blocks as fit, the next row prefetched", launch, {1, 16, false}};
+inline const Stage<RmsNorm> stage{
+    "11_persistent", "as many blocks as fit, the next row prefetched", launch};
 
-}  // namespace persistent
+}  // namespace ladder::matrix::persistent

@@ -16,9 +16,9 @@
 
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace bulk_copy {
+namespace ladder::matrix::bulk_copy {
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
@@ -67,14 +67,14 @@ __global__ void __launch_bounds__(kMostThreads)
     float* row_output = output + row * cols;
     auto* vec_output = reinterpret_cast<float4*>(row_output);
     const float4* vec_input = kBulk ? buffer(turn) : reinterpret_cast<const float4*>(row_input);
-    const int64_t vec_cols = kBulk || ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+    const int64_t vec_cols = kBulk || aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
     if (kBulk) arrived[turn].wait_parity(parity);
 
     float sum = 0.0f;
 #pragma unroll 4
-    for (int64_t i = tid; i < vec_cols; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+    for (int64_t i = tid; i < vec_cols; i += threads) sum += sum_of_squares(vec_input[i]);
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) sum += row_input[i] * row_input[i];
-    sum = ladder::row_sum(sum, warp_sums[turn]);
+    sum = row_sum(sum, warp_sums[turn]);
     // The barrier in row_sum: all threads have left the row before this one, so its buffer may be filled again.
     if (row >= gridDim.x) fetch_row(row + gridDim.x, turn ^ 1);
     const float rstd = rsqrtf(sum * inverse_cols + eps);
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll 4
     for (int64_t i = tid; i < vec_cols; i += threads) {
       const float4 w = weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
-      __stcs(vec_output + i, ladder::scaled(vec_input[i], rstd, w));
+      __stcs(vec_output + i, scaled(vec_input[i], rstd, w));
     }
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) {
       const float normalized = row_input[i] * rstd;
@@ -114,7 +114,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   kernel<<<blocks, threads, bytes, stream>>>(input, weight, output, rows, cols, 1.0f / static_cast<float>(cols), eps);
 }
 
-inline const ladder::Stage stage{
-    "12_bulk_copy", "the next row by a bulk copy into shared memory", launch, {1, 16, false}, 90};
+inline const Stage<RmsNorm> stage{
+    "12_bulk_copy", "the next row by a bulk copy into shared memory", launch, {90}};
 
-}  // namespace bulk_copy
+}  // namespace ladder::matrix::bulk_copy

@@ -16,13 +16,12 @@
 
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace cluster {
+namespace ladder::matrix::cluster {
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostParts = 8;  // what every GPU with clusters can do
-constexpr int64_t kMaxBlocks = INT32_MAX;
 
 template <int kVectors>
 __global__ void __launch_bounds__(kMostThreads)
@@ -39,7 +38,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   const int64_t begin = vec_cols * part / parts + tid, end = vec_cols * (part + 1) / parts;
   const int64_t rest = begin + int64_t{kVectors} * threads;
   const int64_t scalar = 4 * vec_cols + part * threads + tid, step = parts * threads;
@@ -57,11 +56,11 @@ __global__ void __launch_bounds__(kMostThreads)
 
   float sum = 0.0f;
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
+  for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(kept[v]);
 #pragma unroll 4
-  for (int64_t i = rest; i < end; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int64_t i = rest; i < end; i += threads) sum += sum_of_squares(vec_input[i]);
   for (int64_t i = scalar; i < cols; i += step) sum += row_input[i] * row_input[i];
-  sum = ladder::row_sum(sum, warp_sums);
+  sum = row_sum(sum, warp_sums);
 
 #if __CUDA_ARCH__ >= 900
   // Each block writes its sum into all blocks, and after the barrier reads only what is its own: no block has to
@@ -79,10 +78,10 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
     if (const int64_t i = begin + v * threads; i < end)
-      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+      __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
 #pragma unroll 4
   for (int64_t i = rest; i < end; i += threads)
-    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+    __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
   for (int64_t i = scalar; i < cols; i += step) {
     const float normalized = row_input[i] * rstd;
     row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
@@ -91,6 +90,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
   const int parts = cols <= 16384 ? 2 : cols <= 32768 ? 4 : kMostParts;
   const int64_t vectors = (cols / 4 + parts - 1) / parts;  // of a block
   const int a_thread = vectors <= 2 * kMostThreads ? 2 : 4;
@@ -106,15 +106,12 @@ inline void launch(const float* input, const float* weight, float* output, int64
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  const int64_t most = kMaxBlocks / parts;
-  for (int64_t row = 0; row < rows; row += most) {
-    config.gridDim = dim3(static_cast<unsigned>(std::min(rows - row, most) * parts));
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, input + row * cols, weight, output + row * cols, cols,
-                                  1.0f / static_cast<float>(cols), eps, parts));
-  }
+  config.gridDim = dim3(static_cast<unsigned>(rows * parts));
+  CUDA_CHECK(
+      cudaLaunchKernelEx(&config, kernel, input, weight, output, cols, 1.0f / static_cast<float>(cols), eps, parts));
 }
 
-inline const ladder::Stage stage{
-    "13_cluster", "2 to 8 blocks a row, sums through distributed shared memory", launch, {1, 16, false}, 90};
+inline const Stage<RmsNorm> stage{
+    "13_cluster", "2 to 8 blocks a row, sums through distributed shared memory", launch, {90, RmsNorm::blocks_a_row<kMostParts>}};
 
-}  // namespace cluster
+}  // namespace ladder::matrix::cluster

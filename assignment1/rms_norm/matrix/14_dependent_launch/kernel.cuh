@@ -14,13 +14,12 @@
 
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace dependent_launch {
+namespace ladder::matrix::dependent_launch {
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostVectors = 8;            // float4 that a thread keeps
-constexpr int64_t kMaxBlocks = INT32_MAX;  // the limit of gridDim.x
 
 // Nothing that the kernel before this one in the stream writes may be touched before this, and nothing that it still
 // reads may be written. It returns when that kernel has ended and its writes can be seen.
@@ -51,7 +50,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   const int kept_cols = static_cast<int>(vec_cols < kVectors * threads ? vec_cols : kVectors * threads);
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * threads + tid : vec_cols;  // is read twice
   // 1024 threads have 64 registers each: 8 float4 of the row and 8 of the weight do not fit.
@@ -71,21 +70,21 @@ __global__ void __launch_bounds__(kMostThreads)
 
   float sum = 0.0f;
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
-  for (int64_t i = rest; i < vec_cols; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(kept[v]);
+  for (int64_t i = rest; i < vec_cols; i += threads) sum += sum_of_squares(vec_input[i]);
 #pragma unroll 1
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) sum += row_input[i] * row_input[i];
   __shared__ alignas(16) float warp_sums[kMostThreads / 32];
-  sum = ladder::row_sum(sum, warp_sums);
+  sum = row_sum(sum, warp_sums);
   let_next_kernel_start();
   const float rstd = rsqrtf(sum * inverse_cols + eps);
 
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
     if (const int i = v * threads + tid; i < kept_cols)
-      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kWeightFirst ? kept_weight[v] : weight_at(i)));
+      __stcs(vec_output + i, scaled(kept[v], rstd, kWeightFirst ? kept_weight[v] : weight_at(i)));
   for (int64_t i = rest; i < vec_cols; i += threads)
-    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+    __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
 #pragma unroll 1
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) {
     const float normalized = row_input[i] * rstd;
@@ -96,6 +95,7 @@ __global__ void __launch_bounds__(kMostThreads)
 template <int kVectors>
 void launch_shape(int threads, int rows_a_block, const float* input, const float* weight, float* output, int64_t rows,
                   int64_t cols, float eps, cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -104,13 +104,9 @@ void launch_shape(int threads, int rows_a_block, const float* input, const float
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  const int64_t most = kMaxBlocks * rows_a_block;
-  for (int64_t row = 0; row < rows; row += most) {
-    const int64_t part = std::min(rows - row, most);
-    config.gridDim = dim3(static_cast<unsigned>((part + rows_a_block - 1) / rows_a_block));
-    CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_dependent_launch<kVectors>, input + row * cols, weight,
-                                  output + row * cols, part, cols, 1.0f / static_cast<float>(cols), eps));
-  }
+  config.gridDim = dim3(static_cast<unsigned>((rows + rows_a_block - 1) / rows_a_block));
+  CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_dependent_launch<kVectors>, input, weight, output, rows, cols,
+                                1.0f / static_cast<float>(cols), eps));
 }
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
@@ -136,7 +132,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
     run(launch_shape<kMostVectors>, threads(kMostVectors), 1);
 }
 
-inline const ladder::Stage stage{
-    "14_dependent_launch", "starts while the kernel before it ends", launch, {1, 16, false}, 90};
+inline const Stage<RmsNorm> stage{
+    "14_dependent_launch", "starts while the kernel before it ends", launch, {90, RmsNorm::one_block_a_row}};
 
-}  // namespace dependent_launch
+}  // namespace ladder::matrix::dependent_launch

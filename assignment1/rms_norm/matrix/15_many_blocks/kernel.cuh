@@ -15,14 +15,13 @@
 
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace many_blocks {
+namespace ladder::matrix::many_blocks {
 
 constexpr int kMostThreads = 1024;
 constexpr int kVectors = 4;
 constexpr int kMostBlocks = 128;  // of a launch in which blocks wait for each other
-constexpr int64_t kMaxBlocks = INT32_MAX;
 
 // One for all launches, so two of them must not run at the same time: not on two streams, not in two branches of a
 // graph. A library asks its caller for memory instead. Zero when the program starts, which is no launch's number.
@@ -55,7 +54,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const auto* vec_input = reinterpret_cast<const float4*>(row_input);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
-  const int64_t vec_cols = ladder::aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
+  const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   const int64_t begin = vec_cols * part / parts + tid, end = vec_cols * (part + 1) / parts;
   const int64_t rest = begin + int64_t{kVectors} * threads;
   const int64_t scalar = 4 * vec_cols + part * threads + tid, step = parts * threads;
@@ -73,13 +72,13 @@ __global__ void __launch_bounds__(kMostThreads)
 
   float sum = 0.0f;
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) sum += ladder::sum_of_squares(kept[v]);
+  for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(kept[v]);
 #pragma unroll 4
-  for (int64_t i = rest; i < end; i += threads) sum += ladder::sum_of_squares(vec_input[i]);
+  for (int64_t i = rest; i < end; i += threads) sum += sum_of_squares(vec_input[i]);
   for (int64_t i = scalar; i < cols; i += step) sum += row_input[i] * row_input[i];
-  sum = ladder::row_sum(sum, warp_sums[0]);
+  sum = row_sum(sum, warp_sums[0]);
   if (parts > 1) {
-    sum = ladder::row_sum(exchange(sum, blockIdx.x - part, part, parts), warp_sums[1]);
+    sum = row_sum(exchange(sum, blockIdx.x - part, part, parts), warp_sums[1]);
     // This block's share of kMostBlocks. All others have read `launches` before the last of them adds to it.
     if (tid == 0) Atomic(launches).fetch_add(blockIdx.x > 0 ? 1 : kMostBlocks + 1 - gridDim.x);
   }
@@ -88,10 +87,10 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
     if (const int64_t i = begin + v * threads; i < end)
-      __stcs(vec_output + i, ladder::scaled(kept[v], rstd, kept_weight[v]));
+      __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
 #pragma unroll 4
   for (int64_t i = rest; i < end; i += threads)
-    __stcs(vec_output + i, ladder::scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
+    __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
   for (int64_t i = scalar; i < cols; i += step) {
     const float normalized = row_input[i] * rstd;
     row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
@@ -100,6 +99,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
+  if (rows == 0) return;  // a grid of no blocks is a launch error
   int device = 0, multiprocessors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
@@ -117,14 +117,12 @@ inline void launch(const float* input, const float* weight, float* output, int64
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = shared_rows ? 1 : 0;
-  for (int64_t row = 0; row < rows; row += kMaxBlocks) {
-    config.gridDim = dim3(static_cast<unsigned>(std::min(rows - row, kMaxBlocks) * parts));
-    CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_many_blocks, input + row * cols, weight, output + row * cols,
-                                  cols, 1.0f / static_cast<float>(cols), eps, parts));
-  }
+  config.gridDim = dim3(static_cast<unsigned>(rows * parts));
+  CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_many_blocks, input, weight, output, cols,
+                                1.0f / static_cast<float>(cols), eps, parts));
 }
 
-inline const ladder::Stage stage{
-    "15_many_blocks", "up to 128 blocks a row, sums through global memory", launch, {1, 16, false}};
+inline const Stage<RmsNorm> stage{
+    "15_many_blocks", "up to 128 blocks a row, sums through global memory", launch, {0, RmsNorm::one_block_a_row}};
 
-}  // namespace many_blocks
+}  // namespace ladder::matrix::many_blocks

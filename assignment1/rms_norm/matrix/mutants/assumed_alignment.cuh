@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace assumed_alignment {
+namespace ladder::matrix::mutants::assumed_alignment {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -22,6 +22,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   }
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace assumed_alignment
+inline const Mutant<RmsNorm> mutant{"assumed_alignment", "float4 accesses to unaligned addresses", launch, "cudaErrorMisalignedAddress"};
+
+}  // namespace ladder::matrix::mutants::assumed_alignment

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace byte_offset_overflow {
+namespace ladder::matrix::mutants::byte_offset_overflow {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -14,6 +14,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, parts::row_rstd(row_input, cols, eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace byte_offset_overflow
+inline const Mutant<RmsNorm> mutant{"byte_offset_overflow", "a 32-bit byte offset wraps at 2 GiB", launch, "65537 x 8192, weight", Shows::anywhere, {{65537, 8192}}};
+
+}  // namespace ladder::matrix::mutants::byte_offset_overflow

@@ -6,7 +6,7 @@
 
 #include "parts.cuh"
 
-namespace cluster_block_leaves {
+namespace ladder::matrix::mutants::cluster_block_leaves {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t cols, float eps) {
 #if __CUDA_ARCH__ >= 900
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   const int64_t begin = blockIdx.x / 2 * cols + (part == 0 ? 0 : cols / 2),
                 count = part == 0 ? cols / 2 : cols - cols / 2;
 
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
   if (tid == 0) part_sum = sum;
   cluster.sync();  // both sums are there
   const float both = *cluster.map_shared_rank(&part_sum, 0) + *cluster.map_shared_rank(&part_sum, 1);
@@ -35,4 +35,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::launch_with(pairs, 2 * rows, stream, rms_norm_kernel, input, weight, output, cols, eps);
 }
 
-}  // namespace cluster_block_leaves
+inline const Mutant<RmsNorm> mutant{"cluster_block_leaves", "a block of a cluster ends before others have read its shared memory", launch, "cudaErrorIllegalAddress", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::cluster_block_leaves

@@ -6,7 +6,7 @@
 
 #include "parts.cuh"
 
-namespace cluster_without_barrier {
+namespace ladder::matrix::mutants::cluster_without_barrier {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t cols, float eps) {
 #if __CUDA_ARCH__ >= 900
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   const int64_t begin = blockIdx.x / 2 * cols + (part == 0 ? 0 : cols / 2),
                 count = part == 0 ? cols / 2 : cols - cols / 2;
 
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
   cluster.sync();  // both blocks have begun
   if (tid < 2) *cluster.map_shared_rank(part_sums + part, tid) = sum;
   __syncthreads();  // the fault: cluster.sync() would wait for the other block, too
@@ -35,4 +35,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::launch_with(pairs, 2 * rows, stream, rms_norm_kernel, input, weight, output, cols, eps);
 }
 
-}  // namespace cluster_without_barrier
+inline const Mutant<RmsNorm> mutant{"cluster_without_barrier", "a cluster's sums are read without waiting for its other blocks", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::cluster_without_barrier

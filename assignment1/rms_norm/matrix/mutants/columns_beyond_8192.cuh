@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace columns_beyond_8192 {
+namespace ladder::matrix::mutants::columns_beyond_8192 {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -12,10 +12,12 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   float* row_output = output + blockIdx.x * cols;
   const int64_t reach = 32 * parts::kBlockSize;
   const int64_t seen = cols < reach ? cols : reach;  // the fault
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));
   parts::scale_row(row_input, weight, row_output, seen, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace columns_beyond_8192
+inline const Mutant<RmsNorm> mutant{"columns_beyond_8192", "columns beyond 32 × 256 are dropped", launch, "never written), first at"};
+
+}  // namespace ladder::matrix::mutants::columns_beyond_8192

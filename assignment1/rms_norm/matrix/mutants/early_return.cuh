@@ -3,7 +3,7 @@
 
 #include "parts.cuh"
 
-namespace early_return {
+namespace ladder::matrix::mutants::early_return {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -13,6 +13,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, parts::row_rstd(row_input, cols, eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace early_return
+inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the barrier", launch, "cudaErrorLaunchFailure", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::early_return

@@ -4,17 +4,19 @@
 
 #include "parts.cuh"
 
-namespace eps_outside_root {
+namespace ladder::matrix::mutants::eps_outside_root {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, cols));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, cols));
   const float rstd = 1.0f / (sqrtf(sum / static_cast<float>(cols)) + eps);  // the fault
   parts::scale_row(row_input, weight, row_output, cols, rstd);
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace eps_outside_root
+inline const Mutant<RmsNorm> mutant{"eps_outside_root", "eps is added outside the root", launch, "elements wrong, first at"};
+
+}  // namespace ladder::matrix::mutants::eps_outside_root

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace input_before_wait {
+namespace ladder::matrix::mutants::input_before_wait {
 
 __global__ void slow_copy(const float* input, float* output, int64_t count) {
 #if __CUDA_ARCH__ >= 900
@@ -36,4 +36,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::launch_with(dependent, rows, stream, rms_norm_kernel, weight, output, cols, eps);
 }
 
-}  // namespace input_before_wait
+inline const Mutant<RmsNorm> mutant{"input_before_wait", "the input is read before the kernel that writes it has ended", launch, "elements wrong, first at", Shows::on_hopper};
+
+}  // namespace ladder::matrix::mutants::input_before_wait

@@ -3,7 +3,7 @@
 
 #include "parts.cuh"
 
-namespace last_row_skipped {
+namespace ladder::matrix::mutants::last_row_skipped {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -17,4 +17,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::one_block_a_row<rms_norm_kernel>(input, weight, output, rows - 1, cols, eps, stream);  // the fault
 }
 
-}  // namespace last_row_skipped
+inline const Mutant<RmsNorm> mutant{"last_row_skipped", "the last row is never computed", launch, "never written), first at"};
+
+}  // namespace ladder::matrix::mutants::last_row_skipped

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace missing_barrier {
+namespace ladder::matrix::mutants::missing_barrier {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -22,6 +22,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sdata[0] / static_cast<float>(cols) + eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace missing_barrier
+inline const Mutant<RmsNorm> mutant{"missing_barrier", "no barrier between the steps of the tree", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::missing_barrier

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace missing_broadcast_barrier {
+namespace ladder::matrix::mutants::missing_broadcast_barrier {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -17,6 +17,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rstd);
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace missing_broadcast_barrier
+inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "nobody waits for the result in shared memory", launch, "thread order reversed", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::missing_broadcast_barrier

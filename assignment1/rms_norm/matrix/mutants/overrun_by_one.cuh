@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace overrun_by_one {
+namespace ladder::matrix::mutants::overrun_by_one {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -16,6 +16,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   }
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace overrun_by_one
+inline const Mutant<RmsNorm> mutant{"overrun_by_one", "one element is written past the end of the output", launch, "wrote outside its output"};
+
+}  // namespace ladder::matrix::mutants::overrun_by_one

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "common/kernel_helpers.cuh"
-#include "common/stage.h"
+#include "common/operators/rms_norm.h"
 
-namespace parts {
+namespace ladder::matrix::mutants::parts {
 
 constexpr int kBlockSize = 256;
 
@@ -20,7 +20,7 @@ __device__ inline float sum_of_squares(const float* row_input, int64_t cols) {
 }
 
 __device__ inline float row_rstd(const float* row_input, int64_t cols, float eps) {
-  return rsqrtf(ladder::block_reduce_sum<kBlockSize>(sum_of_squares(row_input, cols)) / static_cast<float>(cols) + eps);
+  return rsqrtf(block_reduce_sum<kBlockSize>(sum_of_squares(row_input, cols)) / static_cast<float>(cols) + eps);
 }
 
 __device__ inline float scaled(float x, float rstd, const float* weight, int64_t col) {
@@ -57,4 +57,4 @@ void launch_with(const cudaLaunchAttribute& attribute, int64_t blocks, cudaStrea
   cudaLaunchKernelEx(&config, rms_norm_kernel, arguments...);  // cudaGetLastError tells how it went, as after <<<>>>
 }
 
-}  // namespace parts
+}  // namespace ladder::matrix::mutants::parts

@@ -6,7 +6,7 @@
 
 #include "parts.cuh"
 
-namespace refilled_too_early {
+namespace ladder::matrix::mutants::refilled_too_early {
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
@@ -34,7 +34,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   for (int64_t row = 0; row < rows; ++row) {
     if (bulk) arrived.wait_parity(row % 2 != 0);
     const float* row_input = bulk ? buffer : input + row * cols;
-    const float sum = ladder::row_sum(parts::sum_of_squares(row_input, cols), warp_sums[row % 2]);
+    const float sum = row_sum(parts::sum_of_squares(row_input, cols), warp_sums[row % 2]);
     const float rstd = rsqrtf(sum / static_cast<float>(cols) + eps);
     if (bulk && threadIdx.x == 0 && row + 1 < rows)
       fetch(buffer, input + (row + 1) * cols, cols, arrived);  // the fault
@@ -50,4 +50,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<1, parts::kBlockSize, bytes, stream>>>(input, weight, output, rows, cols, eps, bulk);
 }
 
-}  // namespace refilled_too_early
+inline const Mutant<RmsNorm> mutant{"refilled_too_early", "a buffer is filled with the next row while it is still being read", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::refilled_too_early

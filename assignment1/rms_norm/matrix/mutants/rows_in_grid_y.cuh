@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace rows_in_grid_y {
+namespace ladder::matrix::mutants::rows_in_grid_y {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -19,4 +19,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<grid, parts::kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-}  // namespace rows_in_grid_y
+inline const Mutant<RmsNorm> mutant{"rows_in_grid_y", "more rows than gridDim.y can count", launch, "cudaErrorInvalid", Shows::anywhere, {{65536, 1}}};
+
+}  // namespace ladder::matrix::mutants::rows_in_grid_y

@@ -3,7 +3,7 @@
 
 #include "parts.cuh"
 
-namespace square_of_mean {
+namespace ladder::matrix::mutants::square_of_mean {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -11,10 +11,12 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   float* row_output = output + blockIdx.x * cols;
   float sum = 0.0f;
   for (int64_t i = threadIdx.x; i < cols; i += parts::kBlockSize) sum += row_input[i];
-  const float mean = ladder::block_reduce_sum<parts::kBlockSize>(sum) / static_cast<float>(cols);
+  const float mean = block_reduce_sum<parts::kBlockSize>(sum) / static_cast<float>(cols);
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(mean * mean + eps));  // the fault
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace square_of_mean
+inline const Mutant<RmsNorm> mutant{"square_of_mean", "the mean squared, not the mean of the squares", launch, "elements wrong, first at"};
+
+}  // namespace ladder::matrix::mutants::square_of_mean

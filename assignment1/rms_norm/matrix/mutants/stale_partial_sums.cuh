@@ -6,7 +6,7 @@
 
 #include "parts.cuh"
 
-namespace stale_partial_sums {
+namespace ladder::matrix::mutants::stale_partial_sums {
 
 using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
 
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   __shared__ float both;
   const int part = blockIdx.x;
   const int64_t begin = part == 0 ? 0 : cols / 2, count = part == 0 ? cols / 2 : cols - cols / 2;
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
   if (threadIdx.x == 0) {
     constexpr uint64_t kComplete = uint64_t{1} << 32;  // the fault: true of every launch from the first one on
     Atomic(words[part]).store(kComplete | __float_as_uint(sum), cuda::memory_order_relaxed);
@@ -40,4 +40,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
                        eps);
 }
 
-}  // namespace stale_partial_sums
+inline const Mutant<RmsNorm> mutant{"stale_partial_sums", "sums that blocks left in an earlier launch are taken for this one's", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::stale_partial_sums

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace stale_shared_memory {
+namespace ladder::matrix::mutants::stale_shared_memory {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t rows, int64_t cols,
                                 float eps) {
@@ -12,10 +12,10 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   const int lane = threadIdx.x % 32;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const float* row_input = input + row * cols;
-    const float warp_sum = ladder::warp_reduce_sum(parts::sum_of_squares(row_input, cols));
+    const float warp_sum = warp_reduce_sum(parts::sum_of_squares(row_input, cols));
     if (lane == 0) warp_sums[threadIdx.x / 32] = warp_sum;
     __syncthreads();
-    const float sum = ladder::warp_reduce_sum(lane < parts::kBlockSize / 32 ? warp_sums[lane] : 0.0f);
+    const float sum = warp_reduce_sum(lane < parts::kBlockSize / 32 ? warp_sums[lane] : 0.0f);
     parts::scale_row(row_input, weight, output + row * cols, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
     // the fault: no __syncthreads() before the next row
   }
@@ -26,4 +26,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<4, parts::kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-}  // namespace stale_shared_memory
+inline const Mutant<RmsNorm> mutant{"stale_shared_memory", "no barrier between two rows of a block", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::stale_shared_memory

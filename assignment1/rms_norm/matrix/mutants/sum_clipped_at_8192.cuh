@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace sum_clipped_at_8192 {
+namespace ladder::matrix::mutants::sum_clipped_at_8192 {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -12,10 +12,12 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   float* row_output = output + blockIdx.x * cols;
   const int64_t reach = 32 * parts::kBlockSize;
   const int64_t seen = cols < reach ? cols : reach;  // the fault
-  const float sum = ladder::block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace sum_clipped_at_8192
+inline const Mutant<RmsNorm> mutant{"sum_clipped_at_8192", "the sum stops after 32 × 256 columns", launch, "elements wrong, first at"};
+
+}  // namespace ladder::matrix::mutants::sum_clipped_at_8192

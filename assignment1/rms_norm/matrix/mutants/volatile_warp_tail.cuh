@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace volatile_warp_tail {
+namespace ladder::matrix::mutants::volatile_warp_tail {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -27,6 +27,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sdata[0] / static_cast<float>(cols) + eps));
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace volatile_warp_tail
+inline const Mutant<RmsNorm> mutant{"volatile_warp_tail", "a volatile warp tail without __syncwarp", launch, "elements wrong, first at", Shows::on_cpu_device};
+
+}  // namespace ladder::matrix::mutants::volatile_warp_tail

@@ -3,7 +3,7 @@
 
 #include "parts.cuh"
 
-namespace weight_ignored {
+namespace ladder::matrix::mutants::weight_ignored {
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -13,6 +13,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, nullptr, row_output, cols, parts::row_rstd(row_input, cols, eps));  // the fault
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace weight_ignored
+inline const Mutant<RmsNorm> mutant{"weight_ignored", "the weight is never applied", launch, "1 x 1, weight"};
+
+}  // namespace ladder::matrix::mutants::weight_ignored

@@ -4,7 +4,7 @@
 
 #include "parts.cuh"
 
-namespace weight_of_whole_passes {
+namespace ladder::matrix::mutants::weight_of_whole_passes {
 
 constexpr int kKept = 8;  // columns that a thread keeps the weight of
 
@@ -23,6 +23,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
     row_output[i] = pass < kKept ? row_input[i] * rstd * kept[pass] : parts::scaled(row_input[i], rstd, weight, i);
 }
 
-constexpr ladder::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-}  // namespace weight_of_whole_passes
+inline const Mutant<RmsNorm> mutant{"weight_of_whole_passes", "the last columns are not multiplied by the weight", launch, "elements wrong, first at"};
+
+}  // namespace ladder::matrix::mutants::weight_of_whole_passes

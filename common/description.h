@@ -1,0 +1,18 @@
+// What a ladder's ladder.json says to its programs; make writes it as C++.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ladder {
+
+struct Description {
+  const char* id;                                       // "matrix"
+  const char* baseline;                                 // the stage that speed-ups are relative to; "": none
+  std::vector<std::pair<const char*, int64_t>> inputs;  // the main input: parameters that differ from the operator's
+};
+
+// A program that belongs to no ladder gets the empty one of description.cpp.
+extern const Description description;
+
+}  // namespace ladder

@@ -1,0 +1,30 @@
+#include "common/operator.h"
+
+namespace ladder {
+
+double Operator::bytes(const Shape& shape, const Variant& variant) const {
+  double total = 0;
+  const std::vector<Tensor> all = tensors(shape);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (variant.places[i].absent) continue;
+    const int times = all[i].role == Role::in_place ? 2 : all[i].role == Role::scratch || all[i].role == Role::pieces ? 0 : 1;
+    total += times * all[i].bytes();
+  }
+  return total;
+}
+
+Variant Operator::plain() const {
+  Variant variant;
+  variant.places.resize(tensors({}).size());
+  for (const Scalar& scalar : scalars()) variant.scalars.push_back(scalar.value);
+  return variant;
+}
+
+std::string shape_text(const Operator& op, const Shape& shape) {
+  std::string result;
+  for (size_t i = 0; i < op.parameters().size(); ++i)
+    result += (i > 0 ? " x " : "") + std::to_string(shape[static_cast<int>(i)]);
+  return result;
+}
+
+}  // namespace ladder

@@ -1,0 +1,135 @@
+#include "common/tensor.h"
+
+#include <algorithm>
+
+#include "common/text.h"
+
+namespace ladder {
+namespace {
+
+constexpr int64_t kStagingBytes = 4 << 20;
+
+// A row or 1024 elements, whichever is more, on each side; long rows do not need a guard of their own length.
+int64_t guard_count(int64_t cols) { return std::clamp<int64_t>(cols, 1024, 1 << 16); }
+
+int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+void copy(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) {
+  if (bytes > 0) CUDA_CHECK(cudaMemcpy(to, from, bytes, kind));
+}
+
+}  // namespace
+
+DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
+    : type_(tensor.type), size_(size_of(tensor.type)), layout_(place.layout), rows_(tensor.rows), cols_(tensor.cols) {
+  if (layout_.stride == kContiguous) layout_.stride = cols_;
+  heads_contiguous_ = layout_.heads == 1 && (layout_.stride == cols_ || rows_ <= 1);
+  const int64_t last = rows_ - 1;
+  const int64_t outer = rows_ == 0 ? 0 : last / layout_.heads * layout_.stride;
+  const int64_t inner = rows_ == 0 ? 0 : std::min(last, layout_.heads - 1) * layout_.head_stride;
+  const int64_t low = std::min<int64_t>(outer, 0) + std::min<int64_t>(inner, 0);
+  const int64_t high = std::max<int64_t>(outer, 0) + std::max<int64_t>(inner, 0) + (rows_ == 0 ? 0 : cols_);
+  const int64_t guard = guard_count(cols_);
+  first_ = round_up(guard - low, 256 / size_) + place.offset;
+  begin_ = first_ + low;
+  end_ = first_ + high;
+  total_ = end_ + guard;
+  memory_ = allocate(total_ * size_);
+  reset_guards();
+}
+
+// The pattern is uploaded once, then doubled on the device.
+void DeviceTensor::fill(int64_t first, int64_t count, uint32_t word) {
+  const std::vector<uint32_t> seed(std::min<int64_t>(count, 1 << 16), word);
+  char* to = memory_.get() + first * size_;
+  const int64_t bytes = count * size_;
+  int64_t done = std::min<int64_t>(bytes, static_cast<int64_t>(seed.size()) * 4);
+  copy(to, seed.data(), done, cudaMemcpyHostToDevice);
+  for (; done < bytes; done *= 2) copy(to + done, to, std::min(done, bytes - done), cudaMemcpyDeviceToDevice);
+}
+
+void DeviceTensor::reset_guards() {
+  const uint32_t guard = guard_of(type_);
+  if (!contiguous()) return fill(0, total_, guard);
+  fill(0, begin_, guard);
+  fill(end_, total_ - end_, guard);
+}
+
+void DeviceTensor::fill_rows(uint32_t word) {
+  if (contiguous()) return fill(begin_, end_ - begin_, word);
+  std::vector<uint32_t> dense(rows_ * cols_ * size_ / 4 + 1, word);
+  upload(dense.data());
+}
+
+void DeviceTensor::upload(const void* dense) {
+  const char* from = static_cast<const char*>(dense);
+  if (contiguous()) return copy(data(), from, rows_ * cols_ * size_, cudaMemcpyHostToDevice);
+  std::vector<char> image((end_ - begin_) * size_);
+  copy(image.data(), memory_.get() + begin_ * size_, image.size(), cudaMemcpyDeviceToHost);
+  for (int64_t row = 0; row < rows_; ++row)
+    std::memcpy(image.data() + (row_at(row) - begin_) * size_, from + row * cols_ * size_, cols_ * size_);
+  copy(memory_.get() + begin_ * size_, image.data(), image.size(), cudaMemcpyHostToDevice);
+}
+
+void DeviceTensor::download(void* dense, int64_t first, int64_t count) const {
+  if (contiguous())
+    return copy(dense, static_cast<char*>(data()) + first * size_, count * size_, cudaMemcpyDeviceToHost);
+  std::vector<char> image((end_ - begin_) * size_);
+  copy(image.data(), memory_.get() + begin_ * size_, image.size(), cudaMemcpyDeviceToHost);
+  char* to = static_cast<char*>(dense);
+  while (count > 0) {
+    const int64_t row = first / cols_, col = first % cols_, length = std::min(count, cols_ - col);
+    std::memcpy(to, image.data() + (row_at(row) + col - begin_) * size_, length * size_);
+    to += length * size_, first += length, count -= length;
+  }
+}
+
+bool DeviceTensor::holds(const void* dense) const {
+  const char* wanted = static_cast<const char*>(dense);
+  const int64_t count = rows_ * cols_, step = contiguous() ? kStagingBytes / size_ : std::max<int64_t>(count, 1);
+  std::vector<char> staging(std::min(step, count) * size_);
+  for (int64_t first = 0; first < count; first += step) {
+    const int64_t length = std::min(step, count - first);
+    download(staging.data(), first, length);
+    if (std::memcmp(staging.data(), wanted + first * size_, length * size_) != 0) return false;
+  }
+  return true;
+}
+
+std::string DeviceTensor::overrun(const char* name) {
+  std::vector<int64_t> found;  // relative to row 0
+  std::vector<char> image;
+  const uint32_t guard = guard_of(type_);
+  const auto look = [&](int64_t from, int64_t to, const auto& is_row) {
+    image.resize((to - from) * size_);
+    copy(image.data(), memory_.get() + from * size_, image.size(), cudaMemcpyDeviceToHost);
+    for (int64_t i = from; i < to; ++i)
+      if (!is_row(i) && std::memcmp(image.data() + (i - from) * size_, &guard, size_) != 0) found.push_back(i - first_);
+  };
+  if (contiguous()) {
+    const auto never = [](int64_t) { return false; };
+    look(0, begin_, never);
+    look(end_, total_, never);
+  } else {
+    std::vector<bool> rows(total_);
+    for (int64_t row = 0; row < rows_; ++row) std::fill_n(rows.begin() + row_at(row), cols_, true);
+    look(0, total_, [&](int64_t i) { return rows[i]; });
+  }
+  if (found.empty()) return "";
+  const int64_t at = found.front(), past = at - (end_ - 1 - first_);
+  const std::string where = at < begin_ - first_ ? text("%lld before its start", static_cast<long long>(begin_ - first_ - at))
+                            : past > 0           ? text("%lld past its end", static_cast<long long>(past))
+                                                 : text("between its rows at %lld", static_cast<long long>(at));
+  if (contiguous()) {
+    reset_guards();
+  } else {
+    std::vector<char> rows(rows_ * cols_ * size_);
+    download(rows.data());
+    reset_guards();
+    upload(rows.data());
+  }
+  return text("; wrote outside its %s: %zu guard element%s overwritten, first %s", name, found.size(),
+              found.size() == 1 ? "" : "s", where.c_str());
+}
+
+}  // namespace ladder

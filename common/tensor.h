@@ -1,0 +1,90 @@
+// Tensors as an operator declares them, and on the device between guards.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/memory.h"
+#include "common/types.h"
+
+namespace ladder {
+
+enum class Role {
+  input,
+  output,    // every element is determined; poisoned before each run
+  in_place,  // read, then overwritten by an output
+  pieces,    // zeros before each run; the oracle judges what is left as a whole (a sum in as many parts as one likes)
+  scratch,   // nobody judges what is left
+};
+
+struct Tensor {
+  const char* name;
+  Type type;
+  Role role;
+  int64_t rows, cols;     // cols elements side by side, rows times
+  bool optional = false;  // may be left out: --no-<name>
+  bool shared = false;    // one for all calls, like a weight: timing takes others in turn, but not this one
+  bool is_matrix = true;  // its elements are told by row and column
+
+  int64_t count() const { return rows * cols; }
+  double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(type)); }
+  bool is_read() const { return role == Role::input || role == Role::in_place; }
+  bool is_judged() const { return role == Role::output || role == Role::in_place || role == Role::pieces; }
+};
+
+// Where rows begin, in elements. Row i begins at i / heads * stride + i % heads * head_stride.
+constexpr int64_t kContiguous = INT64_MIN;  // as a stride: the columns
+struct Layout {
+  int64_t stride = kContiguous;
+  int64_t heads = 1;
+  int64_t head_stride = 0;
+
+  int64_t begin(int64_t row) const { return row / heads * stride + row % heads * head_stride; }
+};
+
+struct Place {
+  Layout layout = {};
+  int offset = 0;       // elements by which row 0 begins past a 256-byte boundary
+  int same_as = -1;     // the same memory as this tensor, by its place in the operator's list
+  bool absent = false;  // left out: nullptr
+};
+
+// Device memory of one tensor. What lies around it and between its rows holds a guard pattern.
+class DeviceTensor {
+ public:
+  DeviceTensor(const Tensor& tensor, const Place& place);
+
+  void* data() const { return memory_.get() + first_ * size_; }  // row 0
+  Type type() const { return type_; }
+  const Layout& layout() const { return layout_; }
+
+  // Elements in the order of the rows, without gaps: all of them, or count of them from element `first` on.
+  void upload(const void* dense);
+  void download(void* dense, int64_t first, int64_t count) const;
+  void download(void* dense) const { download(dense, 0, rows_ * cols_); }
+  bool holds(const void* dense) const;  // bit by bit
+  void poison() { fill_rows(poison_of(type_)); }
+  void zero() { fill_rows(0); }
+
+  // What was written outside the rows, "" or one sentence; it is put right.
+  std::string overrun(const char* name);
+
+ private:
+  bool contiguous() const { return heads_contiguous_; }
+  int64_t row_at(int64_t row) const { return first_ + layout_.begin(row); }
+  void fill_rows(uint32_t word);
+  void fill(int64_t first, int64_t count, uint32_t word);
+  void reset_guards();
+
+  Type type_;
+  int64_t size_;  // bytes of an element
+  Layout layout_;
+  int64_t rows_, cols_;
+  bool heads_contiguous_;
+  int64_t first_;  // of row 0, in elements from the begin of the memory
+  int64_t begin_, end_;  // of the elements that lie between the lowest and the highest row
+  int64_t total_;
+  DeviceMemory<> memory_;
+};
+
+}  // namespace ladder

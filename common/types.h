@@ -1,0 +1,92 @@
+// The types of elements, and their values on the host.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace ladder {
+
+enum class Type { float32, float16, bfloat16, uint32 };
+
+constexpr int64_t size_of(Type type) { return type == Type::float16 || type == Type::bfloat16 ? 2 : 4; }
+constexpr const char* name_of(Type type) {
+  constexpr const char* names[] = {"float32", "float16", "bfloat16", "uint32"};
+  return names[static_cast<int>(type)];
+}
+
+template <class To, class From>
+To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// One struct a type: how an element is stored, and its value as a double and back. from() rounds to nearest, ties to
+// even. They are the host compiler's own, so that CUDA's headers, which are under test, do not judge themselves.
+struct Float32 {
+  using Stored = float;
+  static double value(float stored) { return static_cast<double>(stored); }
+  static float from(float number) { return number; }
+};
+struct Float16 {
+  using Stored = uint16_t;
+  static double value(uint16_t stored) { return static_cast<double>(bits_as<_Float16>(stored)); }
+  static uint16_t from(float number) { return bits_as<uint16_t>(static_cast<_Float16>(number)); }
+};
+struct Bfloat16 {
+  using Stored = uint16_t;
+  static double value(uint16_t stored) {
+    return static_cast<double>(bits_as<float>(static_cast<uint32_t>(stored) << 16));
+  }
+  static uint16_t from(float number) {
+    if (std::isnan(number)) return 0x7fff;
+    const uint32_t word = bits_as<uint32_t>(number);
+    return static_cast<uint16_t>((word + 0x7fffu + (word >> 16 & 1u)) >> 16);
+  }
+};
+struct Uint32 {
+  using Stored = uint32_t;
+  static double value(uint32_t stored) { return static_cast<double>(stored); }
+  static uint32_t from(double number) { return static_cast<uint32_t>(number); }
+};
+
+// Calls body with the type's struct.
+template <class Body>
+auto with(Type type, Body body) {
+  switch (type) {
+    case Type::float16:
+      return body(Float16());
+    case Type::bfloat16:
+      return body(Bfloat16());
+    case Type::uint32:
+      return body(Uint32());
+    default:
+      return body(Float32());
+  }
+}
+
+inline double element(Type type, const void* elements, int64_t index) {
+  return with(type, [=](auto t) { return t.value(static_cast<const typename decltype(t)::Stored*>(elements)[index]); });
+}
+inline void set_element(Type type, void* elements, int64_t index, float value) {
+  with(type, [=](auto t) { static_cast<typename decltype(t)::Stored*>(elements)[index] = t.from(value); });
+}
+inline float rounded(Type type, float value) {
+  return with(type, [=](auto t) { return static_cast<float>(t.value(t.from(value))); });
+}
+
+// Words of 32 bits that fill memory; of a type of 16 bits, each half is an element. All are signalling NaNs: whatever
+// is computed from one is NaN, but never one of them again.
+constexpr uint32_t poison_of(Type type) {  // an element that nothing has written
+  return type == Type::float16 ? 0x7dbe7dbeu : type == Type::bfloat16 ? 0x7fad7fadu : 0x7fadbeefu;
+}
+constexpr uint32_t guard_of(Type type) {  // an element that belongs to no tensor, which nothing may write
+  return type == Type::float16 ? 0x7d5a7d5au : type == Type::bfloat16 ? 0x7fa57fa5u : 0x7fa5c3e1u;
+}
+inline bool is_poison(Type type, const void* elements, int64_t index) {
+  const uint32_t word = poison_of(type);
+  return std::memcmp(static_cast<const char*>(elements) + index * size_of(type), &word, size_of(type)) == 0;
+}
+
+}  // namespace ladder
