@@ -52,7 +52,7 @@ run:
 
 test:
 	@scripts/setup.sh test
-	@.venv/bin/python -m pytest -rs -n auto --dist loadgroup --no-loadscope-reorder --durations=10 tests $$ARGS
+	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
 bench profile stage analyze peers tune plots readme: export PYTHONPATH := $(CURDIR)/tools

@@ -1,8 +1,8 @@
 """Builds what the tests start once, for the CPU device unless BACKEND says otherwise, and hands it to them.
 
-make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, unless a mark
-xdist_group says otherwise: give one to a long test that shares no fixture with its file. Tests that are marked `full` run
-with FULL=1 only. The programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
+make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, so a long test that
+shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only. The programs
+stay below build/<backend>/: the links that make leaves beside the sources are not touched.
 """
 
 import os
@@ -27,8 +27,8 @@ CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requ
 FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
-# The groups that take longest, longest first, so that no process is left alone with one at the end.
-LONGEST = []
+# The files that take longest, longest first, so that no process is left alone with one at the end.
+LONGEST = ["test_simt", "test_header", "test_analyze", "test_cli", "test_build", "test_mutant_hazards"]
 
 # The tests' own Python is the tools'; what make starts finds them by make's means, as it does for a user.
 TOOLS = str(ROOT / "tools")
@@ -101,7 +101,8 @@ def pytest_sessionstart(session):
     start = time.monotonic()
     built = make(f"-j{cores()}", f"BACKEND={BACKEND}", *targets(), timeout=1800)
     if built.returncode != 0:
-        pytest.exit(f"the build failed:\n{built.stdout}{built.stderr}", returncode=1)
+        reporter.write_line(f"{built.stdout}{built.stderr}")
+        pytest.exit("the build failed, as said above", returncode=1)
     reporter.write_line(f"built in {time.monotonic() - start:.0f} s")
 
 
@@ -109,16 +110,8 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if not FULL and item.get_closest_marker("full")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
-    if not hasattr(config, "workerinput"):
-        return
-    places = {}
-    for item in items:
-        mark = item.get_closest_marker("xdist_group")
-        group = mark.args[0] if mark else item.path.stem
-        if not mark:
-            item.add_marker(pytest.mark.xdist_group(group))
-        places[item] = LONGEST.index(group) if group in LONGEST else len(LONGEST)
-    items.sort(key=places.get)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 # --- Fixtures ------------------------------------------------------------------------------------------------

@@ -190,8 +190,6 @@ class TestWithNvcc:
 
 def test_format():
     checked = run("scripts/format.sh", "--dry-run")
-    if checked.returncode == 3:
-        pytest.skip(checked.stderr.strip())
     assert checked.returncode == 0, checked.stderr
 
 
@@ -199,8 +197,3 @@ def test_common_library():
     tests = run(BUILD / "tests/cpp/common_test", timeout=600)
     assert tests.returncode == 0, tests.stdout + tests.stderr
     assert "Status: SUCCESS!" in tests.stdout
-
-
-def test_cpu_device():
-    tests = make(f"-j{cores()}", "-C", "simt", "test", timeout=1200)
-    assert tests.returncode == 0, tests.stdout + tests.stderr
