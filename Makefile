@@ -9,8 +9,9 @@ endif
 
 LADDER := assignment1/rms_norm/matrix
 PROGRAM := rms_norm_matrix_test
-# Every folder with a program of its own.
+# Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
+STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU
 
 .PHONY: all help run test stage analyze bench peers tune plots readme profile programs objects libs compile-check format clean
@@ -76,10 +77,12 @@ plots:
 
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
-programs: $(LEAVES:%=%/program)
-objects: $(patsubst %,%/objects,$(filter-out bench/% tests/%,$(LEAVES)))
+programs: $(LEAVES:%=%/programs)
+objects: $(patsubst %,%/objects,$(filter-out bench/% tests/% $(STAGES),$(LEAVES)))
 %/program: libs
 	@$(MAKE) -C $* program
+%/programs: libs
+	@$(MAKE) -C $* programs
 %/objects: libs
 	@$(MAKE) -C $* objects
 
@@ -89,6 +92,10 @@ compile-check:
 
 format:
 	@scripts/format.sh -i
+
+# make 05_warp_shuffle, make vector/05_warp_shuffle, make W2L1/reduction5: the stage's own program.
+.DEFAULT:
+	@PYTHONPATH=tools python3 -B -m ladder build '$@'
 
 clean:
 	rm -rf build

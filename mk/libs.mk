@@ -30,7 +30,7 @@ $(LIBSIMT): $(BUILD)/tools.ok FORCE
 # changed only if its text did.
 MADE := $(LADDERS:%=%/ladder.cpp) $(OPERATORS)
 sources: $(BUILD)/tools.ok
-	@PYTHONPATH=tools python3 -B -c 'from ladder import sources; sources.write()'
+	@PYTHONPATH=tools python3 -B -m ladder sources
 $(MADE:%=build/generated/%): sources
 	@:
 $(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)

@@ -38,7 +38,7 @@ run: all
 
 program: $(OUT)/$(NAME)
 programs: program $(STAGE_FILES:%=$(OUT)/%)
-objects: $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o)
+objects: $(OBJECTS)
 
 $(STAGE_FOLDERS):
 	@$(MAKE) -C $@
