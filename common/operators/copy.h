@@ -9,12 +9,17 @@ struct Copy {
   using Launch = void (*)(const float* from, float* to, int64_t n, cudaStream_t stream);
   static const Operator& get();
 
-  // Word i of the input, so that a kernel that only writes can be checked as well: it writes what a copy would have.
-  static constexpr uint32_t kPatternStep = 0x9e3779b9u;
+  static constexpr uint32_t kPatternStep = 0x9e3779b9u;  // word i of the input is i times this
 };
 
 // Reading alone, with a launcher like Copy's: the words of `to`, zero before, then add up to those of `from`, modulo 2^32.
 struct Read {
+  using Launch = Copy::Launch;
+  static const Operator& get();
+};
+
+// Writing alone, with a launcher like Copy's: what a copy would have written. `from` holds nothing of use.
+struct Write {
   using Launch = Copy::Launch;
   static const Operator& get();
 };
@@ -37,7 +42,7 @@ uint32_t pattern(int64_t i) { return static_cast<uint32_t>(i) * Copy::kPatternSt
 
 class Answer : public Oracle {
  public:
-  Answer(const uint32_t* from, int64_t n) : sum_(std::accumulate(from, from + n, uint32_t{0})), n_(n) {}
+  Answer(const uint32_t* from, int64_t n) : sum_(from ? std::accumulate(from, from + n, uint32_t{0}) : 0), n_(n) {}
 
   double tolerance() const override { return 0; }
 
@@ -60,13 +65,13 @@ class Answer : public Oracle {
 
 class Description : public Operator {
  public:
-  explicit Description(Role to) : to_(to) {}
+  Description(Role from, Role to) : from_(from), to_(to) {}
 
   const char* title() const override { return "copy"; }
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 27, "Words of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    std::vector<Tensor> all = {{"from", Type::uint32, Role::input, 1, shape[0]}, {"to", Type::uint32, to_, 1, shape[0]}};
+    std::vector<Tensor> all = {{"from", Type::uint32, from_, 1, shape[0]}, {"to", Type::uint32, to_, 1, shape[0]}};
     for (Tensor& tensor : all) tensor.is_matrix = false;
     return all;
   }
@@ -107,18 +112,23 @@ class Description : public Operator {
   }
 
  private:
-  Role to_;
+  Role from_, to_;
 };
 
 }  // namespace copy
 
 const Operator& Copy::get() {
-  static const copy::Description description(Role::output);
+  static const copy::Description description(Role::input, Role::output);
   return description;
 }
 
 const Operator& Read::get() {
-  static const copy::Description description(Role::pieces);
+  static const copy::Description description(Role::input, Role::pieces);
+  return description;
+}
+
+const Operator& Write::get() {
+  static const copy::Description description(Role::scratch, Role::output);
   return description;
 }
 
