@@ -38,7 +38,8 @@ std::string without_semicolon(const std::string& sentences) {
 }  // namespace
 
 Launcher launcher(const AnyStage& stage) {
-  return [stage](const Arguments& arguments, cudaStream_t stream) { stage.op->launch(stage.launch, arguments, stream); };
+  return
+      [stage](const Arguments& arguments, cudaStream_t stream) { stage.op->launch(stage.launch, arguments, stream); };
 }
 
 Case::Case(const Operator& op, const Shape& shape, uint64_t seed) : op(op), shape(shape), tensors(op.tensors(shape)) {
@@ -60,8 +61,8 @@ Buffers::Buffers(const Case& c, const Variant& variant, const Buffers* shared)
   for (size_t i = 0; i < c.tensors.size(); ++i) {
     const Place& place = variant.places[i];
     if (!place.absent && place.same_as < 0)
-      tensors_[i] = shared && c.tensors[i].shared ? shared->tensors_[i]
-                                                  : std::make_shared<DeviceTensor>(c.tensors[i], place);
+      tensors_[i] =
+          shared && c.tensors[i].shared ? shared->tensors_[i] : std::make_shared<DeviceTensor>(c.tensors[i], place);
   }
   for (size_t i = 0; i < c.tensors.size(); ++i) {
     const int same = variant.places[i].same_as;
@@ -92,7 +93,8 @@ void Buffers::prepare(const Case& c) {
 std::string Buffers::side_effects(const Case& c) {
   std::string found;
   for (size_t i = 0; i < tensors_.size(); ++i)
-    if (tensors_[i] && (c.tensors[i].role != Role::input || !written_over_[i])) found += tensors_[i]->overrun(c.tensors[i].name);
+    if (tensors_[i] && (c.tensors[i].role != Role::input || !written_over_[i]))
+      found += tensors_[i]->overrun(c.tensors[i].name);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i] || c.tensors[i].role != Role::input || written_over_[i]) continue;
     if (tensors_[i]->holds(c.inputs[i].data())) continue;
@@ -119,7 +121,8 @@ Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
       outcome.worst_error = std::max(outcome.worst_error, comparison.worst_of_all * outcome.tolerance);
       if (comparison.wrong > 0) failure = describe(comparison, output);
     }
-    const auto outputs = std::count_if(c.tensors.begin(), c.tensors.end(), [](const Tensor& t) { return t.is_judged(); });
+    const auto outputs =
+        std::count_if(c.tensors.begin(), c.tensors.end(), [](const Tensor& t) { return t.is_judged(); });
     if (!failure.empty() && outputs > 1) failure = std::string(tensor.name) + ": " + failure;
     if (!failure.empty()) outcome.failure += (outcome.failure.empty() ? "" : "; ") + failure;
   }

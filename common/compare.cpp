@@ -85,10 +85,9 @@ std::string element_text(const Output& output, int64_t index) {
                           : std::isnan(value)                              ? "NaN"
                                                                            : number(value);
   const int64_t cols = output.tensor.cols;
-  const std::string where = output.tensor.is_matrix
-                                ? text("(row %lld, col %lld)", static_cast<long long>(index / cols),
-                                       static_cast<long long>(index % cols))
-                                : text("element %lld", static_cast<long long>(index));
+  const std::string where = output.tensor.is_matrix ? text("(row %lld, col %lld)", static_cast<long long>(index / cols),
+                                                           static_cast<long long>(index % cols))
+                                                    : text("element %lld", static_cast<long long>(index));
   return text("%s, expected %s, got %s", where.c_str(), number(chunk.expected[0]).c_str(), got.c_str());
 }
 
@@ -102,7 +101,8 @@ Comparison compare(const Output& output, int64_t sample) {
     Chunk chunk;
     with(output.tensor.type, [&](auto type) {
       while (begin < end) {
-        const int64_t place = begin / cols, row = chosen == rows ? place : place * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
+        const int64_t place = begin / cols,
+                      row = chosen == rows ? place : place * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
         const int64_t in_row = begin % cols, rest = chosen == rows ? end - begin : std::min(end - begin, cols - in_row);
         const int length = static_cast<int>(std::min<int64_t>(rest, kChunk));
         compare_chunk<decltype(type)>(output, row * cols + in_row, length, chunk, parts[part]);

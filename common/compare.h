@@ -10,12 +10,12 @@ namespace ladder {
 
 struct Comparison {
   int64_t elements = 0;
-  int64_t wrong = 0;         // outside the bounds, NaN or unwritten
-  int64_t unwritten = 0;     // of those: still poisoned
-  int64_t first = -1;        // flat index of the first wrong element
-  int64_t worst = -1;        // flat index of the worst wrong element: NaN before any finite error
-  double worst_wrong = 0;    // its distance from the exact value, in units of what the bounds allow
-  double worst_of_all = 0;   // the largest such distance of all elements that are not NaN
+  int64_t wrong = 0;        // outside the bounds, NaN or unwritten
+  int64_t unwritten = 0;    // of those: still poisoned
+  int64_t first = -1;       // flat index of the first wrong element
+  int64_t worst = -1;       // flat index of the worst wrong element: NaN before any finite error
+  double worst_wrong = 0;   // its distance from the exact value, in units of what the bounds allow
+  double worst_of_all = 0;  // the largest such distance of all elements that are not NaN
 };
 
 // One output: its place in the operator's list, how it was asked for, and what was got, its rows without gaps.

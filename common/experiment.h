@@ -5,8 +5,8 @@
 namespace ladder {
 
 struct Experiment {
-  const char* name;      // of its CSV, without .csv
-  const char* question;  // one line for --list
+  const char* name;                    // of its CSV, without .csv
+  const char* question;                // one line for --list
   Table (*run)(const Report& report);  // report: the stages, checked and timed
 };
 

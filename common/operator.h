@@ -11,7 +11,7 @@
 namespace ladder {
 
 struct Parameter {
-  const char* name;  // of the option: "rows"
+  const char* name;      // of the option: "rows"
   int64_t lowest, main;  // the least value, and that of the main input
   const char* help;
 };
@@ -62,8 +62,8 @@ class Operator {
   virtual std::vector<Tensor> tensors(const Shape& shape) const = 0;
   virtual void launch(AnyLaunch launch, const Arguments& arguments, cudaStream_t stream) const = 0;
 
-  // Shapes that find faults, and the variants in which each is checked. More of both is slower, so let small shapes have
-  // many variants. On the CPU device everything runs twice and on few cores.
+  // Shapes that find faults, and the variants in which each is checked. More of both is slower, so let small shapes
+  // have many variants. On the CPU device everything runs twice and on few cores.
   virtual std::vector<Shape> edge_cases(bool cpu_device) const = 0;
   virtual std::vector<Variant> variants(const Shape& shape) const = 0;
 

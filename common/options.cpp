@@ -72,8 +72,9 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& p = parameters[i];
-    const std::string allowed = text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
-                                     static_cast<long long>(options.shape[static_cast<int>(i)]));
+    const std::string allowed =
+        text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
+             static_cast<long long>(options.shape[static_cast<int>(i)]));
     add_number<int64_t>(app, std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help);
   }
   add_seed(app, options);

@@ -79,7 +79,8 @@ std::vector<Column> Report::columns() const {
 
 std::vector<std::string> Report::cells(const Result& result) const {
   std::vector<std::string> all = {result.stage->name, verdict_text(result.verdict)};
-  for (size_t i = 0; i < op().parameters().size(); ++i) all.push_back(std::to_string(options.shape[static_cast<int>(i)]));
+  for (size_t i = 0; i < op().parameters().size(); ++i)
+    all.push_back(std::to_string(options.shape[static_cast<int>(i)]));
   const std::vector<Tensor> tensors = op().tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].optional) all.push_back(yes_or_no(!options.variant.places[i].absent));
@@ -118,8 +119,9 @@ std::string Report::header() const {
     if (tensors[i].optional) out += std::string(options.variant.places[i].absent ? ", no " : ", ") + tensors[i].name;
   for (const Scalar& scalar : op().scalars()) out += text(", %s %g", scalar.name, scalar.value);
   out += text(", seed %llu, %s\n", static_cast<unsigned long long>(options.seed), today().c_str());
-  out += options.small ? text("checked on %d small problems first", edge_cases)
-                       : std::string("checked on the main input only");
+  const bool checked = std::any_of(results.begin(), results.end(), [](const Result& r) { return r.reached; });
+  out += edge_cases > 0 ? text("checked on %d small problems first", edge_cases)
+                        : std::string(checked ? "checked on the main input only" : "nothing was checked");
   out += "; error: worst relative error on the main input\n";
   if (device.cpu)
     out += "barriers and warp operations are counted, of a block; make analyze counts the accesses to memory\n";

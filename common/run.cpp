@@ -42,7 +42,8 @@ void require_memory(const Operator& op, const Shape& shape, const Device& device
   const double on_device = std::max(tensors, pool) + slack;
   const double on_host = tensors + slack + (device.cpu ? on_device : 0.0);
   std::string options;
-  for (const Parameter& parameter : op.parameters()) options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
+  for (const Parameter& parameter : op.parameters())
+    options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
   const auto refuse = [&](double needed, double available, const char* where) {
     throw UsageError(text("%s: needs %.1f GB of %s memory, %.1f GB are free; give smaller %s",
                           shape_text(op, shape).c_str(), needed / 1e9, where, available / 1e9, options.c_str()));
@@ -203,8 +204,8 @@ class LadderRun {
     Problem& problem = bench.problem();
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
-    const Outcome outcome = problem.check(launcher(stage), device.cpu ? std::vector<const char*>{nullptr}
-                                                                      : std::vector<const char*>{nullptr, nullptr});
+    const Outcome outcome = problem.check(
+        launcher(stage), device.cpu ? std::vector<const char*>{nullptr} : std::vector<const char*>{nullptr, nullptr});
     result.worst_error = outcome.worst_error;
     result.tolerance = outcome.tolerance;
     result.reached = true;
@@ -230,7 +231,8 @@ class LadderRun {
   std::optional<Bench> bench_;
 };
 
-void print_list(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, const Options& options) {
+void print_list(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments,
+                const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"number", "name", "what it does"}};
   for (const size_t i : options.stages)
     rows.push_back({std::to_string(stage_number(stages, i)), stages[i].name, stages[i].summary});
@@ -278,7 +280,8 @@ void run_experiments(const std::vector<Experiment>& experiments, const Report& r
 
 }  // namespace
 
-int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv) {
+int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc,
+                char** argv) {
   return guarded(argv[0], [&] {
     const Options options = parse_options(stages, experiments.size(), argc, argv);
     if (options.list) {
@@ -299,14 +302,17 @@ int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experimen
     std::fflush(stdout);
     if (!report.all_right()) return 1;
     if (!experiments.empty() && report.device.cpu)
-      std::printf("\nThe CPU device is never timed: the experiments need a GPU. The README shows what they found on one.\n");
+      std::printf(
+          "\nThe CPU device is never timed: the experiments need a GPU. The README shows what they found on one.\n");
     else
       run_experiments(experiments, report, files);
     return 0;
   });
 }
 
-int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv) { return run_lecture(stages, {}, argc, argv); }
+int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv) {
+  return run_lecture(stages, {}, argc, argv);
+}
 
 int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
   return guarded(argv[0], [&] {

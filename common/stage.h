@@ -29,7 +29,7 @@ struct Arguments {
 
 // What a stage asks for; where it does not get it, it is skipped, counted as skipped, and its reason is printed.
 struct Requires {
-  int compute_capability = 0;                        // 90 for a stage that needs Hopper
+  int compute_capability = 0;                      // 90 for a stage that needs Hopper
   const char* (*refuses)(const Shape&) = nullptr;  // the reason why a shape cannot be had; nullptr: it can
 };
 

@@ -117,9 +117,10 @@ std::string DeviceTensor::overrun(const char* name) {
   }
   if (found.empty()) return "";
   const int64_t at = found.front(), past = at - (end_ - 1 - first_);
-  const std::string where = at < begin_ - first_ ? text("%lld before its start", static_cast<long long>(begin_ - first_ - at))
-                            : past > 0           ? text("%lld past its end", static_cast<long long>(past))
-                                                 : text("between its rows at %lld", static_cast<long long>(at));
+  const std::string where = at < begin_ - first_
+                                ? text("%lld before its start", static_cast<long long>(begin_ - first_ - at))
+                            : past > 0 ? text("%lld past its end", static_cast<long long>(past))
+                                       : text("between its rows at %lld", static_cast<long long>(at));
   if (contiguous()) {
     reset_guards();
   } else {

@@ -27,7 +27,9 @@ struct Tensor {
   bool is_matrix = true;  // its elements are told by row and column
 
   int64_t count() const { return rows * cols; }
-  double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(type)); }
+  double bytes() const {
+    return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(type));
+  }
   bool is_read() const { return role == Role::input || role == Role::in_place; }
   bool is_judged() const { return role == Role::output || role == Role::in_place || role == Role::pieces; }
 };
@@ -81,7 +83,7 @@ class DeviceTensor {
   Layout layout_;
   int64_t rows_, cols_;
   bool heads_contiguous_;
-  int64_t first_;  // of row 0, in elements from the begin of the memory
+  int64_t first_;        // of row 0, in elements from the begin of the memory
   int64_t begin_, end_;  // of the elements that lie between the lowest and the highest row
   int64_t total_;
   DeviceMemory<> memory_;

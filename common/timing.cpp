@@ -45,7 +45,8 @@ namespace {
 double own_bytes(const Case& c, const Variant& variant) {
   double total = 0;
   for (size_t i = 0; i < c.tensors.size(); ++i)
-    if (!c.tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += c.tensors[i].bytes();
+    if (!c.tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0)
+      total += c.tensors[i].bytes();
   return total;
 }
 
@@ -151,7 +152,8 @@ Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterati
 }
 
 Timing measure_copy(double bytes, const Device& device, int iterations) {
-  const int64_t count = static_cast<int64_t>(bytes / 8.0), step = (count + 63) / 64 * 64, copies = copies_for(bytes, device);
+  const int64_t count = static_cast<int64_t>(bytes / 8.0), step = (count + 63) / 64 * 64,
+                copies = copies_for(bytes, device);
   const auto from = allocate<float>(copies * step), to = allocate<float>(copies * step);
   CUDA_CHECK(cudaMemset(from.get(), 0x5a, copies * step * sizeof(float)));
   const auto one = [&](int64_t number, cudaStream_t stream) {

@@ -44,8 +44,8 @@ class Stopwatch {
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
-// How many copies of what a launch touches outgrow the L2 cache: 600 MB or 64. What is several times the L2 cache itself
-// needs no copy.
+// How many copies of what a launch touches outgrow the L2 cache: 600 MB or 64. What is several times the L2 cache
+// itself needs no copy.
 int64_t copies_for(double bytes, const Device& device);
 
 // A problem's own buffers and copies of them, each with the same inputs. Tensors that all calls share are not copied.
@@ -72,7 +72,8 @@ class Pool {
 };
 
 // The same with every copy of the pool in turn.
-Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds = 20e3);
+Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations,
+               double warm_up_microseconds = 20e3);
 
 // The ceiling: the copy kernel on so many bytes, half of them read and half written, with a cache as cold.
 Timing measure_copy(double bytes, const Device& device, int iterations);

@@ -12,7 +12,8 @@ struct Copy {
   static constexpr uint32_t kPatternStep = 0x9e3779b9u;  // word i of the input is i times this
 };
 
-// Reading alone, with a launcher like Copy's: the words of `to`, zero before, then add up to those of `from`, modulo 2^32.
+// Reading alone, with a launcher like Copy's: the words of `to`, zero before, then add up to those of `from`, modulo
+// 2^32.
 struct Read {
   using Launch = Copy::Launch;
   static const Operator& get();

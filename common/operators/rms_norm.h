@@ -109,7 +109,8 @@ class Answer : public Oracle {
     for (int64_t done = 0; done < count;) {
       const int64_t row = (first + done) / cols_, col = (first + done) % cols_;
       const int64_t last = std::min(count, done + cols_ - col);
-      const double rstd = 1.0 / std::sqrt(mean_squares_[row] + static_cast<double>(static_cast<float>(variant.scalars[0])));
+      const double rstd =
+          1.0 / std::sqrt(mean_squares_[row] + static_cast<double>(static_cast<float>(variant.scalars[0])));
       const float *x = input_ + first, *w = weight_ + col - done;
       for (int64_t i = done; i < last; ++i) {
         const double expected = static_cast<double>(x[i]) * rstd * (weighted ? static_cast<double>(w[i]) : 1.0);
@@ -145,8 +146,9 @@ class Description : public Operator {
   }
 
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
-    reinterpret_cast<RmsNorm::Launch>(launch)(a.tensor<float>(kInput), a.tensor<float>(kWeight), a.tensor<float>(kOutput),
-                                              a.shape[0], a.shape[1], static_cast<float>(a.scalars[0]), stream);
+    reinterpret_cast<RmsNorm::Launch>(launch)(a.tensor<float>(kInput), a.tensor<float>(kWeight),
+                                              a.tensor<float>(kOutput), a.shape[0], a.shape[1],
+                                              static_cast<float>(a.scalars[0]), stream);
   }
 
   // Around the sizes of warps, blocks and vectors; no rows; one long row.
@@ -170,9 +172,9 @@ class Description : public Operator {
     };
     const double eps = 1e-6, other = 1e-5;
     const std::vector<Row> few = {{false, 0, 0, 0, eps}, {true, 1, 1, 1, other}};
-    const std::vector<Row> many = {{false, 0, 0, 0, eps}, {true, 0, 0, 0, other}, {false, 1, 0, 0, other},
-                                   {false, 0, 1, 0, eps}, {false, 1, 1, 0, eps},  {true, 1, 0, 0, eps},
-                                   {true, 0, 1, 0, other}, {true, 0, 0, 1, eps},  {true, 1, 1, 0, other},
+    const std::vector<Row> many = {{false, 0, 0, 0, eps},  {true, 0, 0, 0, other}, {false, 1, 0, 0, other},
+                                   {false, 0, 1, 0, eps},  {false, 1, 1, 0, eps},  {true, 1, 0, 0, eps},
+                                   {true, 0, 1, 0, other}, {true, 0, 0, 1, eps},   {true, 1, 1, 0, other},
                                    {true, 1, 1, 1, other}};
     std::vector<Variant> result;
     for (const Row& row : shape[0] * shape[1] > 1 << 16 ? few : many) {
@@ -195,8 +197,8 @@ class Description : public Operator {
   }
 
   std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const override {
-    return std::make_unique<Answer>(static_cast<const float*>(inputs[kInput]), static_cast<const float*>(inputs[kWeight]),
-                                    shape[0], shape[1]);
+    return std::make_unique<Answer>(static_cast<const float*>(inputs[kInput]),
+                                    static_cast<const float*>(inputs[kWeight]), shape[0], shape[1]);
   }
 };
 

@@ -84,8 +84,8 @@ class Description : public Operator {
   // Around the sizes of warps, blocks and vectors, and of a block's share; one that no power of two divides.
   std::vector<Shape> edge_cases(bool) const override {
     std::vector<Shape> shapes;
-    for (const int64_t n : {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65535, 65537,
-                            262145, 1000003})
+    for (const int64_t n :
+         {0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 511, 513, 1000, 1023, 1024, 1025, 4097, 65535, 65537, 262145, 1000003})
       shapes.push_back({{n}});
     return shapes;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/operators/rms_norm.h"
 
 using namespace ladder;
 
@@ -64,9 +65,12 @@ void pretend(const float* input, const float* weight, float* output, int64_t row
 }
 
 template <Fault fault>
-std::string failure(Shape shape = {7, 33}) {
+const Stage<RmsNorm> pretended{"01_pretended", "computes on the host", pretend<fault>};
+
+template <Fault fault>
+std::string failure(Shape shape = {{7, 33}}) {
   runs = 0;
-  return check_shape(pretend<fault>, shape, true, 1, true).failure;
+  return check_shape(pretended<fault>, shape, 1, true).failure;
 }
 
 bool says(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
@@ -74,11 +78,11 @@ bool says(const std::string& message, const std::string& part) { return message.
 }  // namespace
 
 TEST_CASE("a right kernel passes") {
-  for (const Shape shape : {Shape{0, 5}, {1, 1}, {7, 33}, {989, 111}}) CHECK(failure<Fault::none>(shape) == "");
+  for (const Shape shape : {Shape{{0, 5}}, {{1, 1}}, {{7, 33}}, {{989, 111}}}) CHECK(failure<Fault::none>(shape) == "");
   CHECK(runs == 2);
-  HurtfulChecks hurtful(true, 5);
-  CHECK(hurtful.count() > 200);
-  CHECK(hurtful.check(pretend<Fault::none>).failure == "");
+  const EdgeCases edge_cases(RmsNorm::get(), true, 5);
+  CHECK(edge_cases.count() > 200);
+  CHECK(edge_cases.check(pretended<Fault::none>).failure == "");
 }
 
 TEST_CASE("each fault is named, with the shape and the order that showed it") {
@@ -90,7 +94,7 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
   CHECK(says(failure<Fault::overrun_before>(),
              "wrote outside its output: 1 guard element overwritten, first 1 before its start"));
   CHECK(says(failure<Fault::input_changed>(), "changed its input"));
-  CHECK(says(failure<Fault::weight_changed>(), "changed the weight"));
+  CHECK(says(failure<Fault::weight_changed>(), "changed its weight"));
   CHECK(says(failure<Fault::nan>(), "got NaN"));
   CHECK(says(failure<Fault::weight_ignored>(), "elements wrong"));
   CHECK(says(failure<Fault::one_bit_on_second_run>(), "not deterministic"));
@@ -99,21 +103,31 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
   CHECK(says(failure<Fault::reads_past_input>(), "got NaN"));
 }
 
-TEST_CASE("the hurtful shapes see what one shape does not") {
-  HurtfulChecks hurtful(true, 1);
+TEST_CASE("the edge cases see what one shape does not") {
+  const EdgeCases edge_cases(RmsNorm::get(), true, 1);
   CHECK(failure<Fault::own_eps>() == "");  // its eps is the shape's
-  CHECK(says(hurtful.check(pretend<Fault::own_eps>).failure, "eps 1e-05"));
-  CHECK(says(hurtful.check(pretend<Fault::weight_ignored>).failure, "weight"));
+  CHECK(says(edge_cases.check(pretended<Fault::own_eps>).failure, "eps 1e-05"));
+  CHECK(says(edge_cases.check(pretended<Fault::weight_ignored>).failure, "weight"));
+}
+
+TEST_CASE("what a stage refuses is not asked of it") {
+  const EdgeCases edge_cases(RmsNorm::get(), true, 1);
+  Stage<RmsNorm> stage = pretended<Fault::weight_ignored>;
+  stage.needs.refuses = [](const Shape&) -> const char* { return "nothing fits"; };
+  CHECK(edge_cases.check(stage).failure == "");
 }
 
 TEST_CASE("one stage's damage is not blamed on the next") {
-  const Case c({7, 33}, 1);
-  Problem problem(c, {});
-  CHECK(problem.check(pretend<Fault::overrun_after>, {nullptr}).failure != "");
-  CHECK(problem.check(pretend<Fault::none>, {nullptr}).failure == "");
-  CHECK(problem.check(pretend<Fault::input_changed>, {nullptr}).failure != "");
-  CHECK(problem.check(pretend<Fault::weight_changed>, {nullptr}).failure != "");
-  CHECK(problem.check(pretend<Fault::none>, {nullptr}).failure == "");
+  const Case c(RmsNorm::get(), {{7, 33}}, 1);
+  Problem problem(c, RmsNorm::get().plain());
+  const auto fails = [&](const Stage<RmsNorm>& stage) {
+    return problem.check(launcher(stage), {nullptr}).failure != "";
+  };
+  CHECK(fails(pretended<Fault::overrun_after>));
+  CHECK_FALSE(fails(pretended<Fault::none>));
+  CHECK(fails(pretended<Fault::input_changed>));
+  CHECK(fails(pretended<Fault::weight_changed>));
+  CHECK_FALSE(fails(pretended<Fault::none>));
 }
 
 TEST_CASE("the user's thread order is put back") {
@@ -126,7 +140,50 @@ TEST_CASE("the user's thread order is put back") {
 }
 
 TEST_CASE("a pointer is off by exactly one element") {
-  const DeviceBuffer aligned(10, 1000), off(10, 1000, 1);
-  CHECK(reinterpret_cast<uintptr_t>(aligned.data()) % 256 == 0);
-  CHECK(reinterpret_cast<uintptr_t>(off.data()) % 256 == 4);
+  const Tensor tensor{"x", Type::bfloat16, Role::input, 1, 10};
+  Place place;
+  CHECK(reinterpret_cast<uintptr_t>(DeviceTensor(tensor, place).data()) % 256 == 0);
+  place.offset = 1;
+  CHECK(reinterpret_cast<uintptr_t>(DeviceTensor(tensor, place).data()) % 256 == 2);
+}
+
+TEST_CASE("rows apart, backwards and in heads come back as they went, and what lies between them is guarded") {
+  const Tensor tensor{"x", Type::float16, Role::input, 6, 5};
+  std::vector<uint16_t> rows(30), back(30);
+  for (int i = 0; i < 30; ++i) rows[i] = static_cast<uint16_t>(i + 1);
+  for (const Layout& layout : {Layout{}, Layout{7, 1, 0}, Layout{-6, 1, 0}, Layout{40, 3, 6}, Layout{-40, 3, -7}})
+    for (const int offset : {0, 1}) {
+      Place place;
+      place.layout = layout;
+      place.offset = offset;
+      DeviceTensor x(tensor, place);
+      x.upload(rows.data());
+      x.download(back.data());
+      CHECK(back == rows);
+      CHECK(x.holds(rows.data()));
+      CHECK(x.overrun("x") == "");
+      x.download(back.data(), 7, 11);
+      CHECK(std::equal(back.begin(), back.begin() + 11, rows.begin() + 7));
+      uint16_t second;  // the first element of row 1
+      const int64_t begin = layout.stride == kContiguous ? 5 : layout.begin(1);
+      CUDA_CHECK(cudaMemcpy(&second, static_cast<uint16_t*>(x.data()) + begin, 2, cudaMemcpyDeviceToHost));
+      CHECK(second == 6);
+      if (layout.stride == kContiguous) continue;
+      const uint16_t stray = 0x1234;  // between row 0 and the next
+      CUDA_CHECK(cudaMemcpy(static_cast<uint16_t*>(x.data()) + 5, &stray, 2, cudaMemcpyHostToDevice));
+      CHECK(says(x.overrun("x"), "wrote outside its x: 1 guard element overwritten"));
+      CHECK(x.overrun("x") == "");
+      CHECK(x.holds(rows.data()));
+    }
+}
+
+TEST_CASE("an output in the memory of an input") {
+  const Case c(RmsNorm::get(), {{7, 33}}, 1);
+  Variant variant = RmsNorm::get().plain();
+  variant.places[2].same_as = 0;
+  Problem problem(c, variant);
+  CHECK(problem.context() == "7 x 33, weight, output is input, eps 1e-06");
+  CHECK(problem.buffers.arguments().tensors[0] == problem.buffers.arguments().tensors[2]);
+  CHECK(problem.check(launcher(pretended<Fault::none>), {nullptr, nullptr}).failure == "");
+  CHECK(says(problem.check(launcher(pretended<Fault::nan>), {nullptr}).failure, "got NaN"));
 }

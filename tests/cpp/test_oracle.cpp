@@ -1,4 +1,4 @@
-// Inputs, oracle, tolerance, comparison and model: what decides whether a kernel is right.
+// Inputs, oracles, tolerances and the comparison: what decides whether a kernel is right.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,110 +6,130 @@
 #include <limits>
 #include <vector>
 
-#include "common/compare.h"
-#include "common/device_buffer.h"
-#include "common/inputs.h"
-#include "common/reference.h"
-#include "common/roofline.h"
+#include "common/check.h"
+#include "common/operators/copy.h"
+#include "common/operators/rms_norm.h"
+#include "common/operators/sum.h"
 
 using namespace ladder;
 
 namespace {
 
-struct Input {
-  Input(int64_t r, int64_t c, bool with_weight, uint64_t seed = 1)
-      : rows(r), cols(c), x(r * c), w(with_weight ? c : 0) {
-    fill_input(x.data(), rows, cols, seed);
-    if (with_weight) fill_weight(w.data(), cols, seed);
-    mean_square = mean_squares(x.data(), rows, cols);
+constexpr int kInput = 0, kWeight = 1, kOutput = 2;
+
+// A problem of RMSNorm, its answers, and an output to compare with them.
+struct Norm {
+  Norm(int64_t rows, int64_t cols, bool with_weight, uint64_t seed = 1, double eps = 1e-6)
+      : rows(rows), cols(cols), given(RmsNorm::get(), {{rows, cols}}, seed), variant(RmsNorm::get().plain()) {
+    variant.places[kWeight].absent = !with_weight;
+    variant.scalars[0] = eps;
   }
-  Reference reference(float eps = 1e-6f) const {
-    return {x.data(), w.empty() ? nullptr : w.data(), mean_square.data(), rows, cols, eps};
+  const float* x(int64_t row = 0) const {
+    return reinterpret_cast<const float*>(given.inputs[kInput].data()) + row * cols;
   }
+  const float* w() const { return reinterpret_cast<const float*>(given.inputs[kWeight].data()); }
+  double expected(int64_t row, int64_t col) const {
+    double exact, low, high;
+    given.oracle->answer(variant, kOutput, row * cols + col, 1, {&exact, &low, &high});
+    return exact;
+  }
+  Output output(const std::vector<float>& y) const {
+    return {*given.oracle, variant, given.tensors[kOutput], kOutput, y.data()};
+  }
+  Comparison compared(const std::vector<float>& y) const { return compare(output(y)); }
+  std::string described(const std::vector<float>& y) const { return describe(compared(y), output(y)); }
+
   int64_t rows, cols;
-  std::vector<float> x, w;
-  std::vector<double> mean_square;
+  Case given;
+  Variant variant;
 };
 
 // A kernel's arithmetic in float32: one long sum per row, the least accurate order there is. The hooks plant faults.
-struct Float32 {
+struct Float32Kernel {
   std::function<float(float mean, float eps)> rstd = [](float mean, float eps) { return 1.0f / std::sqrt(mean + eps); };
   int64_t ignored_at_the_end = 0, count_error = 0;
   bool use_weight = true;
   bool square = true;
 
-  std::vector<float> operator()(const Input& in, float eps = 1e-6f) const {
-    std::vector<float> y(in.x.size());
+  std::vector<float> operator()(const Norm& in) const {
+    std::vector<float> y(in.rows * in.cols);
+    const bool weighted = use_weight && !in.variant.places[kWeight].absent;
     for (int64_t row = 0; row < in.rows; ++row) {
-      const float* x = &in.x[row * in.cols];
+      const float* x = in.x(row);
       float sum = 0;
       for (int64_t i = 0; i < in.cols - ignored_at_the_end; ++i) sum += square ? x[i] * x[i] : x[i];
-      const float mean = sum / static_cast<float>(in.cols + count_error), r = rstd(square ? mean : mean * mean, eps);
-      for (int64_t i = 0; i < in.cols; ++i)
-        y[row * in.cols + i] = x[i] * r * (use_weight && !in.w.empty() ? in.w[i] : 1.0f);
+      const float mean = sum / static_cast<float>(in.cols + count_error);
+      const float r = rstd(square ? mean : mean * mean, static_cast<float>(in.variant.scalars[0]));
+      for (int64_t i = 0; i < in.cols; ++i) y[row * in.cols + i] = x[i] * r * (weighted ? in.w()[i] : 1.0f);
     }
     return y;
   }
 };
 
-int64_t wrong(const Input& in, const Float32& kernel) {
-  const std::vector<float> y = kernel(in);
-  return compare(in.reference(), y.data()).wrong;
+int64_t wrong(const Norm& in, const Float32Kernel& kernel) { return in.compared(kernel(in)).wrong; }
+
+double mean_square(const Norm& in, int64_t row) {
+  double sum = 0;
+  for (int64_t i = 0; i < in.cols; ++i) sum += static_cast<double>(in.x(row)[i]) * static_cast<double>(in.x(row)[i]);
+  return sum / static_cast<double>(in.cols);
+}
+
+std::vector<float> drawn(int64_t rows, int64_t cols, int tensor, uint64_t seed) {
+  std::vector<float> values(tensor == kInput ? rows * cols : cols);
+  RmsNorm::get().fill({{rows, cols}}, tensor, seed, values.data());
+  return values;
 }
 
 }  // namespace
 
 TEST_CASE("inputs are the same bits everywhere and differ by seed") {
-  const Input a(9, 1000, true, 1), b(9, 1000, true, 1), c(9, 1000, true, 2);
-  CHECK(a.x == b.x);
-  CHECK(a.x != c.x);
-  CHECK(a.w != c.w);
+  const std::vector<float> x = drawn(9, 1000, kInput, 1), w = drawn(9, 1000, kWeight, 1);
+  CHECK(x == drawn(9, 1000, kInput, 1));
+  CHECK(x != drawn(9, 1000, kInput, 2));
+  CHECK(w != drawn(9, 1000, kWeight, 2));
   uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const float value : a.x) hash = (hash ^ bits_of(value)) * 1099511628211u;
-  for (const float value : a.w) hash = (hash ^ bits_of(value)) * 1099511628211u;
+  for (const float value : x) hash = (hash ^ bits_as<uint32_t>(value)) * 1099511628211u;
+  for (const float value : w) hash = (hash ^ bits_as<uint32_t>(value)) * 1099511628211u;
   CHECK(hash == 10149105516916812251u);
 }
 
 TEST_CASE("inputs do not depend on how many threads fill them") {
   // Large enough for all cores; the same numbers come out when the last row is filled as part of a smaller matrix.
-  const int64_t cols = 1001;
-  const Input large(300, cols, false), small(3, cols, false);
-  CHECK(std::equal(small.x.begin(), small.x.end(), large.x.begin()));
+  const std::vector<float> large = drawn(300, 1001, kInput, 1), small = drawn(3, 1001, kInput, 1);
+  CHECK(std::equal(small.begin(), small.end(), large.begin()));
 }
 
 TEST_CASE("inputs make each term of the formula matter") {
-  const Input in(16, 8193, true);
-  CHECK(in.mean_square[0] > 0.5);
-  CHECK(in.mean_square[1] < 3e-6);  // eps matters
-  CHECK(in.mean_square[1] > 1e-7);
-  CHECK(in.mean_square[2] > 1e5);
-  CHECK(in.mean_square[5] == 0.0);
-  CHECK(std::isfinite(in.reference().rstd(5)));
+  const Norm in(16, 8193, true);
+  CHECK(mean_square(in, 0) > 0.5);
+  CHECK(mean_square(in, 1) < 3e-6);  // eps matters
+  CHECK(mean_square(in, 1) > 1e-7);
+  CHECK(mean_square(in, 2) > 1e5);
+  CHECK(mean_square(in, 5) == 0.0);
+  CHECK(in.expected(5, 3) == 0.0);
   for (const int64_t row : {0, 1, 2, 3, 4, 6, 7}) {
-    const double heavy = in.x[row * in.cols + in.cols - 1];
-    CHECK(heavy * heavy > 0.03 * in.mean_square[row] * static_cast<double>(in.cols));
+    const double heavy = static_cast<double>(in.x(row)[in.cols - 1]);
+    CHECK(heavy * heavy > 0.03 * mean_square(in, row) * static_cast<double>(in.cols));
   }
   int negative = 0;
-  for (const float w : in.w) {
-    CHECK(std::abs(w) >= 0.5f);
-    CHECK(std::abs(w) <= 1.5f);
-    negative += w < 0;
+  for (int64_t i = 0; i < in.cols; ++i) {
+    CHECK(std::abs(in.w()[i]) >= 0.5f);
+    CHECK(std::abs(in.w()[i]) <= 1.5f);
+    negative += in.w()[i] < 0;
   }
   CHECK(negative > 3000);
   CHECK(negative < 5000);
 }
 
 TEST_CASE("the oracle is the formula") {
-  const Input in(11, 37, true);
-  const Reference reference = in.reference(1e-5f);
+  const Norm in(11, 37, true, 1, 1e-5);
   for (int64_t row = 0; row < in.rows; ++row) {
     long double sum = 0;
-    for (int64_t i = 0; i < in.cols; ++i)
-      sum += static_cast<long double>(in.x[row * in.cols + i]) * in.x[row * in.cols + i];
+    for (int64_t i = 0; i < in.cols; ++i) sum += static_cast<long double>(in.x(row)[i]) * in.x(row)[i];
     const long double root = std::sqrt(sum / in.cols + static_cast<long double>(1e-5f));
     for (int64_t i = 0; i < in.cols; ++i) {
-      const double expected = static_cast<double>(in.x[row * in.cols + i] / root * in.w[i]);
-      CHECK(reference.at(row, i) == doctest::Approx(expected).epsilon(1e-14));
+      const double expected = static_cast<double>(in.x(row)[i] / root * in.w()[i]);
+      CHECK(in.expected(row, i) == doctest::Approx(expected).epsilon(1e-14));
     }
   }
 }
@@ -119,13 +139,15 @@ TEST_CASE("float32 arithmetic passes at every length, in the worst order") {
     for (const uint64_t seed : {1, 2, 3})
       for (const bool weight : {false, true}) {
         CAPTURE(cols);
-        const Input in(17, cols, weight, seed);
-        CHECK(wrong(in, {}) == 0);
+        CHECK(wrong(Norm(17, cols, weight, seed), {}) == 0);
       }
-  CHECK(wrong(Input(1, 1048577, true), {}) == 0);
+  CHECK(wrong(Norm(1, 1048577, true), {}) == 0);
 }
 
 TEST_CASE("the tolerance grows with the length and stays tight") {
+  const auto tolerance = [](int64_t cols) {
+    return RmsNorm::get().oracle({{0, cols}}, {nullptr, nullptr, nullptr})->tolerance();
+  };
   CHECK(tolerance(1) == doctest::Approx(8 * 0x1p-24));
   for (int64_t cols = 1; cols < 100000; cols = cols * 5 / 4 + 1) CHECK(tolerance(cols) < tolerance(cols * 5 / 4 + 1));
   CHECK(tolerance(8192) < 1.2e-5);
@@ -135,8 +157,8 @@ TEST_CASE("the tolerance grows with the length and stays tight") {
 TEST_CASE("faults of a few parts in a hundred thousand fail") {
   for (const int64_t cols : {1000, 8193}) {
     CAPTURE(cols);
-    const Input in(6, cols, true);
-    Float32 kernel;
+    const Norm in(6, cols, true);
+    Float32Kernel kernel;
     kernel.ignored_at_the_end = 1;
     CHECK(wrong(in, kernel) > 4 * cols);
     kernel = {};
@@ -159,85 +181,166 @@ TEST_CASE("faults of a few parts in a hundred thousand fail") {
 }
 
 TEST_CASE("comparison names what is wrong") {
-  const Input in(300, 1000, false);  // several threads' worth
-  const Reference reference = in.reference();
-  std::vector<float> y = Float32{}(in);
-  REQUIRE(compare(reference, y.data()).wrong == 0);
-  CHECK(compare(reference, y.data()).elements == 300000);
-  CHECK(compare(reference, y.data()).worst_error < compare(reference, y.data()).tolerance);
+  const Norm in(300, 1000, false);  // several threads' worth
+  std::vector<float> y = Float32Kernel{}(in);
+  REQUIRE(in.compared(y).wrong == 0);
+  CHECK(in.compared(y).elements == 300000);
+  CHECK(in.compared(y).worst_of_all < 1.0);
 
   SUBCASE("one element") {
     y[123456] *= 1.001f;
-    const Comparison c = compare(reference, y.data());
+    const Comparison c = in.compared(y);
     CHECK(c.wrong == 1);
     CHECK(c.first == 123456);
     CHECK(c.worst == 123456);
-    CHECK(c.worst_error == doctest::Approx(0.001).epsilon(0.01));
-    CHECK(describe(c, reference, y.data()).find("first at (row 123, col 456), expected") != std::string::npos);
+    CHECK(c.worst_of_all * in.given.oracle->tolerance() == doctest::Approx(0.001).epsilon(0.01));
+    CHECK(in.described(y).find("first at (row 123, col 456), expected") != std::string::npos);
   }
   SUBCASE("NaN is wrong and is the worst") {
     y[7] *= 2.0f;
     y[200007] = std::numeric_limits<float>::quiet_NaN();
     y[250000] = std::numeric_limits<float>::infinity();
-    const Comparison c = compare(reference, y.data());
+    const Comparison c = in.compared(y);
     CHECK(c.wrong == 3);
     CHECK(c.unwritten == 0);
     CHECK(c.first == 7);
     CHECK(c.worst == 200007);
-    CHECK(describe(c, reference, y.data()).find("got NaN") != std::string::npos);
+    CHECK(in.described(y).find("got NaN") != std::string::npos);
   }
   SUBCASE("every element NaN") {
     std::fill(y.begin(), y.end(), -std::numeric_limits<float>::quiet_NaN());
-    CHECK(compare(reference, y.data()).wrong == 300000);
+    CHECK(in.compared(y).wrong == 300000);
   }
   SUBCASE("the first in the order of the matrix, the worst by size") {
     y[10] *= 1.5f;
     y[299999] *= 3.0f;
-    const Comparison c = compare(reference, y.data());
+    const Comparison c = in.compared(y);
     CHECK(c.first == 10);
     CHECK(c.worst == 299999);
   }
   SUBCASE("unwritten elements") {
-    std::memcpy(&y[42], &kPoison, sizeof kPoison);
-    const Comparison c = compare(reference, y.data());
+    y[42] = bits_as<float>(poison_of(Type::float32));
+    const Comparison c = in.compared(y);
     CHECK(c.unwritten == 1);
-    CHECK(describe(c, reference, y.data()).find("never written") != std::string::npos);
+    CHECK(in.described(y).find("never written") != std::string::npos);
   }
   SUBCASE("zero must be zero, of either sign") {
-    REQUIRE(reference.at(5, 3) == 0.0);
+    REQUIRE(in.expected(5, 3) == 0.0);
     y[5003] = -0.0f;
-    CHECK(compare(reference, y.data()).wrong == 0);
+    CHECK(in.compared(y).wrong == 0);
     y[5003] = 1e-30f;
-    CHECK(compare(reference, y.data()).wrong == 1);
+    CHECK(in.compared(y).wrong == 1);
   }
   SUBCASE("the sign counts") {
     y[999] = -y[999];
-    CHECK(compare(reference, y.data()).wrong == 1);
+    CHECK(in.compared(y).wrong == 1);
+  }
+  SUBCASE("a sample looks at whole rows, the first and the last among them") {
+    y[999] = y[299999] = 1e9f;
+    y[150 * 1000] = 1e9f;
+    CHECK(compare(in.output(y), 3).elements == 3000);
+    CHECK(compare(in.output(y), 2).wrong == 2);
+    CHECK(compare(in.output(y), 1000).wrong == 3);
   }
 }
 
-TEST_CASE("an error at the tolerance's edge") {
-  const std::vector<float> x = {1.0f}, w = {1.0f};
-  const std::vector<double> mean_square = {1.0};
-  const Reference reference{x.data(), w.data(), mean_square.data(), 1, 1, 0.0f};
-  const float below = 1.0f + 3 * 0x1p-23f, above = 1.0f + 5 * 0x1p-23f;  // 6 u and 10 u against 8 u
-  CHECK(compare(reference, &below).wrong == 0);
-  CHECK(compare(reference, &above).wrong == 1);
+namespace {
+
+// An oracle that asks for what a test says.
+struct Fixed : Oracle {
+  double expected, low, high;
+  bool exact = false;
+  Fixed(double expected, double low, double high, bool exact = false)
+      : expected(expected), low(low), high(high), exact(exact) {}
+  double tolerance() const override { return 1e-3; }
+  bool is_exact(int) const override { return exact; }
+  void answer(const Variant&, int, int64_t, int64_t count, const Answers& to) const override {
+    for (int64_t i = 0; i < count; ++i) to.expected[i] = expected, to.low[i] = low, to.high[i] = high;
+  }
+};
+
+template <class T>
+int64_t wrong_one(const Fixed& oracle, Type type, T got) {
+  const Tensor tensor{"y", type, Role::output, 1, 1};
+  return compare({oracle, {}, tensor, 0, &got}).wrong;
 }
 
-TEST_CASE("sectors of a warp's load") {
-  CHECK(sectors_per_request({2, 4, true}, 8192) == 32);
-  CHECK(sectors_per_request({2, 4, true}, 8) == 32);
-  CHECK(sectors_per_request({2, 4, true}, 4) == 16);
-  CHECK(sectors_per_request({2, 4, true}, 1) == 4);
-  CHECK(sectors_per_request({2, 4, false}, 8192) == 4);
-  CHECK(sectors_per_request({2, 16, false}, 8192) == 16);
+}  // namespace
+
+TEST_CASE("bounds are part of what is right, in every type") {
+  const double nan = std::nan("");
+  CHECK(wrong_one(Fixed(1, 0.5, 1.5), Type::float32, 0.5f) == 0);
+  CHECK(wrong_one(Fixed(1, 0.5, 1.5), Type::float32, 1.5000001f) == 1);
+  CHECK(wrong_one(Fixed(1, 1, 1), Type::float16, uint16_t{0x3c00}) == 0);
+  CHECK(wrong_one(Fixed(1, 1, 1), Type::float16, uint16_t{0x3c01}) == 1);
+  CHECK(wrong_one(Fixed(-2, -2, -2), Type::bfloat16, uint16_t{0xc000}) == 0);
+  CHECK(wrong_one(Fixed(-2, -2, -2), Type::bfloat16, uint16_t{0xc001}) == 1);
+  CHECK(wrong_one(Fixed(3e9, 3e9, 3e9), Type::uint32, uint32_t{3000000000u}) == 0);
+  CHECK(wrong_one(Fixed(3e9, 3e9, 3e9), Type::uint32, uint32_t{2999999999u}) == 1);
+  CHECK(wrong_one(Fixed(nan, nan, nan), Type::float32, std::nanf("")) == 0);
+  CHECK(wrong_one(Fixed(nan, nan, nan), Type::float32, 1.0f) == 1);
+  CHECK(wrong_one(Fixed(nan, nan, nan), Type::float16, static_cast<uint16_t>(poison_of(Type::float16))) == 1);
+  CHECK(wrong_one(Fixed(0, 0, 0), Type::float32, -0.0f) == 0);
+  CHECK(wrong_one(Fixed(0, 0, 0, true), Type::float32, -0.0f) == 1);
+}
+
+TEST_CASE("elements of every type are read and rounded as the formats say") {
+  CHECK(rounded(Type::float16, 1.0f + 0x1p-11f) == 1.0f);  // a tie goes to even
+  CHECK(rounded(Type::float16, 1.0f + 3 * 0x1p-11f) == 1.0f + 0x1p-9f);
+  CHECK(std::isinf(rounded(Type::float16, 65520.0f)));
+  CHECK(rounded(Type::float16, 65519.0f) == 65504.0f);
+  CHECK(rounded(Type::bfloat16, 1.0f + 0x1p-8f) == 1.0f);
+  CHECK(rounded(Type::bfloat16, 1.0f + 3 * 0x1p-8f) == 1.0f + 0x1p-6f);
+  CHECK(std::isnan(rounded(Type::bfloat16, std::nanf(""))));
+  CHECK(rounded(Type::float32, 0.1f) == 0.1f);
+}
+
+TEST_CASE("an error at the tolerance's edge") {
+  const Norm in(1, 1, false, 1, 0.0);
+  const double exact = in.expected(0, 0);  // 1 or -1
+  REQUIRE(std::abs(exact) == 1.0);
+  const float below = static_cast<float>(exact) * (1.0f + 3 * 0x1p-23f);  // 6 u and 10 u against 8 u
+  const float above = static_cast<float>(exact) * (1.0f + 5 * 0x1p-23f);
+  CHECK(in.compared({below}).wrong == 0);
+  CHECK(in.compared({above}).wrong == 1);
+}
+
+TEST_CASE("sums, and what they may be off by") {
+  const Case c(Sum::get(), {{100003}}, 1);
+  const auto* x = reinterpret_cast<const float*>(c.inputs[0].data());
+  float in_order = 0, without_the_last = 0, short_of_a_few = 0;
+  for (int64_t i = 0; i < 100003; ++i) {
+    in_order += x[i];
+    without_the_last += i < 100002 ? x[i] : 0.0f;
+    short_of_a_few += i % 1000 < 990 ? x[i] : 0.0f;
+  }
+  const Variant variant = Sum::get().plain();
+  const auto wrong_sums = [&](float got) { return compare({*c.oracle, variant, c.tensors[1], 1, &got}).wrong; };
+  CHECK(wrong_sums(in_order) == 0);
+  CHECK(wrong_sums(without_the_last) == 1);
+  CHECK(wrong_sums(short_of_a_few) == 1);
+  const Case nothing(Sum::get(), {{0}}, 1);
+  const float zero = 0;
+  CHECK(compare({*nothing.oracle, variant, nothing.tensors[1], 1, &zero}).wrong == 0);
+}
+
+TEST_CASE("words in pieces are judged as a whole") {
+  const Case c(Read::get(), {{5}}, 1);
+  const auto* from = reinterpret_cast<const uint32_t*>(c.inputs[0].data());
+  uint32_t pieces[5] = {from[0] + from[4], 0, from[1] + from[2], from[3], 0};
+  CHECK(c.oracle->judge(1, pieces) == "");
+  pieces[1] = 1;
+  CHECK(c.oracle->judge(1, pieces).find("the sum of 5 words is wrong: expected 0x") == 0);
 }
 
 TEST_CASE("bytes") {
-  CHECK(operator_bytes(8192, 8192, false) == 536870912.0);
-  CHECK(operator_bytes(8192, 8192, true) == 536870912.0 + 32768.0);
-  CHECK(operator_bytes(int64_t{1} << 32, 8192, false) == 281474976710656.0);
-  CHECK(moved_bytes_per_element({1, 4, false}) == 8.0);
-  CHECK(moved_bytes_per_element({2, 16, false}) == 12.0);
+  const Operator& op = RmsNorm::get();
+  Variant variant = op.plain();
+  CHECK(op.bytes({{8192, 8192}}, variant) == 536870912.0 + 32768.0);
+  variant.places[kWeight].absent = true;
+  CHECK(op.bytes({{8192, 8192}}, variant) == 536870912.0);
+  CHECK(op.bytes({{int64_t{1} << 32, 8192}}, variant) == 281474976710656.0);
+  CHECK(Copy::get().bytes({{1000}}, Copy::get().plain()) == 8000.0);
+  CHECK(Read::get().bytes({{1000}}, Read::get().plain()) == 4000.0);
+  CHECK(Sum::get().bytes({{1000}}, Sum::get().plain()) == 4004.0);
 }

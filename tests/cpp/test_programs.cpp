@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/operators/rms_norm.h"
 #include "common/report.h"
 
 using namespace ladder;
@@ -17,13 +18,14 @@ namespace {
 
 void does_nothing(const float*, const float*, float*, int64_t, int64_t, float, cudaStream_t) {}
 
-const std::vector<Stage> kStages = {{"01_basic", "one", does_nothing, {2, 4, true}},
-                                    {"02_reduction5", "two", does_nothing, {2, 4, false}},
-                                    {"06_vectorized", "three", does_nothing, {2, 16, false}}};
+const std::vector<Stage<RmsNorm>> kLadder = {{"01_basic", "one", does_nothing},
+                                             {"02_reduction5", "two", does_nothing},
+                                             {"06_vectorized", "three", does_nothing}};
+const std::vector<AnyStage> kStages(kLadder.begin(), kLadder.end());
 
-Options options(std::vector<const char*> arguments, const std::vector<Stage>& stages = kStages) {
+Options options(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "program");
-  return parse_options(stages, static_cast<int>(arguments.size()), arguments.data());
+  return parse_options(kStages, 0, static_cast<int>(arguments.size()), arguments.data());
 }
 
 // The one sentence that a bad command line gets.
@@ -38,7 +40,7 @@ std::string complaint(const std::vector<const char*>& arguments) {
 
 int run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "program");
-  return run_ladder(kStages, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
+  return run_ladder(kLadder, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
 }
 
 std::string contents(const fs::path& path) {
@@ -64,17 +66,21 @@ TEST_CASE("options") {
   CHECK(options({"--stage", "6"}).stages == std::vector<size_t>{2});
   CHECK(options({"--stage", "06,basic", "--stage", "6"}).stages == std::vector<size_t>{0, 2});
   CHECK(options({"--stage", "02_reduction5"}).stages == std::vector<size_t>{1});
-  CHECK(options({"--rows", "0", "--cols=7"}).cols == 7);
+  CHECK(options({"--rows", "0", "--cols=7"}).shape[1] == 7);
   CHECK(options({"--seed", "18446744073709551615"}).seed == UINT64_MAX);
   CHECK(options({}).small);
+  CHECK(options({}).shape[0] == 8192);  // the operator's
+  CHECK(options({}).shape[1] == 4096);  // the ladder's
   CHECK_FALSE(options({"--no-small"}).small);
   CHECK(options({"--profile"}).profile);
+  CHECK(options({"--no-weight"}).variant.places[1].absent);
+  CHECK_FALSE(options({}).variant.places[1].absent);
   CHECK_THROWS_AS(options({"--help"}), HelpAsked);
 }
 
 TEST_CASE("a bad command line gets one sentence that says what was given and what is allowed") {
   CHECK(complaint({"--rows", "-1"}) == "--rows '-1': give a whole number from 0 to 2^40, for example 8192");
-  CHECK(complaint({"--cols", "0"}) == "--cols '0': give a whole number from 1 to 2^40, for example 8192");
+  CHECK(complaint({"--cols", "0"}) == "--cols '0': give a whole number from 1 to 2^40, for example 4096");
   CHECK(complaint({"--stage", "99"}) ==
         "--stage '99': no such stage; give a number from 1 to 6 or a name that --list shows");
   for (const char* number : {"", "1e3", "0x10", "99999999999999999999", "1.5", "abc", " 1"})
@@ -124,22 +130,29 @@ TEST_CASE("exit codes") {
   CHECK(run({"--rows", "8", "--cols", "8", "--csv", csv.c_str()}) == 1);  // these stages write nothing
   CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,") != std::string::npos);
   CHECK(run({"--rows", "8", "--cols", "8", "--profile"}) == 0);  // launched, and not judged
-  const Stage hopper = {"07_later", "needs what is not there", does_nothing, {1, 16, false}, 1000};
+  const Stage<RmsNorm> hopper = {"07_later", "needs what is not there", does_nothing, {1000}};
   const char* arguments[] = {"program", "--rows", "8", "--cols", "8"};
   CHECK(run_stage(hopper, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
+  const Stage<RmsNorm> narrow = {"08_narrow", "refuses", does_nothing, {0, RmsNorm::one_block_a_row}};
+  const char* many[] = {"program", "--rows", "900000000000", "--cols", "8"};  // no memory for it, and none is asked for
+  CHECK(run_stage(narrow, 5, const_cast<char**>(many)) == 0);
+  CHECK(run_stage(narrow, 5, const_cast<char**>(arguments)) == 1);
 }
 
 TEST_CASE("the table fits 100 columns") {
   Report report;
   report.device.peak_bytes_per_second = 4.8e12;
-  report.options.rows = report.options.cols = 1234567;
+  report.options.shape = {{1234567, 1234567}};
+  report.options.variant = RmsNorm::get().plain();
   report.copy_timed = true;
   report.copy = {127.5, 0.2};
+  report.copied_bytes = 8.0 * 1234567 * 1234567;
   for (size_t i = 0; i < kStages.size(); ++i) {
     Result result;
     result.stage = &kStages[i];
     result.verdict = Verdict::pass;
     result.worst_error = result.tolerance = 1e-5;
+    result.reached = true;
     result.reason = "a reason " + std::string(i * 9, 'x') + " that is far longer than a line has room for, " +
                     "so that it must be broken somewhere, and then once more if it goes on like this";
     result.timed = true;
@@ -160,6 +173,7 @@ TEST_CASE("the table fits 100 columns") {
   report.results[1].timed = true;
   CHECK(report.table().find("fastest first: 06_vectorized > 02_reduction5 > 01_basic") != std::string::npos);
   CHECK(report.table().find("3.00x") != std::string::npos);
+  CHECK(report.csv().find(",speedup_over_basic,") != std::string::npos);
   CHECK(report.all_right());
   report.results[1].verdict = Verdict::skipped;
   CHECK(report.all_right());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/operators/rms_norm.h"
 #include "common/timing.h"
 
 using namespace ladder;
@@ -17,56 +18,66 @@ Device small_cache(double l2_bytes) {
   return device;
 }
 
-void copy_whole(const float* from, float* to, cudaStream_t stream) { launch_copy(from, to, 64 * 33, stream); }
+void copy_whole(const Arguments& arguments, cudaStream_t stream) {
+  launch_copy(arguments.tensor<float>(0), arguments.tensor<float>(2), 64 * 33, stream);
+}
+
+double pool_bytes(int64_t rows, int64_t cols, double l2_bytes) {
+  const double own = 8.0 * static_cast<double>(rows) * static_cast<double>(cols);
+  return own * static_cast<double>(copies_for(own, small_cache(l2_bytes)));
+}
 
 }  // namespace
 
 TEST_CASE("the pool outgrows the cache, within reason") {
-  CHECK(Pool::bytes({8192, 8192}, small_cache(60e6)) == 536870912.0);       // each several times the cache: one pair
-  CHECK(Pool::bytes({8192, 4096}, small_cache(60e6)) == 3 * 268435456.0);   // 600 MB
-  CHECK(Pool::bytes({1, 4096}, small_cache(60e6)) == 64 * 32768.0);         // 64 pairs
-  CHECK(Pool::bytes({8192, 4096}, small_cache(126e6)) == 4 * 268435456.0);  // eight times a larger cache
-  CHECK(Pool::bytes({0, 4096}, small_cache(60e6)) == 0.0);
+  CHECK(pool_bytes(8192, 8192, 60e6) == 536870912.0);       // each several times the cache: no copy
+  CHECK(pool_bytes(8192, 4096, 60e6) == 3 * 268435456.0);   // 600 MB
+  CHECK(pool_bytes(1, 4096, 60e6) == 64 * 32768.0);         // 64 copies
+  CHECK(pool_bytes(8192, 4096, 126e6) == 4 * 268435456.0);  // eight times a larger cache
+  CHECK(pool_bytes(0, 4096, 60e6) == 0.0);
+  const Case c(RmsNorm::get(), {{1, 4096}}, 1);
+  CHECK(Pool::bytes(c, RmsNorm::get().plain(), small_cache(60e6)) == 64 * 32768.0);  // the weight is shared
 }
 
 TEST_CASE("every launch is timed on every buffer of the pool") {
-  const Case c({64, 33}, 1);
-  Problem problem(c, {});
+  const Case c(RmsNorm::get(), {{64, 33}}, 1);
+  Problem problem(c, RmsNorm::get().plain());
   Pool pool(problem, small_cache(1e6));
-  REQUIRE(pool.pairs() == 64);
-  pool.poison();
-  CHECK(pool.verify().failure.find("never written") != std::string::npos);
-  const Timing timing = measure(copy_whole, pool, 3);
+  REQUIRE(pool.copies() == 64);
+  pool.prepare();
+  CHECK(pool.verify(copy_whole).failure.find("never written") != std::string::npos);
+  const Timing timing = measure(copy_whole, problem, pool, 3);
   CHECK(timing.microseconds > 0);
-  for (int64_t i = 0; i < pool.pairs(); ++i) {
+  for (int64_t i = 0; i < pool.copies(); ++i) {
+    CHECK(pool.arguments(i).tensor<float>(1) == problem.buffers.arguments().tensor<float>(1));
     std::vector<float> copied(64 * 33);
-    CUDA_CHECK(cudaMemcpy(copied.data(), pool.output(i), copied.size() * sizeof(float), cudaMemcpyDeviceToHost));
-    CHECK(std::memcmp(copied.data(), c.input.data(), copied.size() * sizeof(float)) == 0);
+    const size_t bytes = copied.size() * sizeof(float);
+    CUDA_CHECK(cudaMemcpy(copied.data(), pool.arguments(i).tensor<float>(2), bytes, cudaMemcpyDeviceToHost));
+    CHECK(std::memcmp(copied.data(), c.inputs[0].data(), bytes) == 0);
   }
-  CHECK(pool.verify().failure.find("elements wrong") != std::string::npos);  // a copy is no RMSNorm
-  CHECK(problem.output.overrun().empty());
+  CHECK(pool.verify(copy_whole).failure.find("elements wrong") != std::string::npos);  // a copy is no RMSNorm
+  CHECK(problem.buffers.side_effects(c) == "");
 }
 
 TEST_CASE("a launcher that ignores its stream is not timed") {
-  const Case c({64, 33}, 1);
-  Problem problem(c, {});
+  const Case c(RmsNorm::get(), {{64, 33}}, 1);
+  Problem problem(c, RmsNorm::get().plain());
   Pool pool(problem, small_cache(1e6));
-  CHECK_THROWS_AS(measure([](const float*, float*, cudaStream_t) {}, pool, 3), std::runtime_error);
-  CHECK(measure(copy_whole, pool, 3).microseconds > 0);  // and leaves nothing behind
+  CHECK_THROWS_AS(measure([](const Arguments&, cudaStream_t) {}, problem, pool, 3), std::runtime_error);
+  CHECK(measure(copy_whole, problem, pool, 3).microseconds > 0);  // and leaves nothing behind
 }
 
 TEST_CASE("the copy kernel copies every count") {
   for (const int64_t count : {0, 1, 3, 4, 5, 1023, 1024, 1025, 4099}) {
     const std::vector<float> host(count, 1.5f);
-    DeviceBuffer from(count), to(count);
+    const Tensor tensor{"floats", Type::float32, Role::output, 1, count};
+    DeviceTensor from(tensor, {}), to(tensor, {});
     from.upload(host.data());
     to.poison();
-    launch_copy(from.data(), to.data(), count, nullptr);
+    launch_copy(static_cast<float*>(from.data()), static_cast<float*>(to.data()), count, nullptr);
     CUDA_CHECK(cudaGetLastError());
-    std::vector<float> back(count);
-    to.download(back.data(), 0, count);
-    CHECK(back == host);
-    CHECK(to.overrun().empty());
+    CHECK(to.holds(host.data()));
+    CHECK(to.overrun("floats") == "");
   }
 }
 

@@ -56,10 +56,13 @@ __global__ void rms_norm_kernel_w2l3_reduction(const float* __restrict__ input, 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
-  rms_norm_kernel_w2l3_reduction<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
+  rms_norm_kernel_w2l3_reduction<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols,
+                                                                                         eps);
 }
 
-inline const Stage<RmsNorm> stage{
-    "02_reduction5", "one block a row, 32 elements a thread, shared-memory tree", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{"02_reduction5",
+                                  "one block a row, 32 elements a thread, shared-memory tree",
+                                  launch,
+                                  {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::reduction5

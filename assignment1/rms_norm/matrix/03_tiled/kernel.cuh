@@ -57,6 +57,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_w2l3_tile<<<static_cast<unsigned>(rows), kTileSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"03_tiled", "a shared-memory tile of 128, a barrier a tile", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{
+    "03_tiled", "a shared-memory tile of 128, a barrier a tile", launch, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::tiled

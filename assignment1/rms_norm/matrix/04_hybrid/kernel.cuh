@@ -89,6 +89,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_w2l3_hybrid<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"04_hybrid", "float4 × 16 a thread, unrolled tree, warp tail", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{
+    "04_hybrid", "float4 × 16 a thread, unrolled tree, warp tail", launch, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::hybrid

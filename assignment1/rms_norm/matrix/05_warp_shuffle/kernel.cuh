@@ -63,6 +63,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_fast<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"05_warp_shuffle", "warp shuffles, one barrier a row", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{
+    "05_warp_shuffle", "warp shuffles, one barrier a row", launch, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::warp_shuffle

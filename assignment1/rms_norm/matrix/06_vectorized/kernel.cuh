@@ -57,6 +57,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_optimized<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"06_vectorized", "warp shuffles, 128-bit accesses", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{
+    "06_vectorized", "warp shuffles, 128-bit accesses", launch, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::vectorized

@@ -18,7 +18,7 @@
 namespace ladder::matrix::registers {
 
 constexpr int kBlockSize = 512;
-constexpr int kMostVectors = 8;            // float4 that a thread keeps
+constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
 __device__ inline float sum_of_squares(float4 x) { return x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w; }
 
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kBlockSize)
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  if (rows == 0) return;  // a grid of no blocks is a launch error
+  if (rows == 0) return;                                             // a grid of no blocks is a launch error
   const int64_t vectors = (cols / 4 + kBlockSize - 1) / kBlockSize;  // a thread's share of the row
   auto* kernel = rms_norm_kernel_registers<kMostVectors>;
   if (vectors <= 1)
@@ -82,6 +82,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"07_registers", "the row stays in registers, read once", launch, {0, RmsNorm::one_block_a_row}};
+inline const Stage<RmsNorm> stage{
+    "07_registers", "the row stays in registers, read once", launch, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::registers

@@ -97,7 +97,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
     kernel = rms_norm_kernel_critical_path<2>;
   else if (vectors <= 4)
     kernel = rms_norm_kernel_critical_path<4>;
-  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, 1.0f / static_cast<float>(cols), eps);
+  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols,
+                                                                 1.0f / static_cast<float>(cols), eps);
 }
 
 inline const Stage<RmsNorm> stage{

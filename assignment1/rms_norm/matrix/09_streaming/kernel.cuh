@@ -17,7 +17,7 @@
 namespace ladder::matrix::streaming {
 
 constexpr int kBlockSize = 512;
-constexpr int kMostVectors = 8;            // float4 that a thread keeps
+constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
 template <int kVectors>
 __global__ void __launch_bounds__(kBlockSize)
@@ -79,7 +79,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
     kernel = rms_norm_kernel_streaming<2>;
   else if (vectors <= 4)
     kernel = rms_norm_kernel_streaming<4>;
-  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, 1.0f / static_cast<float>(cols), eps);
+  kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols,
+                                                                 1.0f / static_cast<float>(cols), eps);
 }
 
 inline const Stage<RmsNorm> stage{

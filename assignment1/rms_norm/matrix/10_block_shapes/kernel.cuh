@@ -17,7 +17,7 @@
 namespace ladder::matrix::block_shapes {
 
 constexpr int kMostThreads = 1024;
-constexpr int kMostVectors = 8;            // float4 that a thread keeps
+constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
 // Every thread gets the sum over its row's threads: those with its threadIdx.y. A row has one warp, or a block to
 // itself with a multiple of 4 warps.

@@ -73,8 +73,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
-      if (const int i = v * threads + tid; i < vec_cols)
-        __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
+      if (const int i = v * threads + tid; i < vec_cols) __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
     for (int64_t i = rest; i < vec_cols; i += threads)
       __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) {
@@ -98,7 +97,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
                                                              1.0f / static_cast<float>(cols), eps);
 }
 
-inline const Stage<RmsNorm> stage{
-    "11_persistent", "as many blocks as fit, the next row prefetched", launch};
+inline const Stage<RmsNorm> stage{"11_persistent", "as many blocks as fit, the next row prefetched", launch};
 
 }  // namespace ladder::matrix::persistent

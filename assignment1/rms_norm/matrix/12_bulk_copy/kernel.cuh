@@ -114,7 +114,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   kernel<<<blocks, threads, bytes, stream>>>(input, weight, output, rows, cols, 1.0f / static_cast<float>(cols), eps);
 }
 
-inline const Stage<RmsNorm> stage{
-    "12_bulk_copy", "the next row by a bulk copy into shared memory", launch, {90}};
+inline const Stage<RmsNorm> stage{"12_bulk_copy", "the next row by a bulk copy into shared memory", launch, {90}};
 
 }  // namespace ladder::matrix::bulk_copy

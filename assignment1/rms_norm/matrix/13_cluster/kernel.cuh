@@ -77,8 +77,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
-    if (const int64_t i = begin + v * threads; i < end)
-      __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
+    if (const int64_t i = begin + v * threads; i < end) __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
 #pragma unroll 4
   for (int64_t i = rest; i < end; i += threads)
     __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));
@@ -111,7 +110,9 @@ inline void launch(const float* input, const float* weight, float* output, int64
       cudaLaunchKernelEx(&config, kernel, input, weight, output, cols, 1.0f / static_cast<float>(cols), eps, parts));
 }
 
-inline const Stage<RmsNorm> stage{
-    "13_cluster", "2 to 8 blocks a row, sums through distributed shared memory", launch, {90, RmsNorm::blocks_a_row<kMostParts>}};
+inline const Stage<RmsNorm> stage{"13_cluster",
+                                  "2 to 8 blocks a row, sums through distributed shared memory",
+                                  launch,
+                                  {90, RmsNorm::blocks_a_row<kMostParts>}};
 
 }  // namespace ladder::matrix::cluster

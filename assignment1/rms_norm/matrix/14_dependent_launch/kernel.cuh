@@ -19,7 +19,7 @@
 namespace ladder::matrix::dependent_launch {
 
 constexpr int kMostThreads = 1024;
-constexpr int kMostVectors = 8;            // float4 that a thread keeps
+constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
 // Nothing that the kernel before this one in the stream writes may be touched before this, and nothing that it still
 // reads may be written. It returns when that kernel has ended and its writes can be seen.

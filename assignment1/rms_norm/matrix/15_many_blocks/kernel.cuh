@@ -86,8 +86,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
-    if (const int64_t i = begin + v * threads; i < end)
-      __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
+    if (const int64_t i = begin + v * threads; i < end) __stcs(vec_output + i, scaled(kept[v], rstd, kept_weight[v]));
 #pragma unroll 4
   for (int64_t i = rest; i < end; i += threads)
     __stcs(vec_output + i, scaled(__ldcs(vec_input + i), rstd, weight_at(i)));

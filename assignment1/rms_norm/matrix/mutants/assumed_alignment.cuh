@@ -24,6 +24,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"assumed_alignment", "float4 accesses to unaligned addresses", launch, "cudaErrorMisalignedAddress"};
+inline const Mutant<RmsNorm> mutant{"assumed_alignment", "float4 accesses to unaligned addresses", launch,
+                                    "cudaErrorMisalignedAddress"};
 
 }  // namespace ladder::matrix::mutants::assumed_alignment

@@ -16,6 +16,8 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"byte_offset_overflow", "a 32-bit byte offset wraps at 2 GiB", launch, "65537 x 8192, weight", Shows::anywhere, {{65537, 8192}}};
+inline const Mutant<RmsNorm> mutant{
+    "byte_offset_overflow", "a 32-bit byte offset wraps at 2 GiB", launch, "65537 x 8192, weight", Shows::anywhere,
+    {{65537, 8192}}};
 
 }  // namespace ladder::matrix::mutants::byte_offset_overflow

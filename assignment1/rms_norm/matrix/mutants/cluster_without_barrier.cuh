@@ -35,6 +35,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::launch_with(pairs, 2 * rows, stream, rms_norm_kernel, input, weight, output, cols, eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"cluster_without_barrier", "a cluster's sums are read without waiting for its other blocks", launch, "elements wrong, first at", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"cluster_without_barrier",
+                                    "a cluster's sums are read without waiting for its other blocks", launch,
+                                    "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::cluster_without_barrier

@@ -18,6 +18,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"columns_beyond_8192", "columns beyond 32 × 256 are dropped", launch, "never written), first at"};
+inline const Mutant<RmsNorm> mutant{"columns_beyond_8192", "columns beyond 32 × 256 are dropped", launch,
+                                    "never written), first at"};
 
 }  // namespace ladder::matrix::mutants::columns_beyond_8192

@@ -16,6 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"dropped_tail", "the last cols % 4 columns are dropped", launch, "never written), first at"};
+inline const Mutant<RmsNorm> mutant{"dropped_tail", "the last cols % 4 columns are dropped", launch,
+                                    "never written), first at"};
 
 }  // namespace ladder::matrix::mutants::dropped_tail

@@ -15,6 +15,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the barrier", launch, "cudaErrorLaunchFailure", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the barrier", launch,
+                                    "cudaErrorLaunchFailure", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::early_return

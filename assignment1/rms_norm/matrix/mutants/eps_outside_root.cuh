@@ -17,6 +17,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"eps_outside_root", "eps is added outside the root", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"eps_outside_root", "eps is added outside the root", launch,
+                                    "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::eps_outside_root

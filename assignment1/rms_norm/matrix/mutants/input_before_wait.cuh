@@ -36,6 +36,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::launch_with(dependent, rows, stream, rms_norm_kernel, weight, output, cols, eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"input_before_wait", "the input is read before the kernel that writes it has ended", launch, "elements wrong, first at", Shows::on_hopper};
+inline const Mutant<RmsNorm> mutant{"input_before_wait", "the input is read before the kernel that writes it has ended",
+                                    launch, "elements wrong, first at", Shows::on_hopper};
 
 }  // namespace ladder::matrix::mutants::input_before_wait

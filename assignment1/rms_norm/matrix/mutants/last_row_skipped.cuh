@@ -17,6 +17,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   parts::one_block_a_row<rms_norm_kernel>(input, weight, output, rows - 1, cols, eps, stream);  // the fault
 }
 
-inline const Mutant<RmsNorm> mutant{"last_row_skipped", "the last row is never computed", launch, "never written), first at"};
+inline const Mutant<RmsNorm> mutant{"last_row_skipped", "the last row is never computed", launch,
+                                    "never written), first at"};
 
 }  // namespace ladder::matrix::mutants::last_row_skipped

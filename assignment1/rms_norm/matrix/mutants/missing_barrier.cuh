@@ -24,6 +24,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"missing_barrier", "no barrier between the steps of the tree", launch, "elements wrong, first at", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"missing_barrier", "no barrier between the steps of the tree", launch,
+                                    "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::missing_barrier

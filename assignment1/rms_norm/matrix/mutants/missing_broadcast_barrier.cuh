@@ -19,6 +19,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "nobody waits for the result in shared memory", launch, "thread order reversed", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "nobody waits for the result in shared memory", launch,
+                                    "thread order reversed", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::missing_broadcast_barrier

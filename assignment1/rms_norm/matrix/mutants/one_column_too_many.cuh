@@ -10,13 +10,13 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
                                 float eps) {
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
-  const float sum =
-      block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, cols + 1));  // the fault
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, cols + 1));  // the fault
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"one_column_too_many", "the sum reads past the end of the row", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"one_column_too_many", "the sum reads past the end of the row", launch,
+                                    "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::one_column_too_many

@@ -18,6 +18,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"overrun_by_one", "one element is written past the end of the output", launch, "wrote outside its output"};
+inline const Mutant<RmsNorm> mutant{"overrun_by_one", "one element is written past the end of the output", launch,
+                                    "wrote outside its output"};
 
 }  // namespace ladder::matrix::mutants::overrun_by_one

@@ -50,6 +50,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<1, parts::kBlockSize, bytes, stream>>>(input, weight, output, rows, cols, eps, bulk);
 }
 
-inline const Mutant<RmsNorm> mutant{"refilled_too_early", "a buffer is filled with the next row while it is still being read", launch, "elements wrong, first at", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"refilled_too_early",
+                                    "a buffer is filled with the next row while it is still being read", launch,
+                                    "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::refilled_too_early

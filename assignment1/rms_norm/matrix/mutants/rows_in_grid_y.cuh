@@ -19,6 +19,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<grid, parts::kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"rows_in_grid_y", "more rows than gridDim.y can count", launch, "cudaErrorInvalid", Shows::anywhere, {{65536, 1}}};
+inline const Mutant<RmsNorm> mutant{
+    "rows_in_grid_y", "more rows than gridDim.y can count", launch, "cudaErrorInvalid", Shows::anywhere, {{65536, 1}}};
 
 }  // namespace ladder::matrix::mutants::rows_in_grid_y

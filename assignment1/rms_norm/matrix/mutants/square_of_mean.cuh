@@ -17,6 +17,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"square_of_mean", "the mean squared, not the mean of the squares", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"square_of_mean", "the mean squared, not the mean of the squares", launch,
+                                    "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::square_of_mean

@@ -40,6 +40,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
                        eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"stale_partial_sums", "sums that blocks left in an earlier launch are taken for this one's", launch, "elements wrong, first at", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"stale_partial_sums",
+                                    "sums that blocks left in an earlier launch are taken for this one's", launch,
+                                    "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::stale_partial_sums

@@ -26,6 +26,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<4, parts::kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"stale_shared_memory", "no barrier between two rows of a block", launch, "elements wrong, first at", Shows::on_cpu_device};
+inline const Mutant<RmsNorm> mutant{"stale_shared_memory", "no barrier between two rows of a block", launch,
+                                    "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::stale_shared_memory

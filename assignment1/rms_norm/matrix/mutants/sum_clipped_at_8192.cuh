@@ -18,6 +18,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"sum_clipped_at_8192", "the sum stops after 32 × 256 columns", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"sum_clipped_at_8192", "the sum stops after 32 × 256 columns", launch,
+                                    "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::sum_clipped_at_8192

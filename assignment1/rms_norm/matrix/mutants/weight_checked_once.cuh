@@ -22,8 +22,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
     const float rstd = parts::row_rstd(row_input, cols, eps);
     const int64_t vec_cols = is_aligned(row) ? min(cols / 4, int64_t{parts::kBlockSize}) : 0;
     if (tid < vec_cols)
-      reinterpret_cast<float4*>(row_output)[tid] =
-          scaled(reinterpret_cast<const float4*>(row_input)[tid], rstd, kept);
+      reinterpret_cast<float4*>(row_output)[tid] = scaled(reinterpret_cast<const float4*>(row_input)[tid], rstd, kept);
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += parts::kBlockSize)
       row_output[i] = parts::scaled(row_input[i], rstd, weight, i);
     __syncthreads();
@@ -35,6 +34,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel<<<1, parts::kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-inline const Mutant<RmsNorm> mutant{"weight_checked_once", "the weight is loaded only if the first row is aligned", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"weight_checked_once", "the weight is loaded only if the first row is aligned",
+                                    launch, "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::weight_checked_once

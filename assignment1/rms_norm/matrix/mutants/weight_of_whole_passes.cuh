@@ -25,6 +25,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"weight_of_whole_passes", "the last columns are not multiplied by the weight", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"weight_of_whole_passes", "the last columns are not multiplied by the weight",
+                                    launch, "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::weight_of_whole_passes

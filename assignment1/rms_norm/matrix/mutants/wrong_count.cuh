@@ -16,6 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"wrong_count", "divided by the columns rounded up to the block", launch, "elements wrong, first at"};
+inline const Mutant<RmsNorm> mutant{"wrong_count", "divided by the columns rounded up to the block", launch,
+                                    "elements wrong, first at"};
 
 }  // namespace ladder::matrix::mutants::wrong_count
