@@ -4,11 +4,12 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
+#include <map>
 
 #include "counters.h"
 #include "hooks.h"
 #include "json.h"
+#include "places.h"
 #include "recorder.h"
 #include "symbols.h"
 
@@ -36,6 +37,10 @@ class Members {
     return *this;
   }
   Members& operator()(const char* name, uint64_t number) { return (*this)(name, std::to_string(number)); }
+  Members& more(const std::string& members) {
+    text_ += (text_.empty() ? "{" : ",") + members;
+    return *this;
+  }
   Members& flag(const char* name, bool value) { return (*this)(name, value ? "true" : "false"); }
   std::string str() const { return text_ + "}"; }
 
@@ -94,7 +99,7 @@ std::string site_json(const Site& site) {
   const Request& like = site.like;
   const bool is_global = like.space == Space::global;
   Members members;
-  members("pc", pc_json(like.pc))("space", quoted(is_global ? "global" : "shared"))(
+  members.more(place_json(like.pc))("space", quoted(is_global ? "global" : "shared"))(
       "kind", quoted(name_of_kind(like.kind)))("size", like.size);
   members.flag("volatile", like.is_volatile).flag("async", like.is_async);
   members("requests", site.requests)("lanes", site.lanes)("bytes", site.bytes);
@@ -119,14 +124,14 @@ std::string kernel_json(const Kernel& k) {
   members("threads", k.blocks * threads)("warps", k.blocks * ((threads + 31) / 32))("global", global);
   members("sites", array(k.sites, [](const auto& entry) { return site_json(entry.second); }));
   members("operations", array(k.operations, [](const auto& entry) {
-            return Members()("pc", pc_json(entry.first.first))(
-                       "operation", quoted(name_of_operation(entry.first.second)))("calls", entry.second.calls)(
-                       "lanes", entry.second.lanes)
+            return Members()
+                .more(place_json(entry.first.first))("operation", quoted(name_of_operation(entry.first.second)))(
+                    "calls", entry.second.calls)("lanes", entry.second.lanes)
                 .str();
           }));
   members(
       "blocks_run", array(k.blocks_run, [](const auto& entry) {
-        return Members()("pc", pc_json(entry.first))("times", entry.second.times)("lanes", entry.second.lanes).str();
+        return Members().more(place_json(entry.first))("times", entry.second.times)("lanes", entry.second.lanes).str();
       }));
   return members.str();
 }
@@ -153,9 +158,18 @@ void write_dump() {
 
 }  // namespace
 
-std::string pc_json(Pc pc) {
-  const CodePlace place = place_of(pc);
-  return Members()("object", quoted(place.object))("offset", place.offset).str();
+std::string place_json(const std::string& file, int line) {
+  return "\"file\":" + (file.empty() ? "null" : quoted(real_path(file))) + ",\"line\":" + std::to_string(line);
+}
+
+std::string place_json(Pc pc) {
+  static std::map<Pc, std::string> known;
+  std::string& json = known[pc];
+  if (json.empty()) {
+    const Place place = students_place(pc - 1);
+    json = place_json(place.file, place.line);
+  }
+  return json;
 }
 
 // Where the race detector is not linked.

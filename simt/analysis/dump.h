@@ -6,7 +6,10 @@
 
 namespace simt::analysis {
 
-std::string pc_json(Pc pc);  // {"object": "/path/of/program", "offset": 1234}
 std::string hazards_json();  // a JSON array
+
+// Members of an object, "file":"/path","line":12: the student's line that a return address belongs to, or null and 0.
+std::string place_json(Pc pc);
+std::string place_json(const std::string& file, int line);
 
 }  // namespace simt::analysis

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "dump.h"
 #include "json.h"
 
 namespace simt::analysis {
-
-std::string pc_json(Pc pc);  // dump.h
 
 namespace {
 
@@ -19,8 +18,7 @@ std::string triple(uint3 i) {
 
 std::string end_json(const HazardEnd& end) {
   std::vector<std::string> parts;
-  if (end.pc) parts.push_back("\"pc\": " + pc_json(end.pc));
-  if (!end.file.empty()) parts.push_back("\"file\": " + quoted(end.file) + ", \"line\": " + std::to_string(end.line));
+  parts.push_back(end.file.empty() && end.pc ? place_json(end.pc) : place_json(end.file, end.line));
   if (!end.kind.empty()) parts.push_back("\"kind\": " + quoted(end.kind));
   if (end.has_thread) parts.push_back("\"thread\": " + triple(end.thread) + ", \"block\": " + triple(end.block));
   std::string json;

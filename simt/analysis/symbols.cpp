@@ -1,10 +1,8 @@
 #include "symbols.h"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -229,18 +227,6 @@ std::string function_name(uintptr_t code) {
       name += c;
   }
   return name;
-}
-
-CodePlace place_of(uintptr_t pc) {
-  Dl_info object;
-  if (!dladdr(reinterpret_cast<void*>(pc), &object)) return {"", pc};
-  const uintptr_t offset = pc - uintptr_t(object.dli_fbase);
-  char path[4096];
-  const char* name = object.dli_fname;
-  Dl_info own;
-  if (dladdr(reinterpret_cast<void*>(&place_of), &own) && own.dli_fbase == object.dli_fbase) name = "/proc/self/exe";
-  if (!realpath(name, path)) return {object.dli_fname, offset};
-  return {path, offset};
 }
 
 }  // namespace simt::analysis

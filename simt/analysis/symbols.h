@@ -43,10 +43,4 @@ bool find_variable(uintptr_t address, Variable& found);
 // The demangled name of the function at an address without its parameters, or nothing.
 std::string function_name(uintptr_t code);
 
-struct CodePlace {
-  std::string object;
-  uintptr_t offset;
-};
-CodePlace place_of(uintptr_t pc);
-
 }  // namespace simt::analysis

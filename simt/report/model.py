@@ -1,11 +1,12 @@
-"""The numbers of a report: the raw dump of a program with its program counters resolved and summed a source line."""
+"""The numbers of a report: the raw dump of a program summed a source line."""
 
+from collections import namedtuple
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
-from . import symbols
-from .symbols import UNKNOWN, Place
+Place = namedtuple("Place", "file line")  # the file's real path, or None and 0 where nothing is known
+UNKNOWN = Place(None, 0)
 
 SECTOR = 32  # bytes
 OPERATIONS = {  # the dump's name -> one of them, several of them
@@ -250,7 +251,11 @@ def in_listing_order(item):
     return item.place.file is None, item.place.file, item.place.line
 
 
-def read_kernel(raw, place_of):
+def place_of(raw):
+    return Place(raw["file"], raw["line"])
+
+
+def read_kernel(raw):
     kernel = Kernel(
         raw["name"],
         raw["launches"],
@@ -280,11 +285,10 @@ def read_kernel(raw, place_of):
     return kernel
 
 
-def read_end(raw, place_of):
+def read_end(raw):
     if not raw:
         return None
-    place = Place(str(Path(raw["file"]).resolve()), raw.get("line", 0)) if raw.get("file") else place_of(raw)
-    return End(place, raw.get("kind", ""), tuple(raw.get("thread") or ()), tuple(raw.get("block") or ()))
+    return End(place_of(raw), raw.get("kind", ""), tuple(raw.get("thread") or ()), tuple(raw.get("block") or ()))
 
 
 def one_for_each_pair_of_lines(hazards):
@@ -301,25 +305,19 @@ def one_for_each_pair_of_lines(hazards):
     return kept
 
 
-def read(dump, look_up=symbols.addr2line):
+def read(dump):
     """A program's raw results as an Analysis."""
-    places = symbols.resolve(dump, look_up)
-
-    def place_of(raw):
-        pc = raw.get("pc")
-        return places[pc["object"], pc["offset"]] if pc else UNKNOWN
-
     hazards = [
         Hazard(
             *(raw.get(name) or "" for name in ("what", "detail", "space", "kernel")),
             raw.get("count", 1),
             *(raw.get(name) or "" for name in ("variable", "address", "sentence")),
-            read_end(raw.get("first"), place_of),
-            read_end(raw.get("second"), place_of),
+            read_end(raw.get("first")),
+            read_end(raw.get("second")),
         )
         for raw in dump["hazards"]
     ]
-    kernels = [read_kernel(raw, place_of) for raw in dump["kernels"]]
+    kernels = [read_kernel(raw) for raw in dump["kernels"]]
     for hazard in hazards:
         if hazard.second and not hazard.second.thread and hazard.second.place == hazard.first.place:
             hazard.second = None  # others wait at the same line, which the sentence says

@@ -1,5 +1,5 @@
 // Turns signals raised by device code into CUDA errors with a sentence, and stops kernels that hang.
-#include <dlfcn.h>
+#include <cxxabi.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +14,7 @@
 
 #include "fault.h"
 #include "memory.h"
+#include "places.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -38,46 +39,15 @@ std::string to_string(uint3 index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
 }
 
-// What the addr2line of binutils prints for these addresses of the program, line by line; nothing where it is missing.
-std::vector<std::string> addr2line(const char* options, const std::vector<uintptr_t>& addresses) {
-  char executable[4096];
-  const ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-  std::vector<std::string> lines;
-  if (length <= 0) return lines;
-  std::string command = "addr2line " + std::string(options) + " -e '" + std::string(executable, size_t(length)) + "'";
-  for (const uintptr_t address : addresses) {
-    Dl_info object;
-    if (!dladdr(reinterpret_cast<void*>(address), &object)) continue;
-    char offset[32];
-    std::snprintf(offset, sizeof offset, " 0x%zx", size_t(address - uintptr_t(object.dli_fbase)));
-    command += offset;
-  }
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  if (!pipe) return lines;
-  char line[4096];
-  while (std::fgets(line, sizeof line, pipe)) {
-    line[std::strcspn(line, "\n")] = 0;
-    lines.push_back(line);
-  }
-  pclose(pipe);
-  return lines;
-}
-
-// The innermost line of the student's among the calls that led to an instruction: frames of the device itself and of
-// the C++ library are passed over. Empty where it cannot be told.
-std::string source_line(uintptr_t pc) {
+// The innermost line of the student's among the calls that led to an instruction. Empty where it cannot be told.
+Place innermost_place(uintptr_t pc) {
   void* frames[32];
   const int count = backtrace(frames, 32);
-  std::vector<uintptr_t> addresses = {pc};
+  Place place = students_place(pc);
   const auto here = std::find(frames, frames + count, reinterpret_cast<void*>(pc));
-  for (auto frame = here; frame < frames + count - 1;)  // a return address lies behind its call
-    addresses.push_back(reinterpret_cast<uintptr_t>(*++frame) - 1);
-  for (std::string& line : addr2line("-i", addresses)) {
-    line.resize(std::min(line.find(' '), line.size()));  // " (discriminator 2)"
-    const auto in = [&](const char* folder) { return line.find(folder) != std::string::npos; };
-    if (line[0] != '?' && !in("/simt/include/") && !in("/simt/runtime/") && !in("/include/c++/")) return line;
-  }
-  return "";
+  for (auto frame = here; place.file.empty() && frame < frames + count - 1;)  // a return address lies behind its call
+    place = students_place(reinterpret_cast<uintptr_t>(*++frame) - 1);
+  return place;
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -101,9 +71,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                  std::string("illegal memory access at ") + address + ", " + describe_address(info->si_addr));
   }
   if (signal == SIGSEGV && in_device_space(info->si_addr)) {
-    const std::string line = source_line(pc);
-    std::fprintf(stderr, "simt: %s%shost code accessed device memory at %s, %s; copy it with cudaMemcpy\n",
-                 line.c_str(), line.empty() ? "" : ": ", address, describe_address(info->si_addr).c_str());
+    const Place place = innermost_place(pc);
+    const std::string line = place.file.empty() ? "" : place.file + ":" + std::to_string(place.line) + ": ";
+    std::fprintf(stderr, "simt: %shost code accessed device memory at %s, %s; copy it with cudaMemcpy\n", line.c_str(),
+                 address, describe_address(info->si_addr).c_str());
   }
   ::signal(signal, SIG_DFL);  // returns to the faulting instruction, which now ends the process
 }
@@ -167,18 +138,19 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, stru
 }  // namespace
 
 void fail_at_line(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
-  std::string line = source_line(pc);
-  const size_t colon = line.rfind(':');
-  if (colon == std::string::npos) w.fail(error, sentence);
-  line[colon] = 0;
-  w.fail(error, sentence, {line.c_str(), std::atoi(line.c_str() + colon + 1)});
+  const Place place = innermost_place(pc);
+  w.fail(error, sentence, {place.file.empty() ? nullptr : place.file.c_str(), place.line});
 }
 
 std::string kernel_name(const Launch& launch) {
   if (launch.kernel) return launch.kernel;
-  const std::vector<std::string> said = addr2line("-fC", {reinterpret_cast<uintptr_t>(launch.function)});
-  if (said.empty() || said[0][0] == '?') return "(launched by its address)";
-  return said[0].substr(0, said[0].find('('));
+  const std::string symbol = symbol_of(reinterpret_cast<uintptr_t>(launch.function));
+  if (symbol.empty()) return "(launched by its address)";
+  int status;
+  char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  const std::string name = demangled ? demangled : symbol;
+  std::free(demangled);
+  return name.substr(0, name.find('('));
 }
 
 std::string block_name(const Launch& launch, uint3 index) {

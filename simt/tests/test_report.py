@@ -1,4 +1,4 @@
-"""What simt/analyze makes of a program's raw results: a stored sample with invented symbols, and addr2line itself."""
+"""What simt/analyze makes of a program's raw results: a stored sample, and programs."""
 
 import csv
 import importlib.util
@@ -16,26 +16,24 @@ import pytest
 
 SIMT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SIMT))
-from report import model, remarks, symbols, tables, terminal, webpage  # noqa: E402
-from report.symbols import Place  # noqa: E402
+from report import model, remarks, tables, terminal, webpage  # noqa: E402
 
 SAMPLE = SIMT / "tests/analysis/sample.cu"
 
 
-def invented(program, addresses):
-    """The sample's counters are 16 times the line, the call's return address one behind."""
-    assert program == "sample"
-    return [[Place(str(SAMPLE), address // 16)] for address in addresses]
-
-
 @pytest.fixture
 def dump():
-    return json.loads((SIMT / "tests/analysis/sample_dump.json").read_text())
+    return sample_dump()
+
+
+def sample_dump():
+    text = (SIMT / "tests/analysis/sample_dump.json").read_text()
+    return json.loads(text.replace('"sample.cu"', json.dumps(str(SAMPLE))))
 
 
 @pytest.fixture
 def analysis(dump):
-    return model.read(dump, invented)
+    return model.read(dump)
 
 
 def line_of(kernel, line, space, kind):
@@ -114,7 +112,7 @@ def test_only_the_busiest_shape_is_shown_unless_all_are_wanted(dump):
     for site in other["sites"]:
         site["requests"] //= 2
     dump["kernels"].append(other)
-    analysis = model.read(dump, invented)
+    analysis = model.read(dump)
     text = " ".join(terminal.report(analysis).split())
     assert "1 launch of 2 × 2 blocks" in text and "not shown: 1 other shape (--launches)" in text
     assert "of 7 blocks" not in text and "of 7 blocks" in terminal.report(analysis, every_shape=True)
@@ -122,16 +120,16 @@ def test_only_the_busiest_shape_is_shown_unless_all_are_wanted(dump):
 
 
 def test_a_filter_keeps_a_kernel_and_its_hazards(dump):
-    kept = model.read(dump, invented).only("column")
+    kept = model.read(dump).only("column")
     assert [kernel.name for kernel in kept.kernels] == ["column_sums"] and kept.hazards == []
-    assert len(model.read(dump, invented).only("trans").hazards) == 1
-    assert "no kernel ran" in terminal.report(model.read(dump, invented).only("nonsense"))
+    assert len(model.read(dump).only("trans").hazards) == 1
+    assert "no kernel ran" in terminal.report(model.read(dump).only("nonsense"))
 
 
 def test_a_kernel_without_hooks_is_named(dump):
     dump["kernels"][0].update(sites=[], operations=[], blocks_run=[])
     dump["hazards"] = []
-    analysis = model.read(dump, invented)
+    analysis = model.read(dump)
     text = terminal.report(analysis)
     assert "not analysed, since built without simtcc --analyze: transpose" in text and "kernel transpose\n" not in text
     assert "kernel column_sums" in text and "transpose" not in tables.as_csv(analysis)
@@ -140,14 +138,14 @@ def test_a_kernel_without_hooks_is_named(dump):
 def test_a_kernel_that_faults_at_once_is_shown(dump):
     dump["kernels"][0].update(sites=[], operations=[], blocks_run=[])
     dump["error"] = dump["hazards"][0]["sentence"]
-    text = terminal.report(model.read(dump, invented))
+    text = terminal.report(model.read(dump))
     assert "kernel transpose\n" in text and "not analysed" not in text and text.count("One thread reads") == 1
 
 
 def test_a_kernel_that_a_fault_ended_is_counted_up_to_there(dump):
     (race,) = dump["hazards"]
     elsewhere = {**race["first"], "thread": None, "block": None}  # the others, who wait at the same line
-    found = model.read({**dump, "hazards": [{**race, "what": "mask", "second": elsewhere}]}, invented)
+    found = model.read({**dump, "hazards": [{**race, "what": "mask", "second": elsewhere}]})
     text = terminal.report(found)
     assert " ".join(text.split()).count("stopped by a fault: counted up to there") == 1
     assert "     at " in text and "     and " not in text
@@ -156,13 +154,13 @@ def test_a_kernel_that_a_fault_ended_is_counted_up_to_there(dump):
 def test_a_pair_of_lines_is_one_hazard(dump):
     (race,) = dump["hazards"]
     back = {**race, "first": race["second"], "second": race["first"]}
-    (merged,) = model.read({**dump, "hazards": [race, back]}, invented).hazards
+    (merged,) = model.read({**dump, "hazards": [race, back]}).hazards
     assert merged.count == 2 * race["count"] and merged.first.place.line == 9
 
 
 def test_of_very_many_hazards_the_first_are_shown(dump):
     dump["hazards"] = [{**dump["hazards"][0], "kernel": f"kernel{i}"} for i in range(25)]
-    text = terminal.report(model.read(dump, invented))
+    text = terminal.report(model.read(dump))
     assert " 20. race" in text and " 21. race" not in text and "and 5 more: --json tells all" in text
 
 
@@ -231,7 +229,7 @@ def test_the_page_is_whole_and_needs_nothing_else(analysis):
 def test_what_a_program_says_does_not_become_markup(dump):
     dump["kernels"][0]["name"] = "f<a&b>"
     dump["error"] = "<script>"
-    text = webpage.page(model.read(dump, invented))
+    text = webpage.page(model.read(dump))
     assert "f&lt;a&amp;b&gt;" in text and "<script>" not in text
 
 
@@ -242,52 +240,6 @@ def test_wide_accesses_are_drawn_word_by_word():
     assert drawn.count('class="used"') == 128 and 'aria-label="16 sectors"' in drawn
     assert picture.banks([[lane, 0] for lane in range(32)], 4).count(">0+<") == 1  # a broadcast
     assert 'aria-label="at most 2 words in one bank"' in picture.banks([[0, 0], [1, 128]], 4)
-
-
-def test_symbols_walk_out_of_the_devices_headers():
-    frames = [
-        Place(str(SIMT / "include/vector_types.h"), 5),
-        Place("/usr/include/c++/12/bits/x.h", 7),
-        Place("/s/k.cu", 9),
-    ]
-    assert symbols.students_place(frames) == Place("/s/k.cu", 9)
-    assert symbols.students_place(frames[:2]) == symbols.UNKNOWN
-    assert symbols.students_place([symbols.UNKNOWN]) == symbols.UNKNOWN
-
-
-def test_addr2line_names_the_line_and_the_inlined_call(tmp_path):
-    source = tmp_path / "a file.cpp"
-    source.write_text(
-        "#include <cstdio>\n"
-        "extern char __executable_start;\n"
-        "__attribute__((noinline)) void here() {\n"
-        '  std::printf("%ld\\n", (char*)__builtin_return_address(0) - &__executable_start);\n'
-        "}\n"
-        "static inline __attribute__((always_inline)) void inlined() {\n"
-        "  here();\n"
-        '  asm volatile("");\n'
-        "}\n"
-        "int main() {\n"
-        "  inlined();\n"
-        "  return 0;\n"
-        "}\n"
-    )
-    program = tmp_path / "a program"
-    compiler = os.environ.get("CXX") or "g++"
-    subprocess.run([*compiler.split(), "-g", "-O1", str(source), "-o", str(program)], check=True)
-    offset = int(subprocess.run([str(program)], stdout=subprocess.PIPE, check=True).stdout)
-    (frames,) = symbols.addr2line(str(program), [offset - 1])
-    assert [(Path(place.file).name, place.line) for place in frames] == [("a file.cpp", 7), ("a file.cpp", 11)]
-    counter = {"object": str(program), "offset": offset}
-    nowhere = {"object": str(program), "offset": 1}
-    places = symbols.resolve({"kernels": [{"pc": counter}, {"pc": nowhere}]})
-    assert places[str(program), offset] == Place(str(source), 7)
-    assert places[str(program), 1] == symbols.UNKNOWN
-
-
-def test_a_program_that_is_gone_is_one_sentence(tmp_path):
-    with pytest.raises(symbols.SymbolsFailed, match="addr2line cannot read"):
-        symbols.resolve([{"object": str(tmp_path / "gone"), "offset": 4}])
 
 
 def analyze(*arguments, cwd, **environment):
@@ -360,14 +312,6 @@ def test_a_reader_is_told_why_it_takes_so_long(monkeypatch, capsys):
     assert capsys.readouterr().err.count("still runs after 0.1 seconds") == 1
 
 
-def test_the_devices_own_functions_are_nobodys_line():
-    said = "0x0000000000017739\n_ZN4simt7shuffleIfEEvj\n/s/k.cu:90\n_Z4halff\n/s/k.cu:7 (discriminator 3)\n"
-    said += "0x10\n??\n??:0\n"
-    assert symbols.frames_of(said, 2) == [[symbols.UNKNOWN, Place("/s/k.cu", 7)], [symbols.UNKNOWN]]
-    with pytest.raises(symbols.SymbolsFailed):
-        symbols.frames_of(said, 3)
-
-
 @pytest.mark.parametrize(
     "lines, marked, shown",
     [
@@ -392,9 +336,9 @@ def test_a_programs_race_is_told_with_both_lines(tmp_path):
     data = json.loads((tmp_path / "report.json").read_text())
     (race,) = [hazard for hazard in data["hazards"] if hazard["what"] == "race"]
     assert {race["first"]["line"], race["second"]["line"]} == {9, 10} and race["kernel"] == "transpose"
-    stored = json.loads((SIMT / "tests/analysis/sample_dump.json").read_text())["kernels"]
+    stored = sample_dump()["kernels"]
     for kernel, expected in zip(data["kernels"], stored):
-        of_stored = model.read({"program": "", "kernels": [expected], "hazards": []}, invented).kernels[0]
+        of_stored = model.read({"program": "", "kernels": [expected], "hazards": []}).kernels[0]
         for name, total in kernel["totals"].items():
             wanted = of_stored.total(*name.split("_"))
             transfers = total.get("sectors", total.get("wavefronts"))

@@ -11,7 +11,10 @@
 namespace simt::analysis {
 
 // What the rest of the analysis would say.
-std::string pc_json(Pc pc) { return std::to_string(pc); }
+std::string place_json(Pc pc) { return "\"pc\": " + std::to_string(pc); }
+std::string place_json(const std::string& file, int line) {
+  return "\"file\": \"" + file + "\", \"line\": " + std::to_string(line);
+}
 std::string variable_text(uintptr_t) { return "x \"0\""; }
 
 }  // namespace simt::analysis
