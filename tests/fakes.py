@@ -1,17 +1,65 @@
-"""A machine made of stand-ins for a GPU, make, the ladder's program and ncu, to test the tools around them.
+"""A machine made of stand-ins for a GPU, make, the ladders' programs and ncu, to test the tools around them.
 
 Every number is invented to test a tool. None is a measurement, and none may ever reach profiling_results/.
 """
 
+import contextlib
 import csv
 import io
+import json
+import os
 import pathlib
 import shutil
+import sys
 import textwrap
+import types
+from unittest import mock
 
 from conftest import ENVIRONMENT, LADDER, ROOT, run
 from fake_ladder import STAGES
+from ladder import __main__ as command_line
+from ladder import ladders
 
+VECTOR, LECTURE = "assignment1/rms_norm/vector", "lectures/W2L1_reduction"
+# Two ladders with stages of equal names, one of them of another operator; and a lecture whose stages are files.
+LADDERS = {
+    LADDER: {
+        "title": "RMSNorm of a matrix",
+        "operator": "rms_norm",
+        "program": "rms_norm_matrix_test",
+        "baseline": "01_basic",
+        "main": {"rows": 8192, "cols": 8192},
+        "analyze": {"rows": 64, "cols": 100},
+        "type": "float32",
+        "unit": {"row": "rows"},
+        "sweeps": {
+            "by_columns": {
+                "title": "The same number of elements",
+                "inputs": [{"rows": 8192, "cols": 8192}, {"rows": 1024, "cols": 65536}],
+            },
+            "few_rows": {"title": "Few rows", "inputs": [{"rows": 1, "cols": 4096}, {"rows": 16, "cols": 4096}]},
+            "long_rows": {"title": "One row", "inputs": [{"rows": 1, "cols": 65536}], "without": ["01_basic"]},
+        },
+    },
+    VECTOR: {
+        "title": "The sum of a vector",
+        "operator": "sum",
+        "program": "sum_vector_test",
+        "baseline": "01_basic",
+        "main": {"n": 4194304},
+        "analyze": {"n": 6400},
+        "sweeps": {"lengths": {"title": "Other lengths", "inputs": [{"n": 1024}, {"n": 2048}]}},
+    },
+    LECTURE: {
+        "title": "A sum in ever fewer steps",
+        "operator": "sum",
+        "program": "reduction_test",
+        "baseline": "reduction0",
+        "main": {"n": 4194304},
+        "analyze": {"n": 6400},
+    },
+}
+NAMES = {LADDER: STAGES, VECTOR: STAGES[:2], LECTURE: ["reduction0", "reduction5"]}
 NVIDIA_SMI = """\
 #!/bin/bash
 case "$*" in
@@ -21,21 +69,10 @@ case "$*" in
   *) exit 6 ;;
 esac
 """
-
-
-# Answers once with what is in the file answer, unless it is to fail; notes how it was called.
-NCU = """\
+MAKE = """\
 #!/bin/bash
-[ "$1" != --version ] || { echo "NVIDIA Nsight Compute"; echo "Version 2025.3.9.0 (build 1)"; exit; }
-echo "$*" >>"$FAKE_CALLS"
-case "$*" in
-  *"UNKNOWN"*) echo "==ERROR== Failed to find metric UNKNOWN"; exit 9 ;;
-  *"--stage FAILS_FOR"*) echo "==ERROR== no counters for this one"; exit 1 ;;
-esac
-echo "==PROF== Connected to process 1"
-echo "NVIDIA Fake 9000, sm_90"
-cat "${0%/*}/answer"
-exit CODE
+[ -z $FAKE_BUILD_FAILS ] || { echo no nvcc >&2; exit 2; }
+echo "make $*${ARGS:+ ARGS=$ARGS}" >>"$FAKE_MAKES"
 """
 
 
@@ -46,31 +83,35 @@ def executable(path, text):
 
 
 class Machine:
-    """A copy of the scripts in a folder of its own, with PATH leading to fakes."""
+    """A tree of ladders in a folder of its own, with PATH leading to fakes."""
 
     def __init__(self, folder, gpu=True):
-        self.root = folder / "tree"
-        self.bin = folder / "bin"
-        unwanted = shutil.ignore_patterns("__pycache__", "*.png", "*.svg")
-        for name in ("scripts", "plots"):
-            shutil.copytree(ROOT / name, self.root / name, ignore=unwanted)
-        for stage in STAGES:
-            (self.root / LADDER / stage).mkdir(parents=True)
-            (self.root / LADDER / stage / "kernel.cuh").write_text("// a stage\n")
-            (self.root / LADDER / stage / "Makefile").write_text("# a stage\n")
-        self.calls = folder / "calls"
-        program = self.root / "build/cuda" / LADDER / "rms_norm_matrix_test"
-        executable(program, (ROOT / "tests/fake_ladder.py").read_text(encoding="utf-8"))
-        executable(self.bin / "make", "#!/bin/bash\n[ -z $FAKE_BUILD_FAILS ] || { echo no nvcc >&2; exit 2; }\n")
-        if gpu:
-            executable(self.bin / "nvidia-smi", NVIDIA_SMI)
-        else:
-            executable(self.bin / "nvidia-smi", "#!/bin/bash\nexit 9\n")
+        self.root, self.bin = folder / "tree", folder / "bin"
+        self.calls, self.makes = folder / "calls", folder / "makes"
+        for operator in ("rms_norm", "sum"):
+            self.write(f"common/operators/{operator}.h", "// an operator\n")
+        for path, description in LADDERS.items():
+            self.add_ladder(path, description, NAMES[path])
+        executable(self.bin / "make", MAKE)
+        executable(self.bin / "nvidia-smi", NVIDIA_SMI if gpu else "#!/bin/bash\nexit 9\n")
 
-    def install_ncu(self, answer, code=0, unknown="none such", fails_for="none such"):
-        text = NCU.replace("UNKNOWN", unknown).replace("FAILS_FOR", fails_for).replace("CODE", str(code))
-        executable(self.bin / "ncu", text)
-        (self.bin / "answer").write_text(answer)
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def add_ladder(self, path, description, names):
+        self.write(f"{path}/ladder.json", json.dumps(description))
+        for name in names:
+            if name[0].isdigit():
+                self.write(f"{path}/{name}/kernel.cuh", "// a stage\n")
+            else:
+                self.write(f"{path}/{name}.cu", "// a stage\n")
+        program = self.root / "build/cuda" / path / description["program"]
+        text = (ROOT / "tests/fake_ladder.py").read_text(encoding="utf-8")
+        executable(program, text.replace("/usr/bin/env python3", f"{sys.executable} -SE", 1))
+        (program.parent / "ladder.json").write_text(json.dumps({**description, "names": names}))
 
     def without(self, tool):
         """A PATH that leads to everything here but that tool; None where it would be found anyway."""
@@ -80,23 +121,54 @@ class Machine:
         folders = ENVIRONMENT["PATH"].split(":")
         return ":".join([str(self.bin)] + [folder for folder in folders if not pathlib.Path(folder, tool).exists()])
 
-    def run(self, script, *arguments, **environment):
-        path = f"{self.bin}:{ENVIRONMENT['PATH']}"
-        same = {"PATH": path, "CUDA_HOME": "/nonexistent", "FAKE_CALLS": str(self.calls)}
-        return run(self.root / script, *arguments, cwd=self.root, **{**same, **environment})
+    def environment(self, changed):
+        same = {"PATH": f"{self.bin}:{ENVIRONMENT['PATH']}", "CUDA_HOME": "/nonexistent"}
+        return {**same, "FAKE_CALLS": str(self.calls), "FAKE_MAKES": str(self.makes), **changed}
+
+    def run(self, *words, **changed):
+        """What python3 -m ladder WORDS does in this tree, in this process: its exit code and what it prints itself."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(ladders, "ROOT", self.root))
+            stack.enter_context(mock.patch.dict(os.environ, {**ENVIRONMENT, **self.environment(changed)}, clear=True))
+            stack.enter_context(contextlib.redirect_stdout(out))
+            stack.enter_context(contextlib.redirect_stderr(err))
+            code = command_line.main([str(word) for word in words])
+        return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+    def start(self, *words, **changed):
+        """The same as a process of its own, whose output holds that of the programs it starts."""
+        if not (self.root / "tools").exists():
+            shutil.copytree(ROOT / "tools", self.root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {"PYTHONPATH": str(self.root / "tools"), **self.environment(changed)}
+        return run(sys.executable, "-m", "ladder", *words, cwd=self.root, **environment)
 
     def files(self, folder="profiling_results"):
         found = (self.root / folder).rglob("*")
         return sorted(str(path.relative_to(self.root / folder)) for path in found if path.is_file())
 
 
-def raw_csv(values, kernel="tiled::rms_norm_kernel_w2l3_tile(const float *, float)", launches=1):
-    """ncu's raw page as CSV: a line of names, one of units, one a launch. values: {metric: (unit, text)}."""
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def refused(result, *words):
+    """Exit code 1, no traceback, and these words in what it says."""
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr, result.stderr
+
+
+def raw_csv(launches):
+    """ncu's raw page as CSV: a line of names, one of units, one a launch. launches: [(kernel, {metric: (unit, text)})]."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    about = {"ID": "0", "Process Name": "rms_norm_matrix_test", "Kernel Name": kernel, "Device": "0", "CC": "9.0"}
-    writer.writerow([*about, *values])
-    writer.writerow([""] * len(about) + [unit for unit, _ in values.values()])
-    for _ in range(launches):
-        writer.writerow([*about.values(), *(text for _, text in values.values())])
+    about = {"ID": "0", "Process Name": "rms_norm_matrix_test", "Kernel Name": "", "Device": "0", "CC": "9.0"}
+    first = launches[0][1]
+    writer.writerow([*about, *first])
+    writer.writerow([""] * len(about) + [unit for unit, _ in first.values()])
+    for kernel, values in launches:
+        writer.writerow([*{**about, "Kernel Name": kernel}.values(), *(text for _, text in values.values())])
     return out.getvalue()

@@ -1,24 +1,16 @@
-"""bench/peers.py and the tables of its results, on invented numbers and with a stand-in for PyTorch."""
+"""make peers and the tables of its results, on invented numbers and with a stand-in for PyTorch."""
 
+import argparse
 import contextlib
 import math
-import sys
 import types
 
 import pytest
 
-from conftest import LADDER, ROOT, run
-from fake_ladder import STAGES, ladder_csv
-from fakes import Machine
-
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "scripts")]
-import competitors  # noqa: E402
-import graph_timing  # noqa: E402
-import peer_tables  # noqa: E402
-import peers  # noqa: E402
-import results  # noqa: E402
-
-PYTHON = ROOT / ".venv/bin/python"
+from fake_ladder import ladder_csv
+from fakes import NAMES, Machine
+from ladder import __main__ as command_line
+from ladder import competitors, graph_timing, ladders, machine, peer_tables, peers, results
 
 
 def row(competitor, microseconds=None, shape=(64, 4096, "bfloat16", 1), **values):
@@ -105,7 +97,7 @@ def test_no_peer_at_all_gives_a_table_without_speed_ups(tmp_path):
 def test_a_file_that_is_no_comparison_is_named(tmp_path, text, problem):
     path = tmp_path / "peers_forward.csv"
     path.write_text(text and text or ",".join(peer_tables.COLUMNS) + "\n")
-    with pytest.raises(results.Unusable, match=problem):
+    with pytest.raises(ladders.Unusable, match=problem):
         peer_tables.read(path)
 
 
@@ -148,10 +140,10 @@ def test_the_tolerance_admits_one_rounding_more_for_a_residual_and_no_wrong_epsi
 
 
 def contest(shape="8192x8192:f32", operator="forward"):
-    machine = types.SimpleNamespace(torch=None, stream=None, l2_bytes=60e6, peak=4.8e12, facts={"gpu": "Fake"})
+    gpu = types.SimpleNamespace(torch=None, stream=None, l2_bytes=60e6, peak=4.8e12, facts={"gpu": "Fake"})
     arguments = types.SimpleNamespace(seed=1, replays=3)
     loaded = {"ours": types.SimpleNamespace(version="", in_place=False), "quack": competitors.Missing("not here")}
-    return peers.Contest(machine, None, loaded, operator, peers.Shape(shape), arguments)
+    return peers.Contest(gpu, None, loaded, operator, peers.Shape(shape), arguments)
 
 
 def test_a_time_below_the_datasheet_is_an_error_of_the_measurement():
@@ -206,12 +198,6 @@ def test_one_that_cannot_be_made_does_not_stop_the_others(monkeypatch, capsys):
 # The command.
 
 
-def command(*arguments, **environment):
-    result = run(sys.executable, ROOT / "bench/peers.py", *arguments, **environment)
-    assert "Traceback" not in result.stderr, result.stderr
-    return result
-
-
 @pytest.mark.parametrize(
     "text, needed",
     [
@@ -220,10 +206,12 @@ def command(*arguments, **environment):
         ("class cuda:\n    is_available = staticmethod(lambda: True)", "nvcc is needed"),
     ],
 )
-def test_without_pytorch_a_gpu_or_nvcc_it_says_so_and_ends_with_2(tmp_path, text, needed):
-    (tmp_path / "torch.py").write_text(text + "\n")
-    result = command(PYTHONPATH=str(tmp_path), NVCC=str(tmp_path / "none"))
-    assert result.returncode == 2 and needed in result.stderr and len(result.stderr.splitlines()) == 1
+def test_without_pytorch_a_gpu_or_nvcc_it_says_so_and_ends_with_1(tmp_path, text, needed):
+    tree = Machine(tmp_path)
+    tree.write("libraries/torch.py", text + "\n")
+    tools = f"{tree.root}/libraries:{tree.root}/tools"
+    result = tree.start("peers", PYTHONPATH=tools, NVCC=str(tmp_path / "none"))
+    assert result.returncode == 1 and needed in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -236,23 +224,28 @@ def test_without_pytorch_a_gpu_or_nvcc_it_says_so_and_ends_with_2(tmp_path, text
         (["--replays", "0"], "0 is not a whole number above 0"),
     ],
 )
-def test_a_bad_command_line_ends_with_2(words, complaint):
-    result = command(*words)
-    assert result.returncode == 2 and complaint in result.stderr
+def test_a_bad_command_line_ends_with_2(words, complaint, capsys):
+    assert command_line.main(["peers", *words]) == 2 and complaint in capsys.readouterr().err
+
+
+def chosen(words):
+    parser = argparse.ArgumentParser()
+    peers.arguments(parser)
+    return peers.complete(parser.parse_args(words))
 
 
 def test_the_default_run_covers_both_operators_and_only_it_replaces_the_stored_tables():
-    default = peers.command_line([])
+    default = chosen([])
     assert [(operator, len(shapes)) for operator, shapes in default.work] == [("forward", 20), ("residual", 9)]
     assert default.default_run and default.replays == 12
     assert str(default.work[0][1][0]) == "8192 × 8192 float32, no weight"
     for words in (["--quick"], ["--shape", "1x7"], ["--peers", "liger"], ["--no-pdl"], ["--replays", "3"]):
-        assert not peers.command_line(words).default_run
-    assert [operator for operator, _ in peers.command_line(["--residual"]).work] == ["residual"]
+        assert not chosen(words).default_run
+    assert [operator for operator, _ in chosen(["--residual"]).work] == ["residual"]
 
 
 class FakeTorch:
-    """What main() itself asks of PyTorch."""
+    """What run() itself asks of PyTorch."""
 
     class cuda:
         OutOfMemoryError = MemoryError
@@ -263,7 +256,7 @@ class FakeTorch:
 
 
 def fake_run(monkeypatch, tmp_path, outcomes, *words):
-    """main() with a Contest whose outcomes are given, one a shape: rows, or what is raised."""
+    """The job with a Contest whose outcomes are given, one a shape: rows, or what is raised."""
     outcomes = iter(outcomes)
 
     class Contest:
@@ -276,14 +269,14 @@ def fake_run(monkeypatch, tmp_path, outcomes, *words):
                 raise outcome
             return outcome
 
-    machine = types.SimpleNamespace(gpu="NVIDIA Fake 9000", stream=None, facts={"cuda_runtime": "13.0"})
+    gpu = types.SimpleNamespace(gpu="NVIDIA Fake 9000", stream=None, facts={"cuda_runtime": "13.0"})
+    monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
     monkeypatch.setattr(peers, "requirements", FakeTorch)
-    monkeypatch.setattr(peers, "Machine", lambda torch: machine)
+    monkeypatch.setattr(peers, "Gpu", lambda torch: gpu)
     monkeypatch.setattr(peers, "build_library", lambda torch: None)
     monkeypatch.setattr(peers, "load", lambda *arguments: {"liger": competitors.Missing("not installed")})
     monkeypatch.setattr(peers, "Contest", Contest)
-    monkeypatch.setattr(sys, "argv", ["peers.py", "--output", str(tmp_path), *words])
-    peers.main()
+    return peers.run(chosen(["--output", str(tmp_path), *words]))
 
 
 TWO = ["--forward", "--shape", "64x4096", "--shape", "8x1048576"]
@@ -300,7 +293,7 @@ def test_a_whole_run_stores_the_tables_and_the_environment(monkeypatch, tmp_path
     fake_run(monkeypatch, tmp_path, [ROWS[:5], ROWS[5:]], *TWO)
     shown = capsys.readouterr().out
     assert "[2/2] forward 8 × 1048576 bfloat16: this header 9.00" in shown and "0.866 times as fast" in shown
-    facts = results.environment(tmp_path) or (tmp_path / "peers_environment.txt").read_text()
+    facts = (tmp_path / "peers_environment.txt").read_text()
     assert "GPU: NVIDIA Fake 9000" in facts and "Liger: missing, not installed" in facts
     assert not list(tmp_path.glob(".*"))
 
@@ -316,14 +309,13 @@ def test_a_shape_that_does_not_fit_is_left_out(monkeypatch, tmp_path, capsys):
     [row("ours", None, verdict="wrong", reason="3 wrong"), row("liger", None, verdict="impossible", reason="0.01 us")],
 )
 def test_a_wrong_header_or_an_impossible_time_ends_with_1(monkeypatch, tmp_path, capsys, bad):
-    with pytest.raises(SystemExit) as ended:
-        fake_run(monkeypatch, tmp_path, [[bad]], "--forward", "--shape", "64x4096")
-    assert ended.value.code == 1 and bad[peer_tables.COLUMNS.index("reason")] in capsys.readouterr().err
+    assert fake_run(monkeypatch, tmp_path, [[bad]], "--forward", "--shape", "64x4096") == 1
+    assert bad[peer_tables.COLUMNS.index("reason")] in capsys.readouterr().err
 
 
 def test_a_wrong_peer_is_no_failure_of_the_command(monkeypatch, tmp_path):
     rows = [row("ours", 2.0), row("liger", None, verdict="wrong", reason="3 wrong")]
-    fake_run(monkeypatch, tmp_path, [rows], "--forward", "--shape", "64x4096")
+    assert not fake_run(monkeypatch, tmp_path, [rows], "--forward", "--shape", "64x4096")
 
 
 # The page and the plot.
@@ -332,52 +324,51 @@ def test_a_wrong_peer_is_no_failure_of_the_command(monkeypatch, tmp_path):
 @pytest.fixture
 def tree(tmp_path):
     tree = Machine(tmp_path)
-    tree.store = tree.root / "profiling_results/fake-9000"
-    tree.store.mkdir(parents=True)
-    (tree.store / "matrix_8192x8192.csv").write_text(ladder_csv())
-    (tree.root / "bench").mkdir()
+    tree.store = tree.root / "profiling_results/fake-9000/header"
+    tree.write("profiling_results/fake-9000/matrix/main.csv", ladder_csv())
     names = ("peers_plot", "peers_forward", "peers_residual")
-    blocks = [f"<!-- table:{name}:begin -->\nNot yet.\n<!-- table:{name}:end -->\n" for name in names]
-    (tree.root / "bench/README.md").write_text("\n".join(blocks))
-    (tree.root / "README.md").write_text("<!-- table:matrix_ladder:begin -->\n<!-- table:matrix_ladder:end -->\n")
-    markers = "<!-- figures:begin -->\n<!-- figures:end -->\n"
-    (tree.root / LADDER / "README.md").write_text(markers)
-    counts = "<!-- table:cpu_device:begin -->\n<!-- table:cpu_device:end -->\n"
-    for stage in STAGES:
-        (tree.root / LADDER / stage / "README.md").write_text(markers + counts)
-    page = tree.root / "assignment1/rms_norm/PROFILING.md"
-    page.write_text("<!-- table:counters:begin -->\nNot yet.\n<!-- table:counters:end -->\n")
+    blocks = [f"<!-- table:header/{name}:begin -->\nNot yet.\n<!-- table:header/{name}:end -->\n" for name in names]
+    tree.write("bench/README.md", "\n".join(blocks))
+    tree.write("README.md", "<!-- table:matrix/ladder:begin -->\n<!-- table:matrix/ladder:end -->\n")
+    claims = "loads=4x4 stores=4x4 asked=8 barriers=0 shuffles=0"
+    text = "<!-- figures:begin -->\n<!-- figures:end -->\n"
+    text += f"<!-- table:cpu_device:begin {claims} -->\n<!-- table:cpu_device:end -->\n"
+    for ladder, stages in NAMES.items():
+        for stage in stages:
+            if (tree.root / ladder / stage).is_dir():
+                tree.write(f"{ladder}/{stage}/README.md", text)
     return tree
 
 
 def page_of(tree, *arguments):
-    result = tree.run("scripts/readme.py", *arguments)
-    assert "Traceback" not in result.stderr, result.stderr
-    return result, (tree.root / "bench/README.md").read_text(encoding="utf-8")
+    return tree.run("readme", *arguments), (tree.root / "bench/README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_keeps_its_sentences_until_peers_were_measured_and_is_stale_then(tree):
+    assert tree.run("readme").returncode == 0
     result, page = page_of(tree)
     assert result.returncode == 0 and page.count("Not yet.") == 3
     stored(tree.store / "peers_forward.csv")
     result, _ = page_of(tree, "--check")
     assert result.returncode == 1 and "bench/README.md" in result.stderr
+    assert tree.run("readme").returncode == 0
     result, page = page_of(tree)
     assert result.returncode == 0 and page.count("Not yet.") == 2
     assert "| 64 × 4096 | bf16 | 2.00 | 1.50 | 1.75 | 3.00 | missing |  | Liger | 1.50 | 2.00 |" in page
     assert "Plain launch: 0.866 times as fast as the fastest peer" in page
-    assert "NVIDIA Fake 9000" in page and "(../profiling_results/fake-9000/peers_forward.csv)" in page
+    assert "NVIDIA Fake 9000" in page and "(../profiling_results/fake-9000/header/peers_forward.csv)" in page
     assert page_of(tree, "--check")[0].returncode == 0
     stored(tree.store / "peers_forward.csv", [row("ours", 2.5), *ROWS[1:]])
     assert page_of(tree, "--check")[0].returncode == 1
 
 
 def test_the_peers_are_drawn_from_the_stored_files(tree):
+    (tree.root / "profiling_results/fake-9000/matrix/main.csv").unlink()
     stored(tree.store / "peers_forward.csv")
     stored(tree.store / "peers_residual.csv", ROWS[:5])
     for folder in ("first", "second"):
-        drawn = run(PYTHON, tree.root / "plots/plot_bandwidth.py", "--out", tree.root / folder, cwd=tree.root)
+        drawn = tree.run("plot", "--out", tree.root / folder)
         assert drawn.returncode == 0, drawn.stderr
-    first, second = ((tree.root / folder / "fake-9000_peers.svg").read_text() for folder in ("first", "second"))
+    first, second = ((tree.root / folder / "fake-9000_header_peers.svg").read_text() for folder in ("first", "second"))
     assert first == second and "Liger" in first and "NVIDIA Fake 9000" in first
-    assert (tree.root / "first/fake-9000_peers.png").stat().st_size > 0
+    assert (tree.root / "first/fake-9000_header_peers.png").stat().st_size > 0

@@ -1,87 +1,100 @@
 """The plots are those of the stored files, the same data give the same files, and nothing needs a GPU."""
 
 import shutil
+import sys
 
 import pytest
 
 from conftest import ROOT, run
-from fake_ladder import ladder_csv
-from fakes import Machine
+from fake_ladder import STAGES, ladder_csv
+from fakes import Machine, refused
+from ladder import __main__ as command_line
+from ladder import results
 
-PYTHON = ROOT / ".venv/bin/python"
 COLD_WARM = """\
 buffer_bytes,cold_gb_per_s,cold_percent_of_datasheet,warm_apparent_gb_per_s,variant,l2_bytes,gpu,cuda_runtime,date
 65536,100.0,2.0,150.0,fake,1048576,NVIDIA Fake 9000,13.0,2026-01-31
 131072,200.0,4.0,300.0,fake,1048576,NVIDIA Fake 9000,13.0,2026-01-31
 """
+KINDS = ["W2L1_cold_warm", "matrix_bandwidth", "matrix_by_columns", "matrix_few_rows", "matrix_long_rows"]
+KINDS += ["vector_bandwidth", "vector_lengths"]
+
+
+def both(first, second, **more):
+    """The CSVs of two inputs, one below the other."""
+    return ladder_csv(first, **more) + ladder_csv(second, **more).split("\n", 1)[1]
 
 
 @pytest.fixture
 def machine(tmp_path):
     machine = Machine(tmp_path, gpu=False)
-    store = machine.root / "profiling_results/fake-9000"
-    store.mkdir(parents=True)
-    (store / "matrix_8192x8192.csv").write_text(ladder_csv())
-    longer_rows = ladder_csv(1024, 65536).split("\n", 1)[1]
-    (store / "matrix_by_columns.csv").write_text(ladder_csv() + longer_rows)
-    (store / "few_rows.csv").write_text(ladder_csv(1, 4096) + ladder_csv(64, 4096).split("\n", 1)[1])
-    (store / "long_rows.csv").write_text(ladder_csv(1, 65536) + ladder_csv(1, 1048576).split("\n", 1)[1])
-    (store / "cold_warm.csv").write_text(COLD_WARM)
+    store = "profiling_results/fake-9000"
+    machine.write(f"{store}/matrix/main.csv", ladder_csv())
+    machine.write(f"{store}/matrix/by_columns.csv", both(None, {"rows": 1024, "cols": 65536}))
+    machine.write(f"{store}/matrix/few_rows.csv", both({"rows": 1, "cols": 4096}, {"rows": 64, "cols": 4096}))
+    machine.write(f"{store}/matrix/long_rows.csv", both({"rows": 1, "cols": 65536}, {"rows": 1, "cols": 1048576}))
+    vector = {"stages": STAGES[:2], "optional": ()}
+    machine.write(f"{store}/vector/main.csv", ladder_csv({"n": 4194304}, **vector))
+    machine.write(f"{store}/vector/lengths.csv", both({"n": 1024}, {"n": 2048}, **vector))
+    machine.write(f"{store}/W2L1/cold_warm.csv", COLD_WARM)
     return machine
 
 
-def draw(machine, *arguments):
-    result = run(PYTHON, machine.root / "plots/plot_bandwidth.py", *arguments, cwd=machine.root)
-    assert "Traceback" not in result.stderr, result.stderr
-    return result
-
-
 def drawn(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".png", ".svg")}
+    found = folder.iterdir() if folder.is_dir() else []
+    return {path.name: path.read_bytes() for path in found if path.suffix in (".png", ".svg")}
 
 
 def test_stored_plots_are_not_stale(tmp_path):
     """The SVG is text and the same for the same data; make plots renews it."""
-    stores = sorted((ROOT / "profiling_results").glob("*/matrix_8192x8192.csv"))
-    for store in stores:
-        result = run(PYTHON, "plots/plot_bandwidth.py", "--gpu", store.parent.name, "--out", tmp_path)
-        assert result.returncode == 0, result.stderr
+    gpus = results.stored_gpus()
+    for gpu in gpus:
+        assert command_line.main(["plot", "--gpu", gpu, "--out", str(tmp_path)]) == 0
     for name, content in drawn(tmp_path).items():
         assert (ROOT / "plots" / name).is_file(), f"{name} has not been drawn: make plots"
         if name.endswith(".svg"):
             assert (ROOT / "plots" / name).read_bytes() == content, f"{name} is stale: make plots"
-    named = {path.name.split("_")[0] for path in (ROOT / "plots").glob("*.svg")}
-    assert named <= {store.parent.name for store in stores}, "a plot of a GPU whose results are not stored"
+    assert set(drawn(ROOT / "plots")) == set(drawn(tmp_path)), "a plot of what is not stored"
 
 
 def test_the_same_data_give_the_same_files(machine, tmp_path):
     for folder in ("first", "second"):
-        assert draw(machine, "--out", tmp_path / folder).returncode == 0
+        assert machine.run("plot", "--out", tmp_path / folder).returncode == 0
     first = drawn(tmp_path / "first")
-    kinds = ("matrix_bandwidth", "matrix_by_columns", "few_rows", "long_rows", "cold_warm")
-    assert set(first) == {f"fake-9000_{kind}.{suffix}" for kind in kinds for suffix in ("png", "svg")}
+    assert set(first) == {f"fake-9000_{kind}.{suffix}" for kind in KINDS for suffix in ("png", "svg")}
     assert first == drawn(tmp_path / "second")
     assert b"<dc:date>" not in first["fake-9000_matrix_bandwidth.svg"]
 
 
 def test_a_run_of_a_gpu_is_drawn_beside_its_csv(machine, tmp_path):
-    (tmp_path / "run.csv").write_text(ladder_csv(factor={"03_tiled": 2}))
-    result = draw(machine, "--run", tmp_path / "run.csv")
-    assert result.returncode == 0 and "stored" not in result.stdout
-    assert set(drawn(tmp_path)) == {"fake-9000_matrix_bandwidth.png", "fake-9000_matrix_bandwidth.svg"}
+    """By the command itself, which finds the package without help."""
+    run_csv = machine.write("run/run.csv", ladder_csv(factor={"03_tiled": 2}))
+    environment = {"PYTHONPATH": "", "PATH": machine.environment({})["PATH"]}
+    for name in ("tools", "plots"):
+        shutil.copytree(ROOT / name, machine.root / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "*.svg"))
+    result = run(sys.executable, machine.root / "plots/plot_bandwidth.py", "--run", run_csv, cwd=tmp_path, **environment)
+    assert result.returncode == 0 and "stored" not in result.stdout, result.stderr
+    assert set(drawn(run_csv.parent)) == {"fake-9000_matrix_bandwidth.png", "fake-9000_matrix_bandwidth.svg"}
     assert drawn(machine.root / "plots") == {}
 
 
-def test_a_run_without_times_draws_the_stored_result_and_says_so(machine, tmp_path):
-    (tmp_path / "run.csv").write_text(ladder_csv(timed=False))
-    result = draw(machine, "--run", tmp_path / "run.csv")
+def test_a_run_without_times_draws_the_stored_result_and_says_so(machine):
+    run_csv = machine.write("run/run.csv", ladder_csv(timed=False))
+    result = machine.run("plot", "--run", run_csv)
     assert result.returncode == 0 and "not timed" in result.stdout and "stored" in result.stdout
-    assert "fake-9000_matrix_bandwidth.svg" in drawn(tmp_path)
+    assert "fake-9000_matrix_bandwidth.svg" in drawn(run_csv.parent)
+
+
+def test_a_run_may_be_another_ladder_s(machine):
+    run_csv = machine.write("run/run.csv", ladder_csv({"n": 4194304}, STAGES[:2], optional=()))
+    assert machine.run("plot", "--run", run_csv, "--ladder", "vector").returncode == 0
+    assert "fake-9000_vector_bandwidth.svg" in drawn(run_csv.parent)
+    assert machine.run("plot", "--run", run_csv, "--ladder", "tensor").returncode == 2
 
 
 def test_where_nothing_is_stored_it_says_so_and_ends_well(machine):
     shutil.rmtree(machine.root / "profiling_results")
-    result = draw(machine)
+    result = machine.run("plot")
     assert result.returncode == 0 and "make bench" in result.stdout and drawn(machine.root / "plots") == {}
 
 
@@ -89,11 +102,10 @@ def test_where_nothing_is_stored_it_says_so_and_ends_well(machine):
     "arguments, said", [(["--gpu", "z80"], "GPU=z80"), (["--run", "/nonexistent.csv"], "/nonexistent.csv")]
 )
 def test_what_it_cannot_draw_it_names_in_one_sentence(machine, arguments, said):
-    result = draw(machine, *arguments)
-    assert result.returncode == 1 and said in result.stderr and len(result.stderr.splitlines()) == 1
+    result = machine.run("plot", *arguments)
+    refused(result, said)
+    assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_csv_of_something_else_is_refused(machine, tmp_path):
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    result = draw(machine, "--run", tmp_path / "other.csv")
-    assert result.returncode == 1 and "lacks the column" in result.stderr
+def test_a_csv_of_something_else_is_refused(machine):
+    refused(machine.run("plot", "--run", machine.write("other.csv", "a,b\n1,2\n")), "lacks the column")

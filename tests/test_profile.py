@@ -1,103 +1,143 @@
 """make profile: what it asks of ncu, how it reads the answer, what it says where there is none. Invented numbers."""
 
-import csv
-import sys
-
 import pytest
 
-from conftest import BUILD, ROOT, run
-from fakes import Machine, executable, raw_csv
+from conftest import BUILD, LADDER, run
+from fakes import Machine, executable, raw_csv, read, refused
+from ladder import ncu
+from ladder.counters import COUNTERS, DURATION
 
-sys.path.insert(0, str(ROOT / "scripts"))
-from counters import COUNTERS  # noqa: E402
-
+INSTRUCTIONS = "smsp__inst_executed.sum"
 ALL = {metric: ("%", "50.5") for metric in COUNTERS}
-ALL["gpu__time_duration.sum"] = ("ns", "123,456")
-ALL["smsp__inst_executed.sum"] = ("inst", "1,234,567,890")
+ALL[DURATION] = ("ns", "123,456")
+ALL[INSTRUCTIONS] = ("inst", "1,234,567,890")
+KERNEL = "void tiled::rms_norm_kernel_w2l3_tile<(int)4>(const float *, float)"
+
+# Answers with what is in the file answer, unless it is to fail; notes how it was called.
+NCU = """\
+#!/bin/bash
+[ "$1" != --version ] || { echo "NVIDIA Nsight Compute"; echo "Version 2025.3.9.0 (build 1)"; exit; }
+[ "$1" != --query-metrics ] || exit 1
+echo "$*" >>"$FAKE_CALLS"
+case "$*" in
+  *"UNKNOWN"*) echo "==ERROR== Failed to find metric UNKNOWN"; exit 9 ;;
+  *"--stage FAILS_FOR"*) echo "==ERROR== no counters for this one"; exit 1 ;;
+esac
+echo "==PROF== Connected to process 1"
+echo "NVIDIA Fake 9000, sm_90"
+cat "${0%/*}/answer"
+exit CODE
+"""
+
+
+def one(values):
+    return raw_csv([(KERNEL, values)])
+
+
+def install(machine, answer, code=0, unknown="none such", fails_for="none such"):
+    text = NCU.replace("UNKNOWN", unknown).replace("FAILS_FOR", fails_for).replace("CODE", str(code))
+    executable(machine.bin / "ncu", text)
+    (machine.bin / "answer").write_text(answer)
 
 
 @pytest.fixture
 def machine(tmp_path):
     machine = Machine(tmp_path)
-    machine.install_ncu(raw_csv(ALL))
+    install(machine, one(ALL))
     return machine
 
 
-def read(machine, stage="03_tiled"):
-    path = machine.root / f"profiling_results/fake-9000/ncu/{stage}.csv"
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def stored(machine, stage="matrix/ncu/03_tiled"):
+    rows = read(machine.root / f"profiling_results/fake-9000/{stage}.csv")
     about = {row["name"]: row["value"] for row in rows if not row["metric"]}
     return about, {row["metric"]: row for row in rows if row["metric"]}
 
 
-def refused(result, *words):
-    assert result.returncode == 1, result.stdout + result.stderr
-    assert "Traceback" not in result.stderr
-    for word in words:
-        assert word in result.stderr, result.stderr
-
-
-@pytest.mark.parametrize("form", ["3", "03", "03_tiled"])
+@pytest.mark.parametrize("form", ["3", "03_tiled", "matrix/03"])
 def test_one_stage_becomes_a_csv_with_every_counter_named(machine, form):
-    result = machine.run("scripts/profile_stage.py", form)
+    result = machine.run("profile", form)
     assert result.returncode == 0, result.stderr
-    assert machine.files() == ["fake-9000/ncu/03_tiled.csv"]
-    about, counters = read(machine)
+    assert machine.files() == ["fake-9000/matrix/ncu/03_tiled.csv"]
+    about, counters = stored(machine)
     assert list(counters) == list(COUNTERS)
     assert [row["name"] for row in counters.values()] == list(COUNTERS.values())
-    duration = counters["gpu__time_duration.sum"]
-    assert (duration["unit"], duration["value"]) == ("ns", "123456")
-    assert counters["smsp__inst_executed.sum"]["value"] == "1234567890"
+    assert (counters[DURATION]["unit"], counters[DURATION]["value"]) == ("ns", "123456")
+    assert counters[INSTRUCTIONS]["value"] == "1234567890"
     assert about["kernel"] == "rms_norm_kernel_w2l3_tile" and about["GPU"] == "NVIDIA Fake 9000"
+    assert about["stage"] == "03_tiled" and about["input"].startswith("8192 x 8192 float32")
     assert "--clock-control none" in about["clocks"] and "--cache-control all" in about["caches"]
-    assert about["Nsight Compute"] == "2025.3.9.0"
+    assert about["Nsight Compute"] == "2025.3.9.0" and "launches" not in about
 
 
-def test_ncu_is_shown_one_launch_of_that_stage_and_leaves_the_clocks(machine):
-    machine.run("scripts/profile_stage.py", "3")
+def test_ncu_is_shown_that_stage_alone_and_leaves_the_clocks(machine):
+    machine.run("profile", "3")
     (call,) = machine.calls.read_text().splitlines()
-    for words in ("--clock-control none", "--launch-count 1", "--profile --stage 03_tiled", "--csv --page raw"):
+    program = f"build/cuda/{LADDER}/rms_norm_matrix_test --profile --stage 03_tiled"
+    for words in ("--clock-control none", program, "--csv --page raw"):
         assert words in call
-    assert "--cache-control" not in call
+    for word in ("--cache-control", "--kernel-name", "--launch-count"):
+        assert word not in call
 
 
-def test_all_stages_in_one_go(machine):
-    result = machine.run("scripts/profile_stage.py", "all")
-    assert result.returncode == 0, result.stderr
-    names = ("01_basic", "02_reduction5", "03_tiled", "04_short")
-    assert machine.files() == [f"fake-9000/ncu/{name}.csv" for name in names]
-    assert len(machine.calls.read_text().splitlines()) == 4
+def test_stages_of_equal_names_do_not_meet(machine):
+    assert machine.run("profile", "matrix/01_basic").returncode == 0
+    install(machine, one({**ALL, DURATION: ("ns", "7")}))
+    assert machine.run("profile", "vector/1").returncode == 0
+    assert machine.run("profile", "W2L1/5").returncode == 0
+    names = ["W2L1/ncu/reduction5", "matrix/ncu/01_basic", "vector/ncu/01_basic"]
+    assert machine.files("profiling_results/fake-9000") == [f"{name}.csv" for name in names]
+    times = [stored(machine, name)[1][DURATION]["value"] for name in names]
+    assert times == ["7", "123456", "7"]
+    assert stored(machine, names[2])[0]["input"].startswith("n = 4194304, one")
+
+
+def test_a_stage_of_two_launches_is_their_sum_and_the_longer_one(machine):
+    second = {metric: ("%", "20") for metric in COUNTERS}
+    second.update({DURATION: ("ns", "1000"), INSTRUCTIONS: ("inst", "10")})
+    install(machine, raw_csv([("finish(float *)", second), (KERNEL, ALL)]))
+    assert machine.run("profile", "3").returncode == 0
+    about, counters = stored(machine)
+    assert about["kernel"] == "finish, rms_norm_kernel_w2l3_tile" and about["launches"].startswith("2: sums")
+    assert counters[DURATION]["value"] == "124456" and counters[INSTRUCTIONS]["value"] == "1234567900"
+    assert counters["launch__grid_size"]["value"] == "50.5"
+
+
+def test_all_stages_of_a_ladder_or_of_all(machine):
+    assert machine.run("profile", "vector").returncode == 0
+    assert machine.files() == ["fake-9000/vector/ncu/01_basic.csv", "fake-9000/vector/ncu/02_reduction5.csv"]
+    result = machine.run("profile", "all")
+    assert result.returncode == 0 and len(machine.files()) == 4 + 2 + 2, result.stderr
+    assert len(machine.calls.read_text().splitlines()) == 2 + 8
 
 
 def test_a_directory_can_be_given(machine, tmp_path):
-    assert machine.run("scripts/profile_stage.py", "3", tmp_path / "mine").returncode == 0
-    assert (tmp_path / "mine/ncu/03_tiled.csv").is_file() and machine.files() == []
+    assert machine.run("profile", "3", "--results", tmp_path / "mine").returncode == 0
+    assert (tmp_path / "mine/matrix/ncu/03_tiled.csv").is_file() and machine.files() == []
 
 
 def test_counters_that_ncu_leaves_empty_are_named_as_missing(machine):
     gone = "lts__t_sector_op_read_hit_rate.pct"
-    machine.install_ncu(raw_csv({metric: cell for metric, cell in {**ALL, gone: ("", "n/a")}.items()}))
-    result = machine.run("scripts/profile_stage.py", "3")
+    install(machine, one({**ALL, gone: ("", "n/a")}))
+    result = machine.run("profile", "3")
     assert result.returncode == 0 and gone in result.stdout
-    _, counters = read(machine)
+    counters = stored(machine)[1]
     assert counters[gone]["value"] == "missing" and list(counters) == list(COUNTERS)
 
 
 def test_counters_that_ncu_does_not_know_are_left_out_and_named(machine):
     unknown = "l1tex__m_xbar2l1tex_read_bytes.sum"
     known = {metric: cell for metric, cell in ALL.items() if metric != unknown}
-    machine.install_ncu(raw_csv(known), unknown=unknown)
-    result = machine.run("scripts/profile_stage.py", "3")
+    install(machine, one(known), unknown=unknown)
+    result = machine.run("profile", "3")
     assert result.returncode == 0 and unknown in result.stdout, result.stderr
     first, second = machine.calls.read_text().splitlines()
     assert unknown in first and unknown not in second
-    assert read(machine)[1][unknown]["value"] == "missing"
+    assert stored(machine)[1][unknown]["value"] == "missing"
 
 
 def test_locked_counters_are_explained_with_every_remedy(machine):
-    machine.install_ncu("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", code=1)
-    result = machine.run("scripts/profile_stage.py", "all")
+    install(machine, "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", code=1)
+    result = machine.run("profile", "all")
     refused(result, "ERR_NVGPUCTRPERM", "root", "SYS_ADMIN", "NVreg_RestrictProfilingToAdminUsers=0", "PROFILING.md")
     assert machine.files() == []
     assert len(machine.calls.read_text().splitlines()) == 1  # the other stages would say the same
@@ -109,26 +149,25 @@ def test_locked_counters_are_explained_with_every_remedy(machine):
         ("", 0),
         ("==WARNING== No kernels were profiled.", 0),
         ("==ERROR== The application returned an error code (1).", 1),
-        (raw_csv(ALL), 1),
-        (raw_csv(ALL, launches=2), 0),
-        (raw_csv({}), 0),
+        (one(ALL), 1),
+        (one({}), 0),
         ('"ID","Kernel Name","x"\n"","","%"\n"0","k"\n', 0),
-        (raw_csv({metric: ("", "nan") for metric in COUNTERS}), 0),
+        (one({metric: ("", "nan") for metric in COUNTERS}), 0),
     ],
-    ids=["silence", "no kernel", "program failed", "failed late", "two launches", "no counter", "cut short", "nan"],
+    ids=["silence", "no kernel", "program failed", "failed late", "no counter", "cut short", "nan"],
 )
 def test_an_answer_without_counters_is_no_result(machine, said, code):
-    machine.install_ncu(said, code=code)
-    refused(machine.run("scripts/profile_stage.py", "3"), "03_tiled", "profiling_results/h200")
+    install(machine, said, code=code)
+    refused(machine.run("profile", "3"), "matrix/03_tiled", "profiling_results/h200")
     assert machine.files() == []
 
 
 def test_one_bad_stage_keeps_all_that_was_stored(machine):
-    assert machine.run("scripts/profile_stage.py", "all").returncode == 0
-    before = read(machine)
-    machine.install_ncu(raw_csv({**ALL, "launch__block_size": ("", "7")}), fails_for="04_short")
-    refused(machine.run("scripts/profile_stage.py", "all"), "04_short")
-    assert read(machine) == before
+    assert machine.run("profile", "matrix").returncode == 0
+    before = stored(machine)
+    install(machine, one({**ALL, "launch__block_size": ("", "7")}), fails_for="04_short")
+    refused(machine.run("profile", "matrix"), "04_short")
+    assert stored(machine) == before
 
 
 def test_without_ncu_it_says_where_ncu_comes_from(tmp_path):
@@ -136,29 +175,39 @@ def test_without_ncu_it_says_where_ncu_comes_from(tmp_path):
     path = machine.without("ncu")
     if path is None:
         pytest.skip("ncu is installed where make profile finds it without PATH")
-    refused(machine.run("scripts/profile_stage.py", "3", PATH=path), "ncu", "CUDA toolkit", "PROFILING.md")
+    refused(machine.run("profile", "3", PATH=path), "ncu", "CUDA toolkit", "PROFILING.md")
 
 
 def test_without_a_gpu_it_points_at_the_stored_counters(tmp_path):
-    result = Machine(tmp_path, gpu=False).run("scripts/profile_stage.py", "all")
+    result = Machine(tmp_path, gpu=False).run("profile", "all")
     assert result.returncode == 0 and result.stderr == ""
-    assert "no GPU" in result.stdout and "profiling_results/h200/ncu" in result.stdout
+    assert "no GPU" in result.stdout and "profiling_results/h200" in result.stdout
 
 
-@pytest.mark.parametrize("asked", ["", "99", "nonsense", "lectures", "; echo injected"])
+@pytest.mark.parametrize("asked", ["", "99", "nonsense", "lectures", "vector/3", "; echo injected"])
 def test_an_unknown_stage_lists_the_choices(machine, asked):
-    result = machine.run("scripts/profile_stage.py", asked)
-    assert result.returncode == 2 and "03_tiled" in result.stderr and "S=all" in result.stderr
+    result = machine.run("profile", asked)
+    assert result.returncode == 2 and "matrix/03_tiled" in result.stderr and "vector/01_basic" in result.stderr
     assert "injected" not in result.stdout and not machine.calls.exists()
 
 
 def test_a_build_that_fails_ends_it(machine):
-    refused(machine.run("scripts/profile_stage.py", "3", FAKE_BUILD_FAILS="1"), "the build failed")
+    refused(machine.run("profile", "3", FAKE_BUILD_FAILS="1"), "the build failed")
     assert not machine.calls.exists()
 
 
+def test_kernels_are_known_by_their_own_names():
+    for said, name in (
+        ("void tiled::kernel<(int)128>(const float *, int)", "kernel"),
+        ("<unnamed>::kernel(float *)", "kernel"),
+        ("kernel", "kernel"),
+        ("void a::b::sum<float, (bool)1>(const T1 *)", "sum"),
+    ):
+        assert ncu.kernel_name(said) == name
+
+
 def test_the_program_launches_once_for_the_profiler_and_claims_nothing():
-    program = BUILD / "assignment1/rms_norm/matrix/rms_norm_matrix_test"
+    program = BUILD / LADDER / "rms_norm_matrix_test"
     result = run(program, "--profile", "--stage", "3", "--rows", "64")
     assert result.returncode == 0, result.stderr
     assert "03_tiled launched once, not checked" in result.stdout

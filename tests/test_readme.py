@@ -2,9 +2,10 @@
 
 import pytest
 
-from conftest import LADDER, ROOT, run
-from fake_ladder import STAGES, ladder_csv
-from fakes import Machine
+from conftest import LADDER
+from fake_ladder import MICROSECONDS, STAGES, ladder_csv
+from fakes import LECTURE, NAMES, VECTOR, Machine, refused
+from ladder import __main__ as command_line
 
 COUNTERS_CSV = """\
 name,metric,unit,value
@@ -12,15 +13,26 @@ GPU,,,NVIDIA Fake 9000
 Nsight Compute,,,2025.3.9.0
 duration,gpu__time_duration.sum,ns,{time}
 read from DRAM,dram__bytes_read.sum,byte,268435456
+threads,launch__block_size,,128
 of these: waits at a barrier,smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio,inst,1.25
 L1 hit rate of global loads,l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct,,missing
 """
+CLAIMS = "loads=4x4 stores=4x4 asked=8 barriers=1x8 shuffles=5"
+PROFILING = "assignment1/rms_norm/PROFILING.md"
 
 
-def test_no_page_is_stale():
+def test_no_page_is_stale(capsys):
     """README.md, the write-ups, PROFILING.md and the lectures show what is stored; make readme renews them."""
-    result = run("python3", "scripts/readme.py", "--check")
-    assert result.returncode == 0, result.stderr
+    assert command_line.main(["readme", "--check"]) == 0, capsys.readouterr().err
+
+
+def block(name, inside="Not measured yet.", more=""):
+    return f"<!-- {name}:begin{more and ' '}{more} -->\n{inside}\n<!-- {name}:end -->\n"
+
+
+def stage_page(stage, more=""):
+    said = f'<!-- stage idea="the idea of {stage}"\n           change="a | b" -->\n'
+    return f"# {stage}\n\n{said}\n" + block("figures", more=more) + block("table:cpu_device", more=CLAIMS)
 
 
 class Tree(Machine):
@@ -28,34 +40,37 @@ class Tree(Machine):
 
     def __init__(self, folder, stored=True):
         super().__init__(folder)
-        self.page("README.md", "# Root\n\n" + block("table:matrix_ladder") + "\nThe end.\n")
-        self.page(f"{LADDER}/README.md", block("figures"))
-        for stage in STAGES:
-            self.page(f"{LADDER}/{stage}/README.md", f"# {stage}\n\n" + block("figures") + block("table:cpu_device"))
-        counters = block("table:counters") + "\n" + block("table:counters_03_tiled")
-        self.page("assignment1/rms_norm/PROFILING.md", counters)
+        self.page("README.md", "# Root\n\n" + block("table:matrix/ladder") + "\nThe end.\n")
+        for ladder in (LADDER, VECTOR):
+            self.page(f"{ladder}/README.md", block("figures"))
+            for stage in NAMES[ladder]:
+                self.page(f"{ladder}/{stage}/README.md", stage_page(stage))
+        counters = block("table:matrix/counters") + "\n"
+        counters += block("table:matrix/counters", more="02_reduction5 03_tiled counters=duration,l1_hits")
+        self.page(PROFILING, counters)
         self.store = self.root / "profiling_results/fake-9000"
         if stored:
-            (self.store / "ncu").mkdir(parents=True)
-            (self.store / "matrix_8192x8192.csv").write_text(ladder_csv())
-            (self.store / "environment.txt").write_text("SM clock right after: 9 MHz\nSM clock at most: 10 MHz\n")
-            for stage, microseconds in STAGES.items():
-                (self.store / f"ncu/{stage}.csv").write_text(COUNTERS_CSV.format(time=1000 * microseconds))
+            self.put("matrix/main.csv", ladder_csv())
+            self.put("vector/main.csv", ladder_csv({"n": 4194304}, STAGES[:2], {"01_basic": 2}, optional=()))
+            self.put("environment.txt", "SM clock right after: 9 MHz\nSM clock at most: 10 MHz\n")
+            for stage in STAGES:
+                self.put(f"matrix/ncu/{stage}.csv", COUNTERS_CSV.format(time=1000 * MICROSECONDS[stage]))
+
+    def put(self, name, text):
+        return self.write(f"profiling_results/fake-9000/{name}", text)
 
     def page(self, name, text=None):
-        path = self.root / name
         if text is not None:
-            path.write_text(text, encoding="utf-8")
-        return path.read_text(encoding="utf-8")
+            self.write(name, text)
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def change(self, name, old, new):
+        text = self.page(name)
+        assert old in text
+        self.page(name, text.replace(old, new, 1))
 
     def readme(self, *arguments):
-        result = self.run("scripts/readme.py", *arguments)
-        assert "Traceback" not in result.stderr, result.stderr
-        return result
-
-
-def block(name, inside="Not measured yet."):
-    return f"<!-- {name}:begin -->\n{inside}\n<!-- {name}:end -->\n"
+        return self.run("readme", *arguments)
 
 
 @pytest.fixture
@@ -81,22 +96,40 @@ def test_without_results_every_sentence_stays(tmp_path):
 def test_the_root_gets_a_row_a_stage_and_says_where_it_comes_from(fresh):
     text = fresh.page("README.md")
     for words in (
+        "| stage | µs | GB/s | % of copy | % of datasheet | speed-up over 01_basic |",
         f"| [02_reduction5]({LADDER}/02_reduction5/README.md) | 200.00 | 2684 | 75.0 | 53.7 | 20.00 |",
         "| copy kernel, same bytes | 150.00 | 3579 | 100 | 71.6 |",
-        "NVIDIA Fake 9000, clocks as found (SM: 9 MHz right after the run, at most 10 MHz), CUDA 13.0, 2026-01-31",
-        "[profiling_results/fake-9000/matrix_8192x8192.csv](profiling_results/fake-9000/matrix_8192x8192.csv)",
+        "8192 × 8192 float32 with a weight, cold cache, median of 50 samples. NVIDIA Fake 9000, clocks as found (SM: 9 MHz "
+        "right after the run, at most 10 MHz), CUDA 13.0, 2026-01-31",
+        "[profiling_results/fake-9000/matrix/main.csv](profiling_results/fake-9000/matrix/main.csv)",
     ):
         assert words in text
-    assert text.startswith("# Root\n\n<!-- table:matrix_ladder:begin -->\n") and text.endswith("-->\n\nThe end.\n")
+    assert text.startswith("# Root\n\n<!-- table:matrix/ladder:begin -->\n") and text.endswith("-->\n\nThe end.\n")
     assert "Not measured" not in text and "![" not in text
 
 
+def test_each_ladder_shows_its_own_results(fresh):
+    """Its stages have the names of the matrix ladder's, its operator another parameter and no weight."""
+    text = fresh.page(f"{VECTOR}/README.md")
+    assert "| [01_basic](01_basic/README.md) | 8000.00 |" in text and "n = 4194304, cold cache" in text
+    assert "(../../../profiling_results/fake-9000/vector/main.csv)" in text
+    assert "02_reduction5 is 40.0 times as fast as 01_basic." in fresh.page(f"{VECTOR}/02_reduction5/README.md")
+    assert "02_reduction5 is 20.0 times as fast as 01_basic." in fresh.page(f"{LADDER}/02_reduction5/README.md")
+
+
+def test_a_ladder_s_own_environment_comes_before_the_gpu_s(fresh):
+    fresh.put("vector/environment.txt", "SM clock right after: 7 MHz\nSM clock at most: 8 MHz\n")
+    fresh.readme()
+    assert "at most 8 MHz" in fresh.page(f"{VECTOR}/README.md") and "at most 10 MHz" in fresh.page("README.md")
+
+
 def test_a_plot_is_shown_once_it_is_drawn(fresh):
-    (fresh.root / "plots/fake-9000_matrix_bandwidth.png").write_bytes(b"a picture")
+    fresh.write("plots/fake-9000_matrix_bandwidth.png", "a picture")
     assert "README.md" in fresh.readme("--check").stderr
     fresh.readme()
     assert "](plots/fake-9000_matrix_bandwidth.png)\n\n|" in fresh.page("README.md")
     assert "](../../../plots/fake-9000_matrix_bandwidth.png)" in fresh.page(f"{LADDER}/README.md")
+    assert "![" not in fresh.page(f"{VECTOR}/README.md")
 
 
 def test_a_stage_gets_its_row_the_difference_and_its_counters(fresh):
@@ -105,112 +138,188 @@ def test_a_stage_gets_its_row_the_difference_and_its_counters(fresh):
     assert "03_tiled takes 25.0 % more time than 02_reduction5." in text
     assert "| counter | 02_reduction5 | 03_tiled |" in text
     assert "| read from DRAM, MB | 268.4 | 268.4 |" in text
-    assert "| L1 hit rate of global loads | missing | missing |" in text
-    assert "](../../../../profiling_results/fake-9000/ncu/03_tiled.csv)" in text
-    assert "04_short takes 84.0 % less" not in text
-    assert "02_reduction5 is 20.0 times as fast as 01_basic." in fresh.page(f"{LADDER}/02_reduction5/README.md")
+    assert "| L1 hit rate of global loads | missing | missing |" in text and "threads a block" not in text
+    assert "](../../../../profiling_results/fake-9000/matrix/ncu/03_tiled.csv)" in text
     assert "01_basic takes" not in fresh.page(f"{LADDER}/01_basic/README.md")
 
 
-def test_a_sweep_is_a_column_a_shape_once_it_is_measured(fresh):
-    fresh.page("other.md", block("table:few_rows"))
-    assert fresh.readme().returncode == 0 and "Not measured yet." in fresh.page("other.md")
-    longer = ladder_csv(16, 4096, factor={"04_short": 2}).split("\n", 1)[1]
-    (fresh.store / "few_rows.csv").write_text(ladder_csv(1, 4096) + longer)
+def test_a_stage_can_be_held_against_another_and_show_more(fresh):
+    page = f"{LADDER}/03_tiled/README.md"
+    fresh.change(page, "<!-- figures:begin -->", "<!-- figures:begin against=01_basic also=threads -->")
+    assert fresh.readme().returncode == 0
+    text = fresh.page(page)
+    assert "03_tiled is 16.0 times as fast as 01_basic." in text and "| counter | 01_basic | 03_tiled |" in text
+    assert "| threads a block | 128 | 128 |" in text
+    fresh.change(page, "also=threads", "also=thread")
+    refused(fresh.readme(), "there is no counter thread", "threads")
+    fresh.change(page, "against=01_basic also=thread", "against=09_none")
+    refused(fresh.readme(), page, "against=09_none")
+
+
+def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
+    fresh.page("other.md", block("table:matrix/stages", more="idea"))
+    fresh.change(f"{LADDER}/README.md", "<!-- figures", block("table:stages", more="change removes barriers bytes sectors") + "<!-- figures")
+    assert fresh.readme().returncode == 0
+    assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | the idea of 03_tiled |\n" in fresh.page("other.md")
+    text = fresh.page(f"{LADDER}/README.md")
+    assert "| stage | the one change | removes | barriers a row | bytes a lane and load | sectors a request |" in text
+    assert "| [03_tiled](03_tiled/README.md) | a | b |  | 1 | 4 | 4 |" in text
+    fresh.write(f"{LADDER}/05_new/kernel.cuh", "// a new stage, and nothing else is touched\n")
+    fresh.page(f"{LADDER}/05_new/README.md", stage_page("05_new"))
+    assert fresh.readme().returncode == 0
+    assert "/05_new/README.md) | the idea of 05_new |\n" in fresh.page("other.md")
+    assert "[05_new](05_new/README.md)" in fresh.page(f"{LADDER}/README.md")
+    for old, new, said in ((CLAIMS, "loads=4x4", "loads=16x16"), ("<!-- stage", "<!-- stages", '<!-- stage idea="..."')):
+        before = fresh.page(f"{LADDER}/05_new/README.md")
+        fresh.page(f"{LADDER}/05_new/README.md", before.replace(old, new))
+        refused(fresh.readme("--check"), f"{LADDER}/05_new/README.md", said)
+        fresh.page(f"{LADDER}/05_new/README.md", before)
+    fresh.page("other.md", block("table:matrix/stages", more="colour"))
+    refused(fresh.readme(), "other.md", "no column colour", "barriers")
+
+
+def test_stages_that_are_files_share_a_page(fresh):
+    marks = "".join(f'<!-- stage {name} change="of {name}" -->\n' for name in NAMES[LECTURE])
+    marks += block("table:stages", more="change sectors") + block("table:cpu_device", more=f"reduction0 {CLAIMS}")
+    fresh.page(f"{LECTURE}/README.md", marks + block("table:cpu_device", more=f"reduction5 {CLAIMS}"))
+    fresh.write("profiling_results/cpu_device/W2L1/reduction5.csv", CPU_DEVICE_CSV)
+    result = fresh.readme()
+    assert result.returncode == 0, result.stderr
+    text = fresh.page(f"{LECTURE}/README.md")
+    assert "| [reduction5](README.md) | of reduction5 | 4 |" in text and text.count("Not measured yet.") == 1
+    assert "`make analyze S=W2L1/reduction5`" in text and "| requests |" in text
+    fresh.page(f"{LECTURE}/README.md", block("table:cpu_device", more=CLAIMS))
+    refused(fresh.readme(), "must name the stage")
+    fresh.page(f"{LECTURE}/README.md", block("table:cpu_device", more=f"reduction9 {CLAIMS}"))
+    refused(fresh.readme(), "there is no stage reduction9 in W2L1")
+
+
+def test_a_sweep_is_a_column_an_input_once_it_is_measured(fresh):
+    fresh.page("other.md", block("table:matrix/few_rows") + block("table:vector/lengths"))
+    assert fresh.readme().returncode == 0 and fresh.page("other.md").count("Not measured yet.") == 2
+    longer = ladder_csv({"rows": 16, "cols": 4096}, factor={"04_short": 2}).split("\n", 1)[1]
+    fresh.put("matrix/few_rows.csv", ladder_csv({"rows": 1, "cols": 4096}) + longer)
+    fresh.put("vector/lengths.csv", ladder_csv({"n": 1024}, STAGES[:2], optional=()))
     assert "other.md" in fresh.readme("--check").stderr
     assert fresh.readme().returncode == 0
     text = fresh.page("other.md")
-    assert "| stage | 1 × 4096 | 16 × 4096 |" in text
+    assert "| stage | 1 × 4096 | 16 × 4096 |" in text and "| stage | 1024 |" in text
     assert f"| [04_short]({LADDER}/04_short/README.md) | 40.00 | 80.00 |" in text
     assert "| copy kernel, same bytes | 150.00 | 150.00 |" in text
-    assert "(profiling_results/fake-9000/few_rows.csv)" in text
-    fresh.page("other.md", text.replace("few_rows:begin -->", "few_rows:begin 03_tiled -->"))
+    assert "(profiling_results/fake-9000/matrix/few_rows.csv)" in text
+    fresh.page("other.md", block("table:matrix/few_rows", more="03_tiled"))
     assert fresh.readme().returncode == 0
     assert "03_tiled]" in fresh.page("other.md") and "04_short]" not in fresh.page("other.md")
-    fresh.page("other.md", fresh.page("other.md").replace("few_rows:begin 03_tiled -->", "few_rows:begin 03_none -->"))
-    assert "few_rows.csv has no stage 03_none" in fresh.readme().stderr
+    fresh.change("other.md", "few_rows:begin 03_tiled", "few_rows:begin 03_none")
+    refused(fresh.readme(), "few_rows.csv has no stage 03_none")
 
 
-def test_the_counters_of_some_stages_can_be_chosen(fresh):
-    fresh.page("other.md", block("table:counters").replace("begin -->", "begin 01_basic 04_short -->"))
-    assert fresh.readme().returncode == 0
-    assert "| counter | 01_basic | 04_short |" in fresh.page("other.md")
-    fresh.page("other.md", fresh.page("other.md").replace("begin 01_basic", "begin 01_none"))
-    assert "there is no stage 01_none" in fresh.readme().stderr
+def test_the_sweep_over_inputs_of_one_size_is_named_on_the_ladder_s_page(fresh):
+    more = ladder_csv({"rows": 1024, "cols": 65536}).split("\n", 1)[1]
+    fresh.put("matrix/by_columns.csv", ladder_csv() + more)
+    fresh.readme()
+    path = "profiling_results/fake-9000/matrix/by_columns.csv"
+    assert f"The same number of elements: [{path}](../../../{path})." in fresh.page(f"{LADDER}/README.md")
 
 
-def test_the_walkthrough_compares_all_stages(fresh):
-    text = fresh.page("assignment1/rms_norm/PROFILING.md")
+def test_the_walkthrough_compares_what_its_markers_name(fresh):
+    text = fresh.page(PROFILING)
     assert "| counter | 01_basic | 02_reduction5 | 03_tiled | 04_short |" in text
-    assert "| duration, µs | 4,000 | 200 | 250 | 40 |" in text
-    assert "| counter | 02_reduction5 | 03_tiled |" in text
+    assert "| duration, µs | 4,000 | 200 | 250 | 40 |" in text and "| threads a block | 128 | 128 | 128 | 128 |" in text
+    second = text[text.index("| counter | 02_reduction5 | 03_tiled |") :]
+    assert "duration" in second and "L1 hit rate" in second and "threads" not in second
+
+
+@pytest.mark.parametrize(
+    "words, stages",
+    [
+        ("01_basic 04_short", ["01_basic", "04_short"]),
+        ("..02_reduction5", STAGES[:2]),
+        ("03_tiled..", STAGES[2:]),
+        ("02_reduction5..03_tiled", STAGES[1:3]),
+    ],
+)
+def test_the_counters_of_some_stages_can_be_chosen(fresh, words, stages):
+    fresh.page("other.md", block("table:matrix/counters", more=words))
+    assert fresh.readme().returncode == 0
+    assert f"| counter | {' | '.join(stages)} |\n" in fresh.page("other.md")
+    fresh.page("other.md", block("table:matrix/counters", more="01_none.."))
+    refused(fresh.readme(), "other.md", "there is no stage 01_none")
 
 
 def test_a_stage_that_was_not_measured_keeps_its_sentence(tree):
-    path = tree.store / "matrix_8192x8192.csv"
+    path = tree.store / "matrix/main.csv"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("04_short")))
-    (tree.store / "ncu/03_tiled.csv").unlink()
+    (tree.store / "matrix/ncu/03_tiled.csv").unlink()
     assert tree.readme().returncode == 0
     assert "Not measured yet." in tree.page(f"{LADDER}/04_short/README.md")
     assert "| counter | 02_reduction5 |" in tree.page(f"{LADDER}/03_tiled/README.md")
 
 
-@pytest.mark.parametrize("changed", ["README.md", f"{LADDER}/03_tiled/README.md", "assignment1/rms_norm/PROFILING.md"])
+@pytest.mark.parametrize("changed", ["README.md", f"{LADDER}/03_tiled/README.md", PROFILING])
 def test_an_edited_figure_is_stale_and_named(fresh, changed):
     before = fresh.page(changed)
-    assert "250" in before
-    fresh.page(changed, before.replace("250", "150", 1))
+    fresh.change(changed, "250", "150")
     result = fresh.readme("--check")
-    assert result.returncode == 1 and changed in result.stderr and "make readme" in result.stderr
+    refused(result, changed, "make readme")
     assert result.stderr.count(".md") == 1
     assert fresh.readme().returncode == 0 and fresh.page(changed) == before
 
 
 def test_a_new_result_makes_the_pages_stale(fresh):
-    (fresh.store / "matrix_8192x8192.csv").write_text(ladder_csv(factor={"03_tiled": 0.9}))
+    fresh.put("matrix/main.csv", ladder_csv(factor={"03_tiled": 0.9}))
     result = fresh.readme("--check")
     assert result.returncode == 1
     for name in ("README.md", f"{LADDER}/README.md", f"{LADDER}/03_tiled/README.md", f"{LADDER}/04_short/README.md"):
         assert name in result.stderr
-    assert "01_basic" not in result.stderr and "PROFILING" not in result.stderr
+    for name in ("01_basic", "PROFILING", "vector"):
+        assert name not in result.stderr
 
 
 @pytest.mark.parametrize(
     "name, text, said",
     [
-        ("README.md", "# No marker\n", "lacks the marker <!-- table:matrix_ladder:begin -->"),
+        ("README.md", "# No marker\n", "lacks the marker <!-- table:matrix/ladder:begin -->"),
         (f"{LADDER}/03_tiled/README.md", "# No marker\n", "lacks the marker <!-- figures:begin -->"),
-        ("README.md", "<!-- table:matrix_ladder:begin -->\n", "has no <!-- table:matrix_ladder:end -->"),
-        ("README.md", "<!-- table:matrix_ladder:end -->\n", "has no <!-- table:matrix_ladder:begin -->"),
-        ("README.md", "<!-- table:matrix_ladder:begin -->\n<!-- table:x:end -->\n", "has no <!-- table:x:begin -->"),
+        ("README.md", "<!-- table:matrix/ladder:begin -->\n", "has no <!-- table:matrix/ladder:end -->"),
+        ("README.md", "<!-- table:matrix/ladder:end -->\n", "has no <!-- table:matrix/ladder:begin -->"),
+        ("README.md", "<!-- table:y:begin -->\n<!-- table:x:end -->\n", "has no <!-- table:x:begin -->"),
         ("README.md", "<!-- table:x:begin -->\n<!-- figures:begin -->\n", "comes before <!-- table:x:end -->"),
-        ("other.md", block("table:nonsense"), "unknown table nonsense"),
-        ("other.md", block("table:counters_07_nonsense"), "no stage 07_nonsense"),
+        ("other.md", block("table:nonsense"), "name the ladder too, for example matrix/nonsense"),
+        ("other.md", block("table:matrix/nonsense"), "unknown table nonsense"),
+        ("other.md", block("table:tensor/ladder"), "there is no ladder tensor"),
+        ("other.md", block("table:header/nonsense"), "peers_forward"),
     ],
 )
 def test_broken_markers_are_named_with_their_file(fresh, name, text, said):
     fresh.page(name, text)
     for arguments in ([], ["--check"]):
         result = fresh.readme(*arguments)
-        assert result.returncode == 1 and name in result.stderr and said in result.stderr
+        refused(result, name, said)
         assert len(result.stderr.splitlines()) == 1
     assert fresh.page(name) == text
+
+
+def test_a_stage_without_a_page_is_named(fresh):
+    (fresh.root / LADDER / "03_tiled/README.md").unlink()
+    refused(fresh.readme(), f"there is no {LADDER}/03_tiled/README.md")
 
 
 @pytest.mark.parametrize(
     "name, text",
     [
-        ("matrix_8192x8192.csv", "stage,verdict\n01_basic,PASS\n"),
-        ("matrix_8192x8192.csv", ladder_csv().replace("250.00", "fast")),
-        ("matrix_8192x8192.csv", ladder_csv() + "05_cut,PASS,81"),
-        ("matrix_8192x8192.csv", ladder_csv().splitlines()[0] + "\n"),
-        ("ncu/03_tiled.csv", "name,metric,unit,value\nduration,gpu__time_duration.sum,ns,soon\n"),
+        ("matrix/main.csv", "stage,verdict\n01_basic,PASS\n"),
+        ("matrix/main.csv", ladder_csv().replace("250.00", "fast")),
+        ("matrix/main.csv", ladder_csv() + "05_cut,PASS,81"),
+        ("matrix/main.csv", ladder_csv().splitlines()[0] + "\n"),
+        ("matrix/main.csv", ladder_csv({"n": 7})),
+        ("matrix/ncu/03_tiled.csv", "name,metric,unit,value\nduration,gpu__time_duration.sum,ns,soon\n"),
     ],
-    ids=["columns missing", "no number", "cut off", "no rows", "no counter"],
+    ids=["columns missing", "no number", "cut off", "no rows", "another operator's", "no counter"],
 )
 def test_a_damaged_file_is_an_error_and_changes_nothing(fresh, name, text):
     before = fresh.page("README.md")
-    (fresh.store / name).write_text(text)
+    fresh.put(name, text)
     result = fresh.readme()
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
     assert fresh.page("README.md") == before
@@ -223,40 +332,37 @@ variant,what,buffer_bytes,microseconds,gb_per_s,percent_of_ceiling,is_best,itera
 """
 
 
-def test_any_stored_csv_can_be_a_table(tree):
-    (tree.store / "copies.csv").write_text(CSV)
-    tree.page("other.md", block("table:copies"))
+def test_any_stored_csv_can_be_a_table_on_its_ladder_s_page(tree):
+    tree.put("W2L1/copies.csv", CSV)
+    page = f"{LECTURE}/README.md"
+    tree.page(page, block("table:copies"))
     assert tree.readme().returncode == 0
-    text = tree.page("other.md")
+    text = tree.page(page)
     assert "| variant | what | buffer | µs | GB/s | % of ceiling | best |\n" in text
     assert "| --- | --- | ---: | ---: | ---: | ---: | --- |\n" in text
     assert "| 01_a | one, two | 64 KiB | 1.50 | 12.0 | 40.0 |  |" in text
     assert "| 02_b | three | 1 GiB | 3.00 | 30.0 | 100.0 | yes |" in text
     assert "Iterations 50. NVIDIA Fake 9000, clocks as found (SM: at most 10 MHz), CUDA 13.0, 2026-01-31." in text
 
-
-def test_columns_of_a_csv_can_be_chosen(tree):
-    (tree.store / "copies.csv").write_text(CSV)
     marker = "<!-- table:copies:begin variant gb_per_s -->\n"
-    tree.page("other.md", block("table:copies").replace("<!-- table:copies:begin -->\n", marker))
+    tree.page(page, block("table:copies", more="variant gb_per_s"))
     assert tree.readme().returncode == 0
-    assert marker + "| variant | GB/s |\n| --- | ---: |\n| 01_a | 12.0 |\n" in tree.page("other.md")
-    tree.page("other.md", tree.page("other.md").replace("gb_per_s -->", "speed -->"))
-    result = tree.readme()
-    assert result.returncode == 1 and "speed" in result.stderr and "gb_per_s" in result.stderr
+    assert marker + "| variant | GB/s |\n| --- | ---: |\n| 01_a | 12.0 |\n" in tree.page(page)
+    tree.change(page, "gb_per_s -->", "speed -->")
+    refused(tree.readme(), "speed", "gb_per_s")
 
 
 def test_an_unknown_gpu_is_refused_with_those_that_are_stored(fresh):
-    result = fresh.readme("--gpu", "z80")
-    assert result.returncode == 1 and "GPU=z80" in result.stderr and "fake-9000" in result.stderr
+    refused(fresh.readme("--gpu", "z80"), "GPU=z80", "fake-9000")
 
 
 CPU_DEVICE_CSV = """\
 kernel,launches,grid,block,file,line,source,what,bytes_per_lane,requests,lanes,bytes,sectors,ideal_sectors,wavefronts,ideal_wavefronts,distinct_bytes
 k,1,64x1x1,128x1x1,,,,global load,,12800,409600,1638400,51200,51200,,,1638400
-k,1,64x1x1,128x1x1,a/kernel.cuh,7,a | b;,global load,4,12800,409600,1638400,51200,51200,,,
-k,1,64x1x1,128x1x1,a/kernel.cuh,7,a | b;,shared store,4,6400,102400,409600,,,12800,6400,
-k,1,64x1x1,128x1x1,a/kernel.cuh,8,__syncthreads();,block_barrier,,768,24576,,,,,,
+k,1,64x1x1,128x1x1,FILE,7,a | b;,global load,4,12800,409600,1638400,51200,51200,,,
+k,1,64x1x1,128x1x1,FILE,7,a | b;,shared store,4,6400,102400,409600,,,12800,6400,
+k,1,64x1x1,128x1x1,common/sums.cuh,8,__syncthreads();,block_barrier,,768,24576,,,,,,
+k,1,64x1x1,128x1x1,common/sums.cuh,9,c,shared load,4,6400,102400,409600,,,12800,6400,
 """
 NCU_CSV = """\
 name,metric,unit,value
@@ -270,35 +376,35 @@ b,l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio,,4
 def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
     tree = Tree(tmp_path, stored=gpu)
     page = f"{LADDER}/03_tiled/README.md"
-    assert tree.readme().returncode == 0 and tree.page(page).endswith(block("table:cpu_device"))
-    folder = tree.root / "profiling_results/cpu_device"
-    folder.mkdir(parents=True)
-    (folder / "03_tiled.csv").write_text(CPU_DEVICE_CSV)
-    (folder / "environment.txt").write_text("input: 64 x 100 float32\ng++: 99\n")
+    assert tree.readme().returncode == 0 and "Not measured yet." in tree.page(page)
+    counted = CPU_DEVICE_CSV.replace("FILE", f"{LADDER}/03_tiled/kernel.cuh")
+    tree.write("profiling_results/cpu_device/matrix/03_tiled.csv", counted)
     assert "03_tiled" in tree.readme("--check").stderr
     assert tree.readme().returncode == 0
     text = tree.page(page)
     for words in (
+        "| line | source | access | requests a row |",
         "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 4 | 32 |\n"
-        "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n",
+        "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n"
+        "| [sums.cuh](../../../../common/sums.cuh) 9 | `c` | shared load 4 B | 100 |",
         "For an element, loads ask for 256 bytes and move 256; 3 barriers a block, 0 shuffles a warp. 64 × 100 float32",
-        "](../../../../profiling_results/cpu_device/03_tiled.csv)",
+        "`make analyze S=03_tiled`",
+        "](../../../../profiling_results/cpu_device/matrix/03_tiled.csv)",
     ):
         assert words in text
     assert "syncthreads" not in text and ("| 03_tiled | 250.00 |" in text) == gpu
+    assert "Not measured yet." in tree.page(f"{VECTOR}/01_basic/README.md")
 
 
 def test_the_cpu_devices_sums_stand_beside_those_of_the_gpu(tree):
-    tree.page("other.md", block("table:ncu_comparison"))
-    folder = tree.root / "profiling_results/cpu_device"
-    folder.mkdir(parents=True)
+    tree.page("other.md", block("table:matrix/ncu_comparison"))
     for stage in ("02_reduction5", "03_tiled"):
-        (folder / f"{stage}.csv").write_text(CPU_DEVICE_CSV)
-    (tree.store / "ncu_64x8192").mkdir()
-    (tree.store / "ncu_64x8192/02_reduction5.csv").write_text(NCU_CSV.format(requests=12801))
-    (tree.store / "ncu/03_tiled.csv").write_text(NCU_CSV.format(requests=2 * 12800 * 128))
+        tree.write(f"profiling_results/cpu_device/matrix/{stage}.csv", CPU_DEVICE_CSV)
+    scale = 8192 * 8192 / 6400
+    tree.put("matrix/ncu_small/02_reduction5.csv", NCU_CSV.format(requests=12801))
+    tree.put("matrix/ncu/03_tiled.csv", NCU_CSV.format(requests=2 * 12800 * scale))
     assert tree.readme().returncode == 0
     text = tree.page("other.md")
-    assert "| 02_reduction5 | 12,800 | 51,200 |" in text
+    assert "| 02_reduction5 | 12,800 | 51,200 |" in text and "one launch on 64 × 100 float32" in text
     assert "| 03_tiled | 12,800 / 25,600 | 51,200 / 102,400 |" in text
-    assert "01_basic" not in text and "those of 8192 rows are divided by 128" in text
+    assert "01_basic" not in text and "those of 8192 × 8192 float32 are divided by 10,485.76" in text

@@ -1,18 +1,12 @@
 """The header on shapes outside the peers' tables: the program of bench/shapes, and what it stored."""
 
-import os
-import sys
-
 import pytest
 
 from conftest import ROOT, make, run
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import results  # noqa: E402
+from ladder import results
 
 SHAPES = "bench/shapes"
-STORED = sorted((ROOT / "profiling_results").glob(f"*/{results.SHAPES_CSV}"))
+STORED = sorted(results.store().glob("*/header/shapes.csv"))
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +16,7 @@ def program():
     return ROOT / "build/cpu" / SHAPES / "shapes"
 
 
+@pytest.mark.full
 def test_answers_without_a_gpu(program, tmp_path):
     result = run(program, "--csv", tmp_path / "times.csv")
     assert result.returncode == 0, result.stderr
@@ -29,6 +24,7 @@ def test_answers_without_a_gpu(program, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--iterations", "0"], ["--csv", "/no/such/folder/times.csv"]])
 def test_bad_command_lines(program, arguments):
     refused = run(program, *arguments)
@@ -41,7 +37,7 @@ SLOWER = {"long rows": 1.4, "long rows, few": 1.65, "one row": 2.1, "odd, short"
 SLOWER_WITH_A_WIDER_WEIGHT = {"odd": 1.25}
 
 
-@pytest.mark.skipif(not STORED, reason="no header_shapes.csv stored yet: make bench on a GPU writes it")
+@pytest.mark.skipif(not STORED, reason="no header/shapes.csv stored yet: make bench on a GPU writes it")
 def test_nothing_large_is_far_from_a_copy():
     for path in STORED:
         rows = results.read(path, ["shape", "bytes", "times_copy", "x", "weight"])
@@ -50,4 +46,4 @@ def test_nothing_large_is_far_from_a_copy():
             known = SLOWER if row["x"] == row["weight"] else SLOWER_WITH_A_WIDER_WEIGHT
             if float(row["bytes"]) > 32e6 and not float(row["times_copy"]) <= known.get(row["shape"], MOST):
                 slow.append((row["shape"], row["times_copy"]))
-        assert len(rows) > 20 and not slow, f"{os.path.relpath(path, ROOT)}: {slow}"
+        assert len(rows) > 20 and not slow, f"{results.shown(path)}: {slow}"

@@ -5,21 +5,18 @@ import math
 import random
 import re
 import shutil
-import sys
 
 import pytest
 
-from conftest import BUILD, ROOT, run
-from fakes import Machine, executable
+from conftest import BUILD, CLANG_FORMAT, ROOT, run
+from fakes import Machine, executable, refused
+from ladder import __main__ as command_line
+from ladder import results, tune
 from test_header import SIMTCC, build, summary
-
-sys.path[:0] = [str(ROOT / "scripts")]
-import results  # noqa: E402
-import tune  # noqa: E402
 
 PROGRAM = BUILD / "bench/tune/tune"
 POLICY = "include/rms_norm/policy.cuh"
-STORED = "profiling_results/fake-9000"
+STORED = "profiling_results/fake-9000/header"
 LARGE = [4096, 32768, 131072, 524288]
 SIZES = {"forward": [64, 512, *LARGE], "forward_add": [128, 1024, *LARGE]}
 
@@ -68,11 +65,10 @@ def listed():
     return found
 
 
-@pytest.fixture(scope="module")
-def invented():
-    """A whole measurement: every candidate in every cell, with times by chance."""
+def measurement(candidates):
+    """A whole measurement: every candidate in every cell, with times by chance. candidates: {(operator, packs): shapes}."""
     chance, rows = random.Random(5), []
-    for (operator, packs), shapes in listed().items():
+    for (operator, packs), shapes in candidates.items():
         for size in SIZES[operator]:
             for shape in shapes:
                 if shape["traffic"] != "few" or size <= LARGE[0]:
@@ -80,6 +76,13 @@ def invented():
             for launch, time in (("plain", 1.0), ("dependent", 0.9 if size < 100000 else 1.1)):
                 rows.append(row(shapes[-1], time, packs, size, operator, role="winner", launch=launch))
     return rows
+
+
+@pytest.fixture(scope="module")
+def invented():
+    """With as many candidates as the table takes to look like the real one."""
+    shapes = {packs: [FEW, A, B, WIDE, *([CLUSTER] if packs >= 1024 else [])] for packs in (16, 64, 256, 1024, 4096, 8192)}
+    return measurement({(operator, packs): shapes[packs] for operator in SIZES for packs in shapes})
 
 
 def operator_of(rows):
@@ -221,9 +224,9 @@ def machine(tmp_path, invented):
     return machine
 
 
-def start(machine, *arguments, **environment):
+def start(machine, *arguments, how=Machine.run, **environment):
     measured = str(machine.root.parent / "invented.csv")
-    return machine.run("scripts/tune.py", *arguments, **{"FAKE_TUNE_CSV": measured, **environment})
+    return how(machine, "tune", *arguments, **{"FAKE_TUNE_CSV": measured, **environment})
 
 
 def policy_of(machine):
@@ -234,7 +237,7 @@ def test_measures_stores_and_writes_the_table(machine):
     before = policy_of(machine)
     result = start(machine)
     assert result.returncode == 0, result.stderr
-    assert machine.files() == ["fake-9000/tune.csv", "fake-9000/tune_environment.txt"]
+    assert machine.files() == ["fake-9000/header/tune.csv", "fake-9000/header/tune_environment.txt"]
     assert "GPU: NVIDIA Fake 9000" in (machine.root / STORED / "tune_environment.txt").read_text().splitlines()
 
     text = policy_of(machine)
@@ -252,12 +255,9 @@ def test_measures_stores_and_writes_the_table(machine):
 
 
 def test_the_table_is_as_clang_format_leaves_it(machine):
-    formatter = shutil.which("clang-format-14")
-    if not formatter:
-        pytest.skip("clang-format 14 is not here")
     start(machine)
     shutil.copy(ROOT / ".clang-format", machine.root)
-    formatted = run(formatter, machine.root / POLICY, cwd=machine.root)
+    formatted = run(CLANG_FORMAT, machine.root / POLICY, cwd=machine.root)
     assert formatted.stdout == policy_of(machine)
 
 
@@ -287,16 +287,15 @@ def test_check(machine):
 
     # The GPU that the table names is the one it is compared with.
     (machine.root / POLICY).write_text(text, encoding="utf-8")
-    shutil.copytree(machine.root / STORED, machine.root / "profiling_results/h200")
+    shutil.copytree(machine.root / STORED, machine.root / "profiling_results/h200/header")
     assert start(machine, "--check").returncode == 0
     shutil.rmtree(machine.root / STORED)
     result = start(machine, "--check")
     assert result.returncode == 1 and f"{STORED}/tune.csv cannot be read" in result.stderr
 
 
-def test_the_table_of_this_tree_is_what_is_stored():
-    result = run("scripts/tune.py", "--check")
-    assert result.returncode == 0, result.stderr
+def test_the_table_of_this_tree_is_what_is_stored(capsys):
+    assert command_line.main(["tune", "--check"]) == 0, capsys.readouterr().err
 
 
 def test_without_a_gpu_it_says_what_can_be_done(machine):
@@ -305,12 +304,6 @@ def test_without_a_gpu_it_says_what_can_be_done(machine):
     result = start(machine)
     assert result.returncode == 0 and "no GPU here" in result.stdout and "make tune GPU=h200" in result.stdout
     assert machine.files() == [] and policy_of(machine) == before
-
-
-def refused(result, *words):
-    assert result.returncode == 1 and "Traceback" not in result.stderr, result.stdout + result.stderr
-    for word in words:
-        assert word in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -323,7 +316,7 @@ def refused(result, *words):
 )
 def test_a_failure_leaves_table_and_results_as_they_were(machine, environment, words):
     before = policy_of(machine)
-    refused(start(machine, **environment), *words)
+    refused(start(machine, how=Machine.start, **environment), *words)
     assert machine.files() == [] and policy_of(machine) == before
 
 
@@ -355,6 +348,7 @@ def test_bad_command_lines_of_the_job(machine, arguments):
 # The program.
 
 
+@pytest.mark.full
 def test_every_candidate_is_right_on_the_cpu_device():
     result = run(PROGRAM)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -363,6 +357,7 @@ def test_every_candidate_is_right_on_the_cpu_device():
     assert "make tune measures on a GPU only" in result.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("operator", SIZES)
 @pytest.mark.parametrize("packs", [16, 32, 64, 256, 512, 1024, 2048, 4096, 8192])
 def test_every_length_has_candidates_of_each_kind_once(operator, packs):
@@ -373,6 +368,7 @@ def test_every_length_has_candidates_of_each_kind_once(operator, packs):
     assert any(shape["parts"] != "1" for shape in shapes) == (packs >= 1024)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
 )
@@ -406,6 +402,7 @@ int main(int, char** arguments) {
 """
 
 
+@pytest.mark.full
 class TestMeasuring:
     """The way that only a GPU goes, on the CPU device: its times mean nothing."""
 
@@ -461,6 +458,7 @@ class TestMeasuring:
         assert result.returncode == 1 and "measurement error: " in result.stderr, result.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "instance, pattern, replacement, complaint",
     [
@@ -483,8 +481,9 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replace
     assert result.returncode == 1 and complaint in result.stderr, result.stdout + result.stderr
 
 
-def test_an_invented_table_compiles_and_answers_right(tmp_path, invented):
-    path = write(tmp_path / "tune.csv", invented)
+@pytest.mark.full
+def test_an_invented_table_compiles_and_answers_right(tmp_path):
+    path = write(tmp_path / "tune.csv", measurement(listed()))
     table = tune.policy(tune.read(path), path).replace("\\", "\\\\")
     for words in ("Traffic::few", "Traffic::hold", "Traffic::stream", ", 2, Traffic::"):
         assert words in table

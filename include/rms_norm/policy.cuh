@@ -22,7 +22,7 @@ struct Shape {
 constexpr int kAnySize = INT32_MAX;
 
 // policy:begin
-// Measured by make tune: NVIDIA H200, CUDA 13.0, 2026-11-22. All of it is in profiling_results/h200/tune.csv.
+// Measured by make tune: NVIDIA H200, CUDA 13.0, 2026-11-22. All of it is in profiling_results/h200/header/tune.csv.
 inline constexpr Shape kForward[] = {
     {16, 181, 2, 128, 1, Traffic::few},           // 1.20 us at 128 x 128, next 1.24
     {16, 1448, 2, 128, 1, Traffic::hold},         // 1.49 us at 1024 x 128, next 1.51

@@ -31,7 +31,7 @@ def target(given, gpu):
     return pathlib.Path(given).absolute() if given else store() / slug(gpu)
 
 
-def stored_gpus(pattern="*/*.csv"):
+def stored_gpus(pattern="**/*.csv"):
     """The GPUs of which files of that pattern are stored, the H200 first."""
     names = {path.relative_to(store()).parts[0] for path in store().glob(f"*/{pattern}")} - {CPU_DEVICE}
     return sorted(names, key=lambda name: (name != "h200", name))
