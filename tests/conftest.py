@@ -67,6 +67,11 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def full_but(every, *quick):
+    """The parameters of a test of which these few are tried in the quick run, and every one with FULL=1."""
+    return [one if one in quick else pytest.param(one, marks=pytest.mark.full) for one in every]
+
+
 def targets():
     """What make is asked to build before the first test."""
     if FULL:
