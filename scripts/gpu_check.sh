@@ -3,9 +3,9 @@
 # Builds and checks everything on a machine with a GPU, or the PARTs that are named:
 #   bench    make bench
 #   profile  make profile S=all
-#   counts   the CPU device's counts beside Nsight Compute's (compare_ncu.py)
+#   counts   the CPU device's counts beside Nsight Compute's
 #   header   the production header's tests, and compute-sanitizer's four tools on them
-#   stages   each stage's own program, the unit tests, the mutants, and compute-sanitizer on every stage
+#   stages   each stage's own program, of every ladder, the unit tests, the mutants, and compute-sanitizer on every stage
 # Results and gpu_check.txt (what was run, and how it ended last) go to DIRECTORY (default profiling_results/<gpu>), logs
 # to its folder logs/. Exit 0 only if nothing failed. Changes no setting of the GPU.
 set -uo pipefail
@@ -26,8 +26,9 @@ export NVCC=${NVCC:-$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin
 [ -x "$NVCC" ] || fail "no nvcc on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin; install NVIDIA's CUDA toolkit"
 sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$NVCC")/compute-sanitizer" 2>/dev/null || true)
 
-slug=$(python3 -c 'import sys; sys.path.insert(0, "scripts"); import results; print(results.slug(sys.argv[1]))' "$gpu")
-out=${1:-profiling_results/$slug}
+export PYTHONPATH=$PWD/tools
+ladder() { python3 -B -m ladder "$@"; }
+out=${1:-$(ladder where)}
 [[ -z ${1:-} || $out == /* ]] || out=$here/$out
 mkdir -p "$out/logs" && touch "$out/gpu_check.txt" || fail "cannot write to $out"
 out=$(cd "$out" && pwd)
@@ -60,11 +61,11 @@ unit_tests() {
 }
 # The counters of all stages, where Nsight Compute is here and may read them.
 profile() {
-  scripts/profile_stage.py all "$out" && return 0
+  ladder profile all --results "$out" && return 0
   grep -q 'ERR_NVGPUCTRPERM\|is not on PATH' "$out/logs/profile.log" && return 77 || return 1
 }
 # The CPU device's counts beside those of Nsight Compute.
-counts() { command -v ncu >/dev/null || return 77; scripts/compare_ncu.py "$out"; }
+counts() { command -v ncu >/dev/null || return 77; ladder compare --results "$out"; }
 # mutant PROGRAM NAME REASON : right when it is rejected (exit 1) and the rejection says REASON.
 mutant() {
   local said rc
@@ -77,17 +78,18 @@ mutant() {
   return 1
 }
 
-ladder=assignment1/rms_norm/matrix
-bin=build/cuda/$ladder
-header=build/cuda/tests/header/header_test
+header=tests/header
 shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the header, for tools that take their time
-programs="$ladder/program $ladder/mutants/program $(printf '%s/program ' $ladder/[0-9]*)"
-! wanted header || programs+=" tests/header/program"
+folders=$(ladder list --folders) && stages=$(ladder list --programs) || fail "the ladders cannot be read, see above"
+programs=$(printf '%s/program ' $folders; cut -f 2 <<<"$stages" | sort -u | tr '\n' ' ')
+for folder in $folders; do [ ! -d "$folder/mutants" ] || programs+=" $folder/mutants/program"; done
+! wanted header || programs+=" $header/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
+header=build/cuda/$header/header_test
 
 # These alone, since they are timed or counted.
-! wanted bench || step bench scripts/bench.py "$out" || tail -20 "$out/logs/bench.log"
+! wanted bench || step bench ladder bench --results "$out" || tail -20 "$out/logs/bench.log"
 ! wanted profile || step profile profile || tail -20 "$out/logs/profile.log"
 ! wanted counts || step counts counts || tail -20 "$out/logs/counts.log"
 
@@ -102,16 +104,22 @@ if wanted header; then
 fi
 if wanted stages; then
   together unit-tests unit_tests
-  for program in "$bin"/[0-9]*/rms_norm_test; do
-    stage=$(basename "$(dirname "$program")")
-    together "stage-$stage" timeout 300 "$program" --no-timing
+  while IFS=$'\t' read -r stage _ program small options; do
+    program=$(compgen -G "build/cuda/$program" | head -1)
+    # shellcheck disable=SC2086
+    together "stage-${stage/\//-}" timeout 300 "$program" $options --no-timing
     for tool in memcheck racecheck initcheck synccheck; do
-      together "$tool-$stage" sanitize $tool "$program" --rows 3 --cols 1025 --no-timing
+      # shellcheck disable=SC2086
+      together "$tool-${stage/\//-}" sanitize $tool "$program" $options $small --no-timing
     done
+  done <<<"$stages"
+  for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
+    [ -x "$program" ] || continue
+    name=${program#build/cuda/} && name=$(basename "${name%/mutants/*}")
+    while IFS=$'\t' read -r mutant _ reason _; do
+      together "mutant-$name-$mutant" mutant "$program" "$mutant" "$reason"
+    done < <("$program" --list | tail -n +2 | sed 's/  \+/\t/g')
   done
-  while IFS=$'\t' read -r name _ reason _; do
-    together "mutant-$name" mutant $bin/mutants/rms_norm_mutants "$name" "$reason"
-  done < <($bin/mutants/rms_norm_mutants --list | tail -n +2 | sed 's/  \+/\t/g')
 fi
 wait
 

@@ -1,4 +1,4 @@
-// The production header behind a C ABI: what a language without C++ templates calls, and what bench/peers.py times.
+// The production header behind a C ABI: what a language without C++ templates calls, and what make peers times.
 // Every function returns a cudaError_t as an int; types that c_abi.h does not name, or a weight that is neither of x's
 // type nor float32, are cudaErrorInvalidValue.
 //

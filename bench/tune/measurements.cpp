@@ -24,7 +24,7 @@ using ladder::text;
 
 constexpr int kSizes[2][6] = {{64, 512, 4096, 32768, 131072, 524288}, {128, 1024, 4096, 32768, 131072, 524288}};
 constexpr int kMostOfFew = 4096;              // above it, contiguous rows too are many
-constexpr double kMostCopies = 64;            // as in bench/peers.py: short kernels are measured from the L2 cache
+constexpr double kMostCopies = 64;            // as in make peers: short kernels are measured from the L2 cache
 constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the candidate before
 
 std::string name_of(const Candidate& candidate) {

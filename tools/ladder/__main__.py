@@ -25,7 +25,13 @@ JOBS = {
 
 def list_stages(given):
     for ladder in ladders.all_ladders():
-        print(*([ladder.path] if given.folders else [one.id for one in ladder.stages]), sep="\n")
+        if given.folders:
+            print(ladder.path)
+            continue
+        small = bench.options({name: 1025 if name == list(ladder.main)[-1] else 3 for name in ladder.main})
+        for one in ladder.stages:
+            target, program, options = stage.target(one)
+            print(one.id, *([target, program, " ".join(map(str, small)), options] if given.programs else []), sep="\t")
 
 
 def where(given):
@@ -55,6 +61,8 @@ def parser_of_all():
         module.arguments(add(name, module.__doc__, module.run))
     listed = add("list", "Prints every stage as LADDER/STAGE.", list_stages)
     listed.add_argument("--folders", action="store_true", help="the folders of the ladders instead")
+    about = "with what make builds, the program below build/, and the options of a small input and of the stage"
+    listed.add_argument("--programs", action="store_true", help=about)
     add("sources", "Writes the C++ that make generates from the folders of the ladders.", lambda given: sources.write())
     add("where", "Prints the folder of this machine's results.", where)
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)

@@ -29,9 +29,19 @@ def start(asked, job):
         return make(found.folder, target, *backend)
     if found.folder != found.ladder.folder:
         return make(found.folder, target, *backend)
-    if found.source.is_file():
+    if found.source.suffix == ".cu":
         return make(found.folder, f"{target}-{found.name}", *backend)
     return make(found.folder, target, *backend, ARGS=f"--stage {found.name} {os.environ.get('ARGS', '')}".strip())
+
+
+def target(of):
+    """(what make builds in the root, a pattern of the program below build/<backend>, its options) of one stage's program."""
+    path = of.ladder.path
+    if of.folder != of.ladder.folder:
+        return f"{path}/{of.name}/program", f"{path}/{of.name}/*_test", ""
+    if of.source.suffix == ".cu":
+        return f"{path}/programs", f"{path}/{of.name}", ""
+    return f"{path}/program", f"{path}/{of.ladder.program}", f"--stage {of.name}"
 
 
 def run(given):
@@ -44,6 +54,6 @@ def build(name):
         found = ladders.find(name)
     except Unusable as error:
         raise ladders.BadCommand(f"make knows no target '{name}', and {error}")
-    if isinstance(found, Stage) and found.folder == found.ladder.folder and found.source.is_file():
+    if isinstance(found, Stage) and found.folder == found.ladder.folder and found.source.suffix == ".cu":
         return make(found.folder, found.name)
     return make(found.folder)
