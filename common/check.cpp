@@ -42,7 +42,8 @@ Launcher launcher(const AnyStage& stage) {
       [stage](const Arguments& arguments, cudaStream_t stream) { stage.op->launch(stage.launch, arguments, stream); };
 }
 
-Case::Case(const Operator& op, const Shape& shape, uint64_t seed) : op(op), shape(shape), tensors(op.tensors(shape)) {
+Case::Case(const Operator& op, const Shape& shape, uint64_t seed, const std::function<void(Case&)>& change)
+    : op(op), shape(shape), tensors(op.tensors(shape)) {
   seed *= 0x9e3779b97f4a7c15u;
   for (const int64_t value : shape.values) seed = seed * 0x100000001b3u + static_cast<uint64_t>(value);
   std::vector<const void*> pointers;
@@ -51,6 +52,7 @@ Case::Case(const Operator& op, const Shape& shape, uint64_t seed) : op(op), shap
     if (tensors[i].is_read()) op.fill(shape, static_cast<int>(i), seed, inputs[i].data());
     pointers.push_back(inputs[i].data());
   }
+  if (change) change(*this);
   oracle = op.oracle(shape, pointers);
 }
 
@@ -90,18 +92,39 @@ void Buffers::prepare(const Case& c) {
     if (tensors_[i] && written_over_[i] && c.tensors[i].is_read()) tensors_[i]->upload(c.inputs[i].data());
 }
 
-std::string Buffers::side_effects(const Case& c) {
+bool Buffers::is_unchanged(const Case& c, size_t tensor, int64_t sample) const {
+  const Tensor& t = c.tensors[tensor];
+  if (t.rows <= sample) return tensors_[tensor]->holds(c.inputs[tensor].data());
+  for (int64_t i = 0; i < sample; ++i) {
+    const int64_t first = sampled_row(i, sample, t.rows) * t.cols;
+    if (!tensors_[tensor]->holds(c.inputs[tensor].data() + first * size_of(t.type), first, t.cols)) return false;
+  }
+  return true;
+}
+
+std::string Buffers::side_effects(const Case& c, int64_t sample) {
   std::string found;
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (tensors_[i] && (c.tensors[i].role != Role::input || !written_over_[i]))
       found += tensors_[i]->overrun(c.tensors[i].name);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i] || c.tensors[i].role != Role::input || written_over_[i]) continue;
-    if (tensors_[i]->holds(c.inputs[i].data())) continue;
+    if (is_unchanged(c, i, sample)) continue;
     found += text("; changed its %s, which it may only read", c.tensors[i].name);
     tensors_[i]->upload(c.inputs[i].data());
   }
   return found;
+}
+
+void Buffers::download(const Case& c, size_t tensor, int64_t sample) {
+  const Tensor& t = c.tensors[tensor];
+  HostMemory& to = got_[tensor];
+  if (!to.data()) to = HostMemory(t.count() * size_of(t.type));
+  if (t.rows <= sample) return tensors_[tensor]->download(to.data());
+  for (int64_t i = 0; i < sample; ++i) {
+    const int64_t first = sampled_row(i, sample, t.rows) * t.cols;
+    tensors_[tensor]->download(to.data() + first * size_of(t.type), first, t.cols);
+  }
 }
 
 Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
@@ -110,8 +133,7 @@ Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& tensor = c.tensors[i];
     if (!tensors_[i] || !tensor.is_judged()) continue;
-    if (!got_[i].data()) got_[i] = HostMemory(tensor.count() * size_of(tensor.type));
-    tensors_[i]->download(got_[i].data());
+    download(c, i, sample);
     std::string failure;
     if (tensor.role == Role::pieces) {
       failure = c.oracle->judge(static_cast<int>(i), got_[i].data());
@@ -164,7 +186,7 @@ void Problem::launch(const Launcher& kernel, const Arguments& arguments, cudaStr
   cuda_check(cudaGetLastError(), "the kernel's launch", __FILE__, __LINE__);
 }
 
-Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& orders) {
+Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& orders, int64_t sample) {
   Outcome outcome;
   for (size_t run = 0; run < orders.size(); ++run) {
     const ThreadOrder thread_order(orders[run]);
@@ -175,14 +197,15 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
       buffers.prepare(case_);
       launch(kernel, buffers.arguments(), cudaStreamPerThread);
       cuda_check(cudaDeviceSynchronize(), "the kernel's run", __FILE__, __LINE__);
-      // A later run need only equal the first, which was right.
+      // A later run need only equal the first, which was right and is held whole unless rows are sampled.
       std::string failure;
-      if (run == 0 || !buffers.same_as_verified()) {
-        outcome = buffers.verify(case_, variant_);
+      if (run == 0 || sample != INT64_MAX || !buffers.same_as_verified()) {
+        outcome = buffers.verify(case_, variant_, sample);
         failure = outcome.failure;
-        if (run > 0 && failure.empty()) failure = "not deterministic: right, but not the first run's bits";
+        if (run > 0 && sample == INT64_MAX && failure.empty())
+          failure = "not deterministic: right, but not the first run's bits";
       }
-      failure += buffers.side_effects(case_);
+      failure += buffers.side_effects(case_, sample);
       if (failure.empty()) continue;
       outcome.failure = where() + without_semicolon(failure);
     } catch (const CudaError& error) {

@@ -16,7 +16,8 @@ Launcher launcher(const AnyStage& stage);
 
 // The inputs of one shape on the host, and what knows their answers. Each shape draws its own numbers from the seed.
 struct Case {
-  Case(const Operator& op, const Shape& shape, uint64_t seed);
+  // `change` may write other inputs over those drawn, before the oracle sees them.
+  Case(const Operator& op, const Shape& shape, uint64_t seed, const std::function<void(Case&)>& change = {});
 
   const Operator& op;
   Shape shape;
@@ -41,10 +42,11 @@ class Buffers {
   void upload(const Case& c);   // everything that is read
   void prepare(const Case& c);  // what a run overwrites: fresh inputs in place, poison or zeros in outputs
 
+  // Of tensors with more rows than `sample`, so many rows are looked at by the following two.
   // What was written that nothing may write; it is put right for the next stage. "" or sentences.
-  std::string side_effects(const Case& c);
+  std::string side_effects(const Case& c, int64_t sample = INT64_MAX);
 
-  // Whether the outputs are right; of tensors with more rows than `sample`, that many are looked at.
+  // Whether the outputs are right.
   Outcome verify(const Case& c, const Variant& variant, int64_t sample = INT64_MAX);
 
   // What the last verify() has seen: whether all outputs hold the same bits now.
@@ -54,6 +56,8 @@ class Buffers {
   friend class Pool;
   Buffers(const Case& c, const Variant& variant, const Buffers* shared);
   bool written_over(size_t tensor) const { return written_over_[tensor]; }
+  void download(const Case& c, size_t tensor, int64_t sample);
+  bool is_unchanged(const Case& c, size_t tensor, int64_t sample) const;
 
   Shape shape_;
   std::vector<double> scalars_;
@@ -69,8 +73,9 @@ class Problem {
   Problem(const Case& c, const Variant& variant);
 
   // Runs once in each thread order ("forward", "reversed": the CPU device obeys; nullptr: as it comes) on poisoned
-  // outputs. Every element must be right, all runs equal in every bit, nothing else written.
-  Outcome check(const Launcher& launch, const std::vector<const char*>& orders);
+  // outputs. Every element, or those of `sample` rows, must be right, all runs equal in every bit, nothing else
+  // written.
+  Outcome check(const Launcher& launch, const std::vector<const char*>& orders, int64_t sample = INT64_MAX);
 
   // Throws where the launch fails.
   void launch(const Launcher& launch, const Arguments& arguments, cudaStream_t stream) const;

@@ -16,10 +16,13 @@ struct Chunk {
   Answers answers() { return {expected, low, high}; }
 };
 
-// Distance from the exact value in units of half the bounds' width; infinite beside bounds that leave no room.
+// How far the bounds let a value be from the exact one, which need not lie between them where it was rounded twice.
+double room(double expected, double low, double high) { return std::max(expected - low, high - expected); }
+
+// Distance from the exact value in units of that; infinite where there is no room.
 double distance(double expected, double low, double high, double got) {
   const double off = std::abs(got - expected);
-  return off == 0.0 ? 0.0 : off / (0.5 * (high - low));
+  return off == 0.0 ? 0.0 : off / room(expected, low, high);
 }
 
 template <class T>
@@ -40,7 +43,7 @@ void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk,
   for (int i = 0; i < count; ++i) {
     const double value = T::value(got[i]);
     right += (value >= chunk.low[i]) & (value <= chunk.high[i]);  // 0 for NaN
-    const double off = std::abs(value - chunk.expected[i]) / (0.5 * (chunk.high[i] - chunk.low[i]));
+    const double off = std::abs(value - chunk.expected[i]) / room(chunk.expected[i], chunk.low[i], chunk.high[i]);
     worst = off > worst ? off : worst;  // false for NaN, which is 0 / 0 too
   }
   result.elements += count;
@@ -101,8 +104,7 @@ Comparison compare(const Output& output, int64_t sample) {
     Chunk chunk;
     with(output.tensor.type, [&](auto type) {
       while (begin < end) {
-        const int64_t place = begin / cols,
-                      row = chosen == rows ? place : place * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
+        const int64_t row = sampled_row(begin / cols, chosen, rows);
         const int64_t in_row = begin % cols, rest = chosen == rows ? end - begin : std::min(end - begin, cols - in_row);
         const int length = static_cast<int>(std::min<int64_t>(rest, kChunk));
         compare_chunk<decltype(type)>(output, row * cols + in_row, length, chunk, parts[part]);

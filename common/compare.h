@@ -1,6 +1,7 @@
 // Comparison of an output with the oracle. NaN fails where it is not asked for; an element that still holds the poison
 // is named.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -27,7 +28,12 @@ struct Output {
   const void* got;
 };
 
-// All elements, or of a tensor with more than `sample` rows the first, the last and others in between, `sample` in all.
+// Which rows are looked at where `chosen` of them are: the first, the last and others in between.
+inline int64_t sampled_row(int64_t number, int64_t chosen, int64_t rows) {
+  return chosen == rows ? number : number * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
+}
+
+// All elements, or of a tensor with more than `sample` rows those of so many.
 Comparison compare(const Output& result, int64_t sample = INT64_MAX);
 
 // One sentence about a failed comparison: how many, the first and the worst with expected and got.

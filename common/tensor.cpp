@@ -74,6 +74,9 @@ void DeviceTensor::upload(const void* dense) {
 void DeviceTensor::download(void* dense, int64_t first, int64_t count) const {
   if (contiguous())
     return copy(dense, static_cast<char*>(data()) + first * size_, count * size_, cudaMemcpyDeviceToHost);
+  if (first % cols_ + count <= cols_)  // of one row
+    return copy(dense, memory_.get() + (row_at(first / cols_) + first % cols_) * size_, count * size_,
+                cudaMemcpyDeviceToHost);
   std::vector<char> image((end_ - begin_) * size_);
   copy(image.data(), memory_.get() + begin_ * size_, image.size(), cudaMemcpyDeviceToHost);
   char* to = static_cast<char*>(dense);
@@ -84,14 +87,14 @@ void DeviceTensor::download(void* dense, int64_t first, int64_t count) const {
   }
 }
 
-bool DeviceTensor::holds(const void* dense) const {
+bool DeviceTensor::holds(const void* dense, int64_t first, int64_t count) const {
   const char* wanted = static_cast<const char*>(dense);
-  const int64_t count = rows_ * cols_, step = contiguous() ? kStagingBytes / size_ : std::max<int64_t>(count, 1);
+  const int64_t step = contiguous() ? kStagingBytes / size_ : std::max<int64_t>(count, 1);
   std::vector<char> staging(std::min(step, count) * size_);
-  for (int64_t first = 0; first < count; first += step) {
-    const int64_t length = std::min(step, count - first);
-    download(staging.data(), first, length);
-    if (std::memcmp(staging.data(), wanted + first * size_, length * size_) != 0) return false;
+  for (int64_t done = 0; done < count; done += step) {
+    const int64_t length = std::min(step, count - done);
+    download(staging.data(), first + done, length);
+    if (std::memcmp(staging.data(), wanted + done * size_, length * size_) != 0) return false;
   }
   return true;
 }

@@ -64,7 +64,8 @@ class DeviceTensor {
   void upload(const void* dense);
   void download(void* dense, int64_t first, int64_t count) const;
   void download(void* dense) const { download(dense, 0, rows_ * cols_); }
-  bool holds(const void* dense) const;  // bit by bit
+  bool holds(const void* dense, int64_t first, int64_t count) const;  // bit by bit
+  bool holds(const void* dense) const { return holds(dense, 0, rows_ * cols_); }
   void poison() { fill_rows(poison_of(type_)); }
   void zero() { fill_rows(0); }
 

@@ -33,9 +33,9 @@ GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches,
 
 }  // namespace
 
-int64_t copies_for(double bytes, const Device& device) {
+int64_t copies_for(double bytes, const Device& device, double pool_bytes) {
   if (bytes <= 0.0 || bytes > 8.0 * device.l2_bytes) return 1;
-  const double wanted = std::max(600e6, 8.0 * device.l2_bytes);
+  const double wanted = std::max(pool_bytes, 8.0 * device.l2_bytes);
   return static_cast<int64_t>(std::clamp(std::ceil(wanted / bytes), 1.0, 64.0));
 }
 
@@ -57,10 +57,10 @@ double Pool::bytes(const Case& c, const Variant& variant, const Device& device) 
   return static_cast<double>(copies_for(own, device)) * own;
 }
 
-Pool::Pool(Problem& problem, const Device& device) : problem_(problem) {
+Pool::Pool(Problem& problem, const Device& device, double pool_bytes) : problem_(problem) {
   const Case& c = problem.given();
   const double own = own_bytes(c, problem.variant());
-  const int64_t copies = copies_for(own, device);
+  const int64_t copies = copies_for(own, device, pool_bytes);
   larger_than_cache_ = static_cast<double>(copies) * own > 4.0 * device.l2_bytes;
   for (int64_t i = 1; i < copies; ++i) extra_.push_back(Buffers(c, problem.variant(), &problem.buffers));
 }
@@ -72,7 +72,7 @@ void Pool::prepare() {
 Outcome Pool::verify(const Launcher& launch, int64_t sample) {
   const Case& c = problem_.given();
   for (size_t i = 0; i < c.tensors.size(); ++i)
-    if (problem_.buffers.written_over(i)) return problem_.check(launch, {nullptr});
+    if (problem_.buffers.written_over(i)) return problem_.check(launch, {nullptr}, sample);
   Outcome outcome;
   for (int64_t i = 0; i < copies() && outcome.failure.empty(); ++i)
     outcome = buffers(i).verify(c, problem_.variant(), sample);

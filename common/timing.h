@@ -44,14 +44,15 @@ class Stopwatch {
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
-// How many copies of what a launch touches outgrow the L2 cache: 600 MB or 64. What is several times the L2 cache
-// itself needs no copy.
-int64_t copies_for(double bytes, const Device& device);
+// How many copies of what a launch touches outgrow the L2 cache: so many bytes of them, or 64. What is several times
+// the L2 cache itself needs no copy. (The Python peers' pool is that of tools/ladder/graph_timing.py.)
+constexpr double kPoolBytes = 600e6;
+int64_t copies_for(double bytes, const Device& device, double pool_bytes = kPoolBytes);
 
 // A problem's own buffers and copies of them, each with the same inputs. Tensors that all calls share are not copied.
 class Pool {
  public:
-  Pool(Problem& problem, const Device& device);
+  Pool(Problem& problem, const Device& device, double pool_bytes = kPoolBytes);
   static double bytes(const Case& c, const Variant& variant, const Device& device);  // device memory that it takes
 
   int64_t copies() const { return 1 + static_cast<int64_t>(extra_.size()); }

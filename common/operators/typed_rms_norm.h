@@ -1,0 +1,307 @@
+// RMSNorm of rows of any types, alone or with a residual that is added first:
+//   kept = x, or residual_out = x + residual, added in float32 and rounded to the residual's type;
+//   y = kept / sqrt(mean(kept²) + eps) · (weight offset + weight).
+#pragma once
+#include <optional>
+
+#include "common/stage.h"
+#include "common/types.h"
+
+namespace ladder {
+
+struct Answers;
+
+struct TypedRmsNorm {
+  struct Types {
+    Type x, weight, y;
+    std::optional<Type> residual = {};  // residual_out has the same
+  };
+  static const Operator& get(const Types& types);
+
+  // The tensors, rows × cols each, the weight cols elements or nullptr; without a residual there are the first three.
+  enum { kX, kWeight, kY, kResidual, kResidualOut };
+  // gemma (0): all in float32, one rounding at the end; llama (1): the normalized value is rounded to y's type, then
+  // multiplied by the weight.
+  enum { kEps, kWeightOffset, kLlama };
+  using Launch = void (*)(const Arguments& arguments, cudaStream_t stream);
+
+  // The largest relative error of what a correct kernel computes in float32 before it rounds to the output's type.
+  static double float_error(int64_t cols);
+
+  // What is right for `count` elements of a row of y, whose 1 / sqrt(mean(kept²) + eps) is rstd. weight may be nullptr.
+  static void answers(Type y, int64_t count, const float* kept, double rstd, const float* weight, const double* scalars,
+                      double float_error, const Answers& to);
+};
+
+}  // namespace ladder
+
+#ifdef LADDER_OPERATOR
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <list>
+
+#include "common/operator.h"
+#include "common/parallel.h"
+#include "common/random.h"
+
+namespace ladder {
+namespace rms_norm {  // of common/operators/rms_norm.h
+
+double tolerance(int64_t cols);
+double sum_of_squares(const float* x, int64_t count);
+
+}  // namespace rms_norm
+
+namespace typed_rms_norm {
+
+using Op = TypedRmsNorm;
+
+// Half the distance between neighbouring numbers of a type, relative.
+double unit_roundoff(Type type) { return type == Type::float16 ? 0x1p-11 : type == Type::bfloat16 ? 0x1p-9 : 0x1p-24; }
+
+template <class T>
+float rounded_to(float value) {
+  return static_cast<float>(T::value(T::from(value)));
+}
+
+struct Bounds {
+  float low, high;
+};
+
+// Rounding is monotonic, so the bounds of the exact value give the bounds of the rounded one, at every later step too.
+// What is zero or no number is exact. 2^-150 is what float32 loses of a subnormal number.
+template <class T>
+Bounds around(double value, double factor, double error) {
+  const bool inexact = value != 0.0 && std::abs(value) <= DBL_MAX;
+  const double slack = inexact ? std::abs(value) * error + 0x1p-150 * (1.0 + std::abs(factor)) : 0.0;
+  return {rounded_to<T>(static_cast<float>(value - slack)), rounded_to<T>(static_cast<float>(value + slack))};
+}
+
+template <class T>
+void answers(int64_t count, const float* kept, double rstd, const float* weight, double offset, bool llama,
+             double error, const Answers& to) {
+  const auto for_all = [&](auto answer) {
+    for (int64_t i = 0; i < count; ++i) {
+      const double normalized = static_cast<double>(kept[i]) * rstd;
+      const Bounds bounds = answer(normalized, i);
+      to.low[i] = static_cast<double>(bounds.low);
+      to.high[i] = static_cast<double>(bounds.high);
+    }
+  };
+  const auto factor = [=](int64_t i) { return offset + static_cast<double>(weight[i]); };
+  if (!weight)
+    return for_all([&](double normalized, int64_t i) {
+      to.expected[i] = normalized;
+      return around<T>(normalized, 0.0, error);
+    });
+  if (!llama)
+    return for_all([&](double normalized, int64_t i) {
+      to.expected[i] = normalized * factor(i);
+      return around<T>(to.expected[i], factor(i), error);
+    });
+  for_all([&](double normalized, int64_t i) {
+    to.expected[i] = normalized * factor(i);
+    const Bounds first = around<T>(normalized, 0.0, error);
+    const float rounded_factor = static_cast<float>(factor(i));  // float + float in float64 is exact, or nearly
+    const float a = rounded_to<T>(first.low * rounded_factor), b = rounded_to<T>(first.high * rounded_factor);
+    return Bounds{std::min(a, b), std::max(a, b)};
+  });
+}
+
+// Uniform in ±1 about 0.1, with three columns of up to 16 times that, the last one among them, so that a sum that lacks
+// one is visibly wrong. Rows differ in scale; where mean(x²) is near 1e-6 eps counts.
+template <class T>
+void fill_rows(typename T::Stored* to, int64_t rows, int64_t cols, uint64_t seed) {
+  constexpr float scales[] = {1.0f, 1e-3f, 30.0f, 0.25f, 2.0f, 0.0f, 3.0f};
+  parallel_for(rows * cols, 1 << 16, [=](int, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin / cols, first = begin % cols, last = std::min(cols, first + end - begin);
+      const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(row));
+      const float scale = scales[row % 7];
+      for (int64_t col = first; col < last; ++col)
+        to[row * cols + col] = T::from((0.5f * uniform(hash32(key, col)) + 0.1f) * scale);
+      for (const int64_t col : {int64_t{0}, static_cast<int64_t>(key % static_cast<uint64_t>(cols)), cols - 1})
+        if (col >= first && col < last) to[row * cols + col] = T::from((key >> 40 & 1 ? 8.0f : -16.0f) * scale);
+      begin += last - first;
+    }
+  });
+}
+
+// Of either sign, magnitude 0.5 to 1.5.
+template <class T>
+void fill_weight(typename T::Stored* to, int64_t cols, uint64_t seed) {
+  for (int64_t col = 0; col < cols; ++col) {
+    const uint64_t hash = mix64(mix64(seed) + static_cast<uint64_t>(col));
+    const float magnitude = 0.5f + static_cast<float>(hash >> 40) * 0x1p-24f;
+    to[col] = T::from(hash & 1 ? magnitude : -magnitude);
+  }
+}
+
+using Floats = std::unique_ptr<float[]>;
+
+Floats floats(Type type, const void* from, int64_t count) {
+  Floats to(new float[count]);
+  with(type, [&](auto t) {
+    const auto* stored = static_cast<const typename decltype(t)::Stored*>(from);
+    parallel_for(count, 1 << 16, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(t.value(stored[i]));
+    });
+  });
+  return to;
+}
+
+// In float32, then rounded.
+void add(float* sums, Type type, const void* residual, int64_t count) {
+  with(type, [&](auto t) {
+    const auto* stored = static_cast<const typename decltype(t)::Stored*>(residual);
+    parallel_for(count, 1 << 16, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        sums[i] = rounded_to<decltype(t)>(sums[i] + static_cast<float>(t.value(stored[i])));
+    });
+  });
+}
+
+class Answer : public Oracle {
+ public:
+  Answer(const Op::Types& types, const std::vector<const void*>& inputs, int64_t rows, int64_t cols)
+      : types_(types),
+        cols_(cols),
+        error_(Op::float_error(cols)),
+        kept_(floats(types.x, inputs[Op::kX], rows * cols)),
+        weight_(floats(types.weight, inputs[Op::kWeight], cols)),
+        mean_squares_(rows) {
+    if (types.residual) add(kept_.get(), *types.residual, inputs[Op::kResidual], rows * cols);
+    parallel_for(rows, std::max<int64_t>(1, (1 << 16) / cols), [&](int, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        mean_squares_[row] = rms_norm::sum_of_squares(kept_.get() + row * cols, cols) / static_cast<double>(cols);
+    });
+  }
+
+  // Two roundings for llama.
+  double tolerance() const override { return error_ + 2.0 * unit_roundoff(types_.y); }
+
+  bool is_exact(int tensor) const override { return tensor == Op::kResidualOut; }
+
+  void answer(const Variant& variant, int tensor, int64_t first, int64_t count, const Answers& to) const override {
+    if (tensor == Op::kResidualOut) {
+      for (int64_t i = 0; i < count; ++i)
+        to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(kept_[first + i]);
+      return;
+    }
+    const double eps = static_cast<double>(static_cast<float>(variant.scalars[Op::kEps]));
+    for (int64_t done = 0; done < count;) {
+      const int64_t row = (first + done) / cols_, col = (first + done) % cols_;
+      const int64_t length = std::min(count - done, cols_ - col);
+      Op::answers(types_.y, length, kept_.get() + first + done, 1.0 / std::sqrt(mean_squares_[row] + eps),
+                  variant.places[Op::kWeight].absent ? nullptr : weight_.get() + col, variant.scalars.data(), error_,
+                  {to.expected + done, to.low + done, to.high + done});
+      done += length;
+    }
+  }
+
+ private:
+  Op::Types types_;
+  int64_t cols_;
+  double error_;
+  Floats kept_, weight_;
+  std::vector<double> mean_squares_;
+};
+
+class Description : public Operator {
+ public:
+  explicit Description(const Op::Types& types) : types_(types) {}
+
+  bool is_of(const Op::Types& t) const {
+    return t.x == types_.x && t.weight == types_.weight && t.y == types_.y && t.residual == types_.residual;
+  }
+
+  const char* title() const override { return types_.residual ? "residual addition and RMSNorm" : "RMSNorm"; }
+  std::vector<Parameter> parameters() const override {
+    return {{"rows", 0, 8192, "Rows of the main input"}, {"cols", 1, 8192, "Columns of the main input"}};
+  }
+  std::vector<Scalar> scalars() const override { return {{"eps", 1e-6}, {"weight offset", 0.0}, {"llama", 0.0}}; }
+
+  std::vector<Tensor> tensors(const Shape& shape) const override {
+    const auto matrix = [&](const char* name, Type type, Role role) {
+      return Tensor{name, type, role, shape[0], shape[1]};
+    };
+    Tensor weight{"weight", types_.weight, Role::input, 1, shape[1]};
+    weight.optional = weight.shared = true;
+    std::vector<Tensor> all = {matrix("x", types_.x, Role::input), weight, matrix("y", types_.y, Role::output)};
+    if (types_.residual) {
+      all.push_back(matrix("residual", *types_.residual, Role::input));
+      all.push_back(matrix("residual_out", *types_.residual, Role::output));
+    }
+    return all;
+  }
+
+  void launch(AnyLaunch launch, const Arguments& arguments, cudaStream_t stream) const override {
+    reinterpret_cast<Op::Launch>(launch)(arguments, stream);
+  }
+
+  // Around the sizes of warps, blocks and vectors; no rows.
+  std::vector<Shape> edge_cases(bool) const override {
+    std::vector<Shape> shapes = {{{0, 1024}}};
+    for (const int64_t cols : {1, 7, 31, 32, 33, 1000, 1024, 1025, 8193})
+      for (const int64_t rows : {1, 3}) shapes.push_back({{rows, cols}});
+    shapes.push_back({{989, 111}});
+    return shapes;
+  }
+
+  // Without a weight; both roundings, each in its own mode of everything else; in place.
+  std::vector<Variant> variants(const Shape&) const override {
+    std::vector<Variant> result(3, plain());
+    result[0].places[Op::kWeight].absent = true;
+    result[1].scalars = {1e-5, 1.0, 0.0};
+    for (Place& place : result[1].places) place.offset = 1;
+    result[2].scalars[Op::kLlama] = 1.0;
+    if (types_.residual) result[2].places[Op::kResidualOut].same_as = Op::kResidual;
+    if (types_.x == types_.y) result[2].places[Op::kY].same_as = Op::kX;
+    return result;
+  }
+
+  void fill(const Shape& shape, int tensor, uint64_t seed, void* to) const override {
+    with(tensors(shape)[tensor].type, [&](auto t) {
+      auto* stored = static_cast<typename decltype(t)::Stored*>(to);
+      if (tensor == Op::kWeight)
+        fill_weight<decltype(t)>(stored, shape[1], seed ^ 0x5eed);
+      else
+        fill_rows<decltype(t)>(stored, shape[0], shape[1], seed + static_cast<uint64_t>(tensor));
+    });
+  }
+
+  std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const override {
+    return std::make_unique<Answer>(types_, inputs, shape[0], shape[1]);
+  }
+
+ private:
+  Op::Types types_;
+};
+
+}  // namespace typed_rms_norm
+
+// That of float32 RMSNorm, and 1 u for weight offset + weight. In place of cols stands the longest chain of additions
+// that a square passes through. At least 32 threads share a row, so that is cols / 32 in a thread, then 5 in a warp, at
+// most 32 warps and 8 to 128 blocks by fours: 64 covers them.
+double TypedRmsNorm::float_error(int64_t cols) {
+  return rms_norm::tolerance(std::min(cols, (cols + 31) / 32 + 64)) + 0x1p-24;
+}
+
+void TypedRmsNorm::answers(Type y, int64_t count, const float* kept, double rstd, const float* weight,
+                           const double* scalars, double float_error, const Answers& to) {
+  const double offset = static_cast<double>(static_cast<float>(scalars[kWeightOffset]));
+  with(y, [&](auto t) {
+    typed_rms_norm::answers<decltype(t)>(count, kept, rstd, weight, offset, scalars[kLlama] != 0.0, float_error, to);
+  });
+}
+
+const Operator& TypedRmsNorm::get(const Types& types) {
+  static std::list<typed_rms_norm::Description> all;
+  for (const auto& known : all)
+    if (known.is_of(types)) return known;
+  return all.emplace_back(types);
+}
+
+}  // namespace ladder
+#endif  // LADDER_OPERATOR
