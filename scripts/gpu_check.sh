@@ -5,7 +5,7 @@
 #   profile  make profile S=all
 #   counts   the CPU device's counts beside Nsight Compute's
 #   header   the production header's tests, and compute-sanitizer's four tools on them
-#   stages   each stage's own program, of every ladder, the unit tests, the mutants, and compute-sanitizer on every stage
+#   stages   every ladder's stages, each by its own program and under compute-sanitizer, the unit tests, the mutants
 # Results and gpu_check.txt (what was run, and how it ended last) go to DIRECTORY (default profiling_results/<gpu>), logs
 # to its folder logs/. Exit 0 only if nothing failed. Changes no setting of the GPU.
 set -uo pipefail

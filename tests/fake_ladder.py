@@ -60,7 +60,9 @@ def main():
     stages = options["--stage"].split(",") if "--stage" in options else ladder["names"]
     optional = ["weight"] if ladder["operator"] == "rms_norm" else []
     timed = "FAKE_UNTIMED" not in os.environ
-    text = ladder_csv(given, stages, factor, timed, ladder["baseline"].partition("_")[2] or ladder["baseline"], optional)
+    text = ladder_csv(
+        given, stages, factor, timed, ladder["baseline"].partition("_")[2] or ladder["baseline"], optional
+    )
     pathlib.Path(options["--csv"]).write_text(text)
     print("the table")
 

@@ -162,7 +162,7 @@ def refused(result, *words):
 
 
 def raw_csv(launches):
-    """ncu's raw page as CSV: a line of names, one of units, one a launch. launches: [(kernel, {metric: (unit, text)})]."""
+    """ncu's raw page as CSV: names, units, one line a launch. launches: [(kernel, {metric: (unit, text)})]."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     about = {"ID": "0", "Process Name": "rms_norm_matrix_test", "Kernel Name": "", "Device": "0", "CC": "9.0"}

@@ -85,8 +85,8 @@ def titles(claim):
 
 @each(STAGES)
 def test_nsight_compute_counts_the_same(stage):
-    """Where the H200's counters of the same kernel are stored, they are within half a percent. What differs and has to, and
-    which counters were not read, stands in the page's marker, and the page's text says why."""
+    """Where the H200's counters of the same kernel are stored, they are within half a percent. What differs and has to,
+    and which counters were not read, stands in the page's marker, and the page's text says why."""
     both = cpu_device.comparison(results.store() / "h200", stage)
     if not both:
         pytest.skip("not profiled")
@@ -147,7 +147,7 @@ def test_make_analyze(tmp_path):
     result = make("analyze", f"S={folder}", "ARGS=--rows 2 --cols 1024")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 x 1024" in result.stdout and "PASS" in result.stdout
-    assert "kernel warp_shuffle::" in result.stdout and f"  {folder}/kernel.cuh" in result.stdout
+    assert "::warp_shuffle::rms_norm_kernel" in result.stdout and f"  {folder}/kernel.cuh" in result.stdout
     assert "html: build/analyze/matrix/05_warp_shuffle.html" in result.stdout
     assert (ROOT / "build/analyze/matrix/05_warp_shuffle.html").read_text().endswith("</html>\n")
 

@@ -68,7 +68,13 @@ def test_one_ladder_alone_keeps_the_others_and_says_for_itself_where_it_was_meas
 
 def test_a_lecture_with_experiments_writes_its_own_tables(machine):
     lesson = "lectures/W1L2_memory"
-    description = {"title": "Memory", "operator": "sum", "program": "memory_test", "main": {"n": 1}, "stages": ["01_strided"]}
+    description = {
+        "title": "Memory",
+        "operator": "sum",
+        "program": "memory_test",
+        "main": {"n": 1},
+        "stages": ["01_strided"],
+    }
     machine.add_ladder(lesson, description, [])
     program = machine.root / "build/cuda" / lesson / "memory_test"
     executable(program, '#!/bin/bash\n[ "$1" = --csv-dir ] && echo a,b >"$2/copies.csv"\n')

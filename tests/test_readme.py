@@ -158,7 +158,11 @@ def test_a_stage_can_be_held_against_another_and_show_more(fresh):
 
 def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     fresh.page("other.md", block("table:matrix/stages", more="idea"))
-    fresh.change(f"{LADDER}/README.md", "<!-- figures", block("table:stages", more="change removes barriers bytes sectors") + "<!-- figures")
+    fresh.change(
+        f"{LADDER}/README.md",
+        "<!-- figures",
+        block("table:stages", more="change removes barriers bytes sectors") + "<!-- figures",
+    )
     assert fresh.readme().returncode == 0
     assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | the idea of 03_tiled |\n" in fresh.page("other.md")
     text = fresh.page(f"{LADDER}/README.md")
@@ -169,7 +173,10 @@ def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     assert fresh.readme().returncode == 0
     assert "/05_new/README.md) | the idea of 05_new |\n" in fresh.page("other.md")
     assert "[05_new](05_new/README.md)" in fresh.page(f"{LADDER}/README.md")
-    for old, new, said in ((CLAIMS, "loads=4x4", "loads=16x16"), ("<!-- stage", "<!-- stages", '<!-- stage idea="..."')):
+    for old, new, said in (
+        (CLAIMS, "loads=4x4", "loads=16x16"),
+        ("<!-- stage", "<!-- stages", '<!-- stage idea="..."'),
+    ):
         before = fresh.page(f"{LADDER}/05_new/README.md")
         fresh.page(f"{LADDER}/05_new/README.md", before.replace(old, new))
         refused(fresh.readme("--check"), f"{LADDER}/05_new/README.md", said)

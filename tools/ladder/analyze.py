@@ -16,7 +16,9 @@ from .ladders import Unusable
 
 def arguments(parser):
     parser.add_argument("stage", metavar="STAGE|LADDER|all", help="05, vector/05, vector/all or all")
-    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where all are stored, not in profiling_results")
+    parser.add_argument(
+        "--results", default="", metavar="DIRECTORY", help="where all are stored, not in profiling_results"
+    )
 
 
 def make(*words):

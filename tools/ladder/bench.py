@@ -4,10 +4,10 @@ Of each ladder, in a folder of its name:
   main.csv       all stages on the ladder's main input
   repeat.csv     the same once more at the end of the job: microseconds, and the difference in percent
   <sweep>.csv    the stages on the other inputs that ladder.json lists
-A lecture whose ladder.json lists its stages has experiments instead, and its program writes their tables. header/shapes.csv
-is the production header on shapes outside the peers' tables, beside copies of the same bytes. environment.txt says which
-GPU, driver, compilers and clocks there were. All is put in place together, after the last program has ended, and only if
-every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
+A lecture whose ladder.json lists its stages has experiments instead, and its program writes their tables.
+header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
+environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
+program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
 """
 
 import time
@@ -20,8 +20,12 @@ LONG_KERNEL_US, REPEAT_LIMIT_PERCENT = 50.0, 2.0
 
 
 def arguments(parser):
-    parser.add_argument("what", nargs="?", default="all", metavar="LADDER|header|all", help="what to measure; all by default")
-    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>")
+    parser.add_argument(
+        "what", nargs="?", default="all", metavar="LADDER|header|all", help="what to measure; all by default"
+    )
+    parser.add_argument(
+        "--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>"
+    )
 
 
 def measure(name, work, *command):
@@ -38,7 +42,9 @@ def options(given):
 
 def run_ladder(ladder, name, work, target, *more):
     output = measure(name, work, machine.program(ladder), "--csv", target, *more)
-    rows = results.read(target, ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"])
+    rows = results.read(
+        target, ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]
+    )
     if not any(row["microseconds"] for row in rows):
         raise Unusable(f"{output}{name} timed nothing; nothing was stored")
     return output, rows
@@ -48,7 +54,9 @@ def sweep(ladder, name, work, target):
     """The ladder's CSVs of several inputs, one below the other."""
     described, lines = ladder.sweeps[name], []
     left_out = described.get("without", [])
-    chosen = ["--stage", ",".join(stage.name for stage in ladder.stages if stage.name not in left_out)] if left_out else []
+    chosen = (
+        ["--stage", ",".join(stage.name for stage in ladder.stages if stage.name not in left_out)] if left_out else []
+    )
     for given in described["inputs"]:
         part = f"{ladder.id}_{name}_" + "x".join(map(str, given.values()))
         run_ladder(ladder, part, work, work / f"{part}.csv", *options(given), "--no-small", *chosen)
@@ -93,7 +101,9 @@ def chosen(what):
 
 def run(given):
     if not machine.gpu():
-        return machine.no_gpu("bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU.")
+        return machine.no_gpu(
+            "bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU."
+        )
     climbed, header = chosen(given.what)
     work, out = machine.workplace("bench")
     machine.build(*(f"{ladder.path}/program" for ladder in climbed), *([f"{SHAPES}/program"] if header else []))
@@ -128,7 +138,8 @@ def run(given):
     print("\n" + "\n".join(tables))
     if complaints:
         raise Unusable(
-            f"these kernels differ by {REPEAT_LIMIT_PERCENT:g} % or more between two runs:\n  " + "\n  ".join(complaints)
+            f"these kernels differ by {REPEAT_LIMIT_PERCENT:g} % or more between two runs:\n  "
+            + "\n  ".join(complaints)
             + f"\nNothing was stored; the measurements are in {results.shown(out)}."
         )  # fmt: skip
     target = results.target(given.results, gpu)

@@ -1,11 +1,11 @@
 """Asks a GPU what the analysis of simt/ computes, or prints what was stored of it.
 
-On a machine with a GPU: builds simt/tests/analysis/known_answers.cu and the ladders with nvcc, and lets Nsight Compute count
-the memory traffic of every known answer and of every stage on the input of make analyze. To profiling_results/<gpu>/ go
-known_answers_ncu.csv (a line a kernel), known_answers_ncu.txt (where it was measured) and <ladder>/ncu_small/<stage>.csv.
-It takes a minute or two; a counter that this GPU or this ncu lacks stands there as missing.
---table needs no GPU: it prints the stored counts of the known answers beside known_answers.csv, which the tests hold the
-analysis to.
+On a machine with a GPU: builds simt/tests/analysis/known_answers.cu and the ladders with nvcc, and lets Nsight Compute
+count the memory traffic of every known answer and of every stage on the input of make analyze. To
+profiling_results/<gpu>/ go known_answers_ncu.csv (a line a kernel), known_answers_ncu.txt (where it was measured) and
+<ladder>/ncu_small/<stage>.csv. It takes a minute or two; a counter that this GPU or this ncu lacks stands there as
+missing. --table needs no GPU: it prints the stored counts of the known answers beside known_answers.csv, which the
+tests hold the analysis to.
 """
 
 import re
@@ -26,7 +26,9 @@ OPERATIONS = {"block_barrier": "BAR", "shuffle": "SHFL", "vote": "VOTE"}  # __sy
 def arguments(parser):
     parser.add_argument("--table", action="store_true", help="print the stored counts beside the known ones")
     parser.add_argument("--gpu", default="", help="of which GPU --table is; by default the H200")
-    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>")
+    parser.add_argument(
+        "--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>"
+    )
 
 
 def known(columns=("kernel",)):
@@ -77,7 +79,16 @@ def print_table(gpu):
 def build(work, climbed):
     """The program of known answers, and the ladders' at the same time."""
     program = work / "known_answers"
-    command = [machine.find_nvcc(), "-O3", "-std=c++17", "-lineinfo", "-arch=native", f"{ANSWERS}.cu", "-o", str(program)]
+    command = [
+        machine.find_nvcc(),
+        "-O3",
+        "-std=c++17",
+        "-lineinfo",
+        "-arch=native",
+        f"{ANSWERS}.cu",
+        "-o",
+        str(program),
+    ]
     answers = subprocess.Popen(command, cwd=ladders.ROOT)
     try:
         machine.build(*(f"{ladder.path}/program" for ladder in climbed))
@@ -102,7 +113,10 @@ def count_answers(profiler, program, out, facts, notes):
     if kernels:
         metrics = [*HARDWARE, *PATCHED]
         values = {kernel: ncu.together(launches) for kernel, launches in kernels.items()}
-        table = [[kernel, *(of[metric][1] if metric in of else MISSING for metric in metrics)] for kernel, of in values.items()]
+        table = [
+            [kernel, *(of[metric][1] if metric in of else MISSING for metric in metrics)]
+            for kernel, of in values.items()
+        ]
         results.write_csv(out / ANSWERS_CSV, ["kernel", *metrics], table)
         said = {**facts, "input": "one warp a kernel, see known_answers.cu"}
         (out / "known_answers_ncu.txt").write_text("".join(f"{name}: {value}\n" for name, value in said.items()))

@@ -74,8 +74,8 @@ SHORT = {short: metric for short, metric, _ in PROFILE}
 # What a write-up shows of its own stage and the one before, and what a comparison of many stages shows.
 FEW = "load_sectors load_requests instructions occupancy waits barrier l1_hits l2_to_l1 dram_read dram_busy".split()
 MANY = (
-    "duration dram_read dram_written dram_busy l2_to_l1 l2_hits l1_hits l1_busy load_sectors store_sectors load_requests "
-    "blocks threads registers limit_registers limit_shared possible_occupancy occupancy active elapsed shared_loads "
+    "duration dram_read dram_written dram_busy l2_to_l1 l2_hits l1_hits l1_busy load_sectors store_sectors "
+    "load_requests blocks threads registers limit_registers limit_shared possible_occupancy occupancy active elapsed shared_loads "
     "shared_stores load_conflicts store_conflicts instructions issue_busy waits global_wait barrier lg_throttle"
 ).split()
 

@@ -87,7 +87,7 @@ def several(value, unit):
 
 
 def units_of(ladder):
-    """(name, how many there are) of what a block works on, a row for example; ("", 1) where the ladder names nothing."""
+    """(name, how many there are) of what a block works on, a row for example; ("", 1) if the ladder names nothing."""
     for name, parameter in (ladder.unit or {}).items():
         return name, ladder.analyze[parameter]
     return "", 1
@@ -118,7 +118,15 @@ def lines(stage, page):
     accesses = [row for row in rows if row["sectors"] or row["wavefronts"]]
     cells = [line_cells(stage, row, before, page) for before, row in zip([None, *accesses], accesses)]
     unit = units_of(stage.ladder)[0]
-    header = ["line", "source", "access", f"requests a {unit}" if unit else "requests", "each takes", "at best", "lanes"]
+    header = [
+        "line",
+        "source",
+        "access",
+        f"requests a {unit}" if unit else "requests",
+        "each takes",
+        "at best",
+        "lanes",
+    ]
     asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))
     barriers, shuffles = operations(rows)
     asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id

@@ -11,10 +11,10 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
                "without": [stages that are left out]}}
     type       of its elements, for captions: float32
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
-    stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the ladder's
-               program has experiments, and make bench has it write their tables with --csv-dir
-Its identity is the folder's name, of a lecture the week and number: matrix, W2L1. That of a stage is the ladder's and its
-own name: matrix/05_warp_shuffle, W2L1/reduction5.
+    stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
+               ladder's program has experiments, and make bench has it write their tables with --csv-dir
+Its identity is the folder's name, of a lecture the week and number: matrix, W2L1. That of a stage is the ladder's and
+its own name: matrix/05_warp_shuffle, W2L1/reduction5.
 """
 
 import functools
@@ -203,8 +203,8 @@ def find(asked):
 
 
 def stages_of(asked):
-    """The stages that S= names for a job that counts: one, those of a ladder, or with S=all those of every ladder that has
-    an input to analyze and is no lecture with experiments."""
+    """The stages that S= names for a job that counts: one, those of a ladder, or with S=all those of every ladder that
+    has an input to analyze and is no lecture with experiments."""
     if asked == "all":
         counted = [ladder for ladder in all_ladders() if ladder.analyze and not ladder.has_experiments]
         return [stage for ladder in counted for stage in ladder.stages]

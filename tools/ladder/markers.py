@@ -6,8 +6,9 @@
     <!-- figures:end -->
     <!-- stage idea="..." change="..." removes="..." -->   for the lists of stages on other pages
 
-NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters. A
-page of several stages names the stage first: <!-- stage reduction5 change="..." -->. CONTRIBUTING.md has the whole list.
+NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it:
+matrix/counters. A page of several stages names the stage first: <!-- stage reduction5 change="..." -->. CONTRIBUTING.md
+has the whole list.
 """
 
 import math
@@ -22,15 +23,15 @@ STAGE = re.compile(r"^<!-- stage\b(.*?)-->$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
 CLAIMS = ("loads", "stores", "asked", "barriers", "shuffles")
 WANTED = (
-    "what its kernel asks of memory on the input of make analyze, for example loads=16x16 stores=16x16 asked=8 barriers=1 "
-    "shuffles=5: bytes a lane x sectors a request of its global loads and stores (several with commas), bytes that its loads "
-    "ask for an element, barriers of a block (1x8 where each of its 8 rows takes one), shuffles of a warp"
+    "what its kernel asks of memory on the input of make analyze, for example loads=16x16 stores=16x16 asked=8 "
+    "barriers=1 shuffles=5: bytes a lane x sectors a request of its global loads and stores (several with commas), "
+    "bytes that its loads ask for an element, barriers of a block (1x8 where each of its 8 rows takes one), shuffles of a warp"
 )
 
 
 @dataclass(frozen=True)
 class Block:
-    """One place for a table: its words and values as in the marker, and where its inside begins and ends in the text."""
+    """One place for a table: its words and values as in the marker, and where its inside begins and ends."""
 
     page: object
     name: str
@@ -96,7 +97,9 @@ def said(stage):
             return values
     name = "" if stage.folder != stage.ladder.folder else f" {stage.name}"
     example = f'<!-- stage{name} idea="..." change="..." removes="..." -->'
-    raise Unusable(f"{results.shown(stage.page)} says nothing of {stage.name} to the lists of stages: it needs {example}")
+    raise Unusable(
+        f"{results.shown(stage.page)} says nothing of {stage.name} to the lists of stages: it needs {example}"
+    )
 
 
 def claims(stage):

@@ -14,7 +14,7 @@ from . import machine
 from .counters import DURATION, MISSING, OPCODES
 from .ladders import Unusable
 
-STORED = "Those of an H200 are in profiling_results/h200/<ladder>/ncu; assignment1/rms_norm/PROFILING.md reads them with you."
+STORED = "Those of an H200 are in profiling_results/h200/*/ncu; assignment1/rms_norm/PROFILING.md reads them with you."
 NO_NCU = f"""Nsight Compute's command line tool, ncu, is not on PATH, beside nvcc or in /opt/nvidia/nsight-compute.
 It is part of NVIDIA's CUDA toolkit; in NVIDIA's apt repository its package is cuda-nsight-compute-13-0.
 {STORED}"""
@@ -53,7 +53,9 @@ class Ncu:
             raise Unusable(f"{name}: no time was left for it, {self.seconds} seconds are over")
         details = ["--print-metric-instances", "details"] if OPCODES in metrics else []
         try:
-            done = machine.run(self.path, *self.options, "--metrics", ",".join(metrics), *details, *command, timeout=left)
+            done = machine.run(
+                self.path, *self.options, "--metrics", ",".join(metrics), *details, *command, timeout=left
+            )
         except subprocess.TimeoutExpired:
             raise Unusable(f"{name}: ncu was not done after {left:.0f} seconds")
         output = done.stdout.decode(errors="replace")
@@ -135,7 +137,7 @@ def kernel_name(said):
 
 
 def opcodes(text):
-    """"9 (BAR: 3; LDG: 1)" -> "BAR 3, LDG 1"; the text itself where it reads otherwise."""
+    """ "9 (BAR: 3; LDG: 1)" -> "BAR 3, LDG 1"; the text itself where it reads otherwise."""
     found = re.findall(r"\b([A-Z][A-Z0-9_.]*)\s*[:=]\s*(\d+)", text.replace(",", ""))
     return ", ".join(f"{name} {count}" for name, count in sorted(found) if KEPT_OPCODES.match(name)) if found else text
 

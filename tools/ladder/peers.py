@@ -5,10 +5,10 @@
     make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
-pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/header/, any other
-build/peers/results/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves what it
-has measured) and peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends with exit
-code 1.
+pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/header/, any
+other build/peers/results/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves
+what it has measured) and peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends
+with exit code 1.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Draws what is stored of a GPU as PNG and SVG into plots/; needs no GPU.
 
-Of each ladder its stages beside the copy kernel and the datasheet, and its sweeps: bandwidth where all inputs have as many
-elements, else microseconds. With --run it draws the CSV of a run into that file's folder, or what is stored if the run was
-not timed, since then there was no GPU.
+Of each ladder its stages beside the copy kernel and the datasheet, and its sweeps: bandwidth where all inputs have as
+many elements, else microseconds. With --run it draws the CSV of a run into that file's folder, or what is stored if the
+run was not timed, since then there was no GPU.
 """
 
 import pathlib
@@ -16,13 +16,16 @@ BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 LINES = [(ORANGE, "o"), (SKY, "s"), (GREEN, "^"), (BLUE, "D"), (PURPLE, "v"), (VERMILLION, "P")]
 DASHES = ["-", "--", ":"]  # of the first six lines, the next six, and those after them
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
+COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
 MOST_LINES = 10  # in a plot of microseconds: the last stages
 
 
 def arguments(parser):
     parser.add_argument("--gpu", default="", help="whose stored results; by default the H200's")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIRECTORY", help="where to draw, instead of plots/")
-    parser.add_argument("--run", dest="csv", type=pathlib.Path, metavar="CSV", help="draw this run, into the CSV's folder")
+    parser.add_argument(
+        "--run", dest="csv", type=pathlib.Path, metavar="CSV", help="draw this run, into the CSV's folder"
+    )
     parser.add_argument("--ladder", default=ladders.DEFAULT, help="the ladder of the run; by default %(default)s")
 
 
@@ -226,8 +229,7 @@ def draw_stored(folder, target):
                 rows = timed.read(own / f"{sweep}.csv", ladder)
                 draw_sweep(ladder, rows, described["title"], target / f"{name}_{sweep}")
         if (own / "cold_warm.csv").is_file():
-            columns = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
-            draw_cold_warm(results.read(own / "cold_warm.csv", columns), target / f"{name}_cold_warm")
+            draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), target / f"{name}_cold_warm")
     tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
     tables = [path for path in tables if path.is_file()]
     if tables:

@@ -1,8 +1,8 @@
 """Reads the hardware counters of one stage, of all stages of a ladder, or of all ladders.
 
-Nsight Compute (ncu) looks at one run of the stage's kernels on the ladder's main input and replays each launch until every
-counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<stage>.csv: name, ncu's name, unit and value, one
-counter a line; a counter that this GPU or this ncu lacks stands there as missing. Clocks are left as found
+Nsight Compute (ncu) looks at one run of the stage's kernels on the ladder's main input and replays each launch until
+every counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<stage>.csv: name, ncu's name, unit and
+value, one counter a line; a counter that this GPU or this ncu lacks stands there as missing. Clocks are left as found
 (--clock-control none); before each replay the caches are emptied (ncu's default, --cache-control all).
 """
 
@@ -16,7 +16,9 @@ SECONDS = 600  # a ladder; what does not fit ends the job
 
 def arguments(parser):
     parser.add_argument("stage", metavar="STAGE|LADDER|all", help="whose counters: 05, vector/05, vector or all")
-    parser.add_argument("--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>")
+    parser.add_argument(
+        "--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>"
+    )
 
 
 def summary(stage, rows):

@@ -1,7 +1,7 @@
 """Writes the tables and figures into the pages, from what is stored; needs no GPU.
 
-Every .md file may have places for them between markers (tools/ladder/markers.py lists their forms). Where nothing is stored
-yet, a place keeps its sentence.
+Every .md file may have places for them between markers (tools/ladder/markers.py lists their forms). Where nothing is
+stored yet, a place keeps its sentence.
 """
 
 from . import ladders, markers, results, tables
@@ -59,4 +59,6 @@ def run(given):
     for page in stale:
         page.write_text(new[page][1], encoding="utf-8")
         print(f"readme: {results.shown(page)}")
-    print(f"readme: {len(stale)} files written, {f'from {results.shown(folder)}' if folder else 'since no GPU is stored'}")
+    print(
+        f"readme: {len(stale)} files written, {f'from {results.shown(folder)}' if folder else 'since no GPU is stored'}"
+    )

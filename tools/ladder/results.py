@@ -1,7 +1,7 @@
 """What is stored: profiling_results/<gpu>/<ladder>/..., and how its files are read and written.
 
-Beside the ladders, header/ holds what was measured of the production header, and the GPU's own folder what concerns all:
-environment.txt, known_answers_ncu.csv, gpu_check.txt. cpu_device/<ladder>/ holds what was counted without a GPU.
+Beside the ladders, header/ holds what was measured of the production header, and the GPU's own folder what concerns
+all: environment.txt, known_answers_ncu.csv, gpu_check.txt. cpu_device/<ladder>/ holds what was counted without a GPU.
 """
 
 import csv
@@ -55,7 +55,9 @@ def read(path, columns=()):
         raise Unusable(f"{shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}")
     missing = [column for column in columns if column not in names]
     if missing:
-        raise Unusable(f"{shown(path)} lacks the column {', '.join(missing)}; the program that wrote it must write it again")
+        raise Unusable(
+            f"{shown(path)} lacks the column {', '.join(missing)}; the program that wrote it must write it again"
+        )
     if any(None in row or None in row.values() for row in rows):
         raise Unusable(f"{shown(path)} has a row that is longer or shorter than its first line")
     return rows

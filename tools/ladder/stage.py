@@ -8,13 +8,19 @@ from .ladders import Stage, Unusable
 
 
 def arguments(parser):
-    parser.add_argument("stage", metavar="STAGE|LADDER", help="05, 05_warp_shuffle, vector/05, W2L1/5, vector or a folder")
-    parser.add_argument("--job", choices=["stage", "analyze"], default="stage", help="run it, or count its accesses to memory")
+    parser.add_argument(
+        "stage", metavar="STAGE|LADDER", help="05, 05_warp_shuffle, vector/05, W2L1/5, vector or a folder"
+    )
+    parser.add_argument(
+        "--job", choices=["stage", "analyze"], default="stage", help="run it, or count its accesses to memory"
+    )
 
 
 def make(folder, *words, **environment):
     """The exit code of make in that folder. What a make above has set stays set."""
-    return subprocess.run(["make", "-C", str(folder), *words], cwd=ladders.ROOT, env={**os.environ, **environment}).returncode
+    return subprocess.run(
+        ["make", "-C", str(folder), *words], cwd=ladders.ROOT, env={**os.environ, **environment}
+    ).returncode
 
 
 def start(asked, job):
@@ -35,7 +41,7 @@ def start(asked, job):
 
 
 def target(of):
-    """(what make builds in the root, a pattern of the program below build/<backend>, its options) of one stage's program."""
+    """(what make builds in the root, a pattern of the program below build/<backend>, its options) of a stage."""
     path = of.ladder.path
     if of.folder != of.ladder.folder:
         return f"{path}/{of.name}/program", f"{path}/{of.name}/*_test", ""

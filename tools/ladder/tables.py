@@ -66,7 +66,9 @@ def copy_cells(rows):
     microseconds = number(rows[0], "copy_microseconds")
     if not rate or not microseconds:
         return []
-    return [["copy kernel, same bytes", f"{microseconds:.2f}", f"{rate:.0f}", "100", f"{percent:.1f}" if percent else ""]]
+    return [
+        ["copy kernel, same bytes", f"{microseconds:.2f}", f"{rate:.0f}", "100", f"{percent:.1f}" if percent else ""]
+    ]
 
 
 def caption(ladder, path, rows, page):
@@ -134,12 +136,14 @@ def sweep(folder, ladder, name, block):
     lines = []
     for name in dict.fromkeys(row["stage"] for row in rows):
         if not block.words or name in block.words:
-            lines.append([stage_link(ladder.stage(name), page) or name] + [times.get((name, one), "") for one in inputs])
+            lines.append(
+                [stage_link(ladder.stage(name), page) or name] + [times.get((name, one), "") for one in inputs]
+            )
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
     said = (
-        f"Microseconds a launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 pairs of "
-        "buffers or 600 MB, whichever is less: what fits into the L2 cache comes from there. "
+        f"Microseconds a launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 pairs "
+        "of buffers or 600 MB, whichever is less: what fits into the L2 cache comes from there. "
         f"Median of {first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
     )
@@ -190,12 +194,14 @@ def all_counters(folder, ladder, block):
 
 
 def ladder_of(block):
-    """(ladder or None, the rest of the name): the ladder that the name begins with, or in whose folder the page lies."""
+    """(ladder or None, the rest of the name): the ladder that the name begins with, or in whose folder the page is."""
     first, slash, rest = block.name.partition("/")
     climbed = {ladder.id: ladder for ladder in ladders.all_ladders()}
     if slash:
         if first not in climbed and first != results.HEADER:
-            raise Unusable(f"{block.where}: there is no ladder {first}; there is {', '.join(climbed)}, {results.HEADER}")
+            raise Unusable(
+                f"{block.where}: there is no ladder {first}; there is {', '.join(climbed)}, {results.HEADER}"
+            )
         return climbed.get(first), rest
     for ladder in climbed.values():
         if ladder.folder in (block.page.parent, block.page.parent.parent):
@@ -222,10 +228,16 @@ def header_table(folder, name, block):
         return "".join(image(folder.name, "header_peers", text, block.page)) or None
     path = folder / results.HEADER / f"{name}.csv"
     if name not in (*peer_tables.FILES, "shapes"):
-        raise Unusable(f"{block.where}: the tables of the header are {', '.join(peer_tables.FILES)}, peers_plot, shapes")
+        raise Unusable(
+            f"{block.where}: the tables of the header are {', '.join(peer_tables.FILES)}, peers_plot, shapes"
+        )
     if not path.is_file():
         return None
-    return peer_tables.markdown(path, block.page) if name in peer_tables.FILES else any_csv.build(path, block.page, block.words)
+    return (
+        peer_tables.markdown(path, block.page)
+        if name in peer_tables.FILES
+        else any_csv.build(path, block.page, block.words)
+    )
 
 
 def build(block, folder):
@@ -259,6 +271,8 @@ def build(block, folder):
     if not path.is_file():
         there = ["stages", "ladder", "figures", "counters", "cpu_device", "ncu_comparison", *ladder.sweeps]
         there += sorted({csv.stem for csv in path.parent.glob("*.csv")} - set(there))
-        raise Unusable(f"{block.where}: unknown table {name}: there is no {results.shown(path)}; known are {', '.join(there)}")
+        raise Unusable(
+            f"{block.where}: unknown table {name}: there is no {results.shown(path)}; known are {', '.join(there)}"
+        )
     picture = image(folder.name, f"{ladder.id}_{name}", f"Plot of {name}.csv", page)
     return "\n\n".join([*picture, any_csv.build(path, page, block.words)])

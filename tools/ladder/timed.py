@@ -6,7 +6,8 @@ from . import results
 from .results import number
 
 COLUMNS = (
-    "stage verdict microseconds gb_per_s percent_of_copy percent_of_datasheet copy_microseconds iterations device runtime date"
+    "stage verdict microseconds gb_per_s percent_of_copy percent_of_datasheet copy_microseconds iterations device "
+    "runtime date"
 ).split()
 
 
@@ -23,7 +24,7 @@ def given(ladder, row):
 
 
 def described(ladder, row):
-    """"8192 × 8192 float32 with a weight": the optional tensors stand between the parameters and the seed."""
+    """ "8192 × 8192 float32 with a weight": the optional tensors stand between the parameters and the seed."""
     names = list(row)
     first = max(names.index(name) for name in ladder.main) + 1
     optional = names[first : names.index("seed")] if "seed" in names[first:] else []
@@ -31,7 +32,7 @@ def described(ladder, row):
 
 
 def copy_rate(rows):
-    """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet, None where unknown."""
+    """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet; None if unknown."""
     rate = percent = None
     for row in rows:
         if number(row, "gb_per_s") and number(row, "copy_microseconds"):

@@ -1,9 +1,9 @@
 """Chooses the header's kernels for this machine's GPU and writes them into include/rms_norm/policy.cuh.
 
 Builds bench/tune, which measures every candidate, and stores profiling_results/<gpu>/header/tune.csv and
-tune_environment.txt. From the CSV comes what stands between the policy markers: for each length of rows and size of problem
-the fastest shape, or one within 1 percent of it that a neighbour has already or that is simpler, so that few kernels are
-compiled.
+tune_environment.txt. From the CSV comes what stands between the policy markers: for each length of rows and size of
+problem the fastest shape, or one within 1 percent of it that a neighbour has already or that is simpler, so that few
+kernels are compiled.
 """
 
 import collections
@@ -277,13 +277,17 @@ def arguments(parser):
 def run(given):
     stored = results.stored_gpus(CSV)
     if given.gpu and given.gpu not in stored:
-        said = f"GPU={given.gpu}: no tune.csv of that name in profiling_results; there is: {', '.join(stored) or 'none'}"
+        said = (
+            f"GPU={given.gpu}: no tune.csv of that name in profiling_results; there is: {', '.join(stored) or 'none'}"
+        )
         raise ladders.BadCommand(said)
     if given.check:
         check(given.gpu)
     elif given.gpu:
         write_policy(results.store() / given.gpu / CSV)
     elif not machine.gpu():
-        machine.no_gpu("tune", "make tune GPU=h200 writes the table from stored results, where there are any, and needs no GPU.")
+        machine.no_gpu(
+            "tune", "make tune GPU=h200 writes the table from stored results, where there are any, and needs no GPU."
+        )
     else:
         write_policy(measure() / CSV)
