@@ -6,9 +6,18 @@
     <!-- figures:end -->
     <!-- stage idea="..." change="..." removes="..." -->   for the lists of stages on other pages
 
-NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it:
-matrix/counters. A page of several stages names the stage first: <!-- stage reduction5 change="..." -->. CONTRIBUTING.md
-has the whole list.
+NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters.
+    stages [idea|change|removes|barriers|bytes|sectors ...]    what every stage's page says of it
+    ladder                                                     the plot and the table of all stages
+    counters [STAGE|FROM..TO ...] [counters=NAME,...]          Nsight Compute's; short names are in counters.py
+    cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
+    ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
+    <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
+    <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
+    header/peers_forward, header/peers_residual, header/peers_plot, header/shapes
+figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few.
+
+A page of several stages names the stage first: <!-- stage reduction5 change="..." -->.
 """
 
 import math
