@@ -53,12 +53,13 @@ rm -rf "$machine$course"
 git clone -q "file://$repository" "$machine$course"
 echo "fresh_machine: $distribution with $(git -C "$machine$course" log -1 --format='%h, "%s"')"
 
-inside() { # inside COMMAND : with /proc, pseudo-terminals and shared memory, which end with it
+# With /proc, pseudo-terminals and shared memory, which end with it. The bash that waits is process 1, which no Ctrl-C ends.
+inside() { # inside COMMAND
   env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt $(env | grep -iE '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || true) \
     unshare --mount --pid --fork --kill-child bash -c '
       mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" &&
-      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot "$0" bash -c "cd $1 && $2"' \
+      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot "$0" bash -c "cd $1 && $2; exit"' \
     "$machine" "$course" "$1" </dev/null
 }
 
