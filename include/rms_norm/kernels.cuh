@@ -77,7 +77,7 @@ struct Row<N, traffic, Problem<X, R, W, Y>> {
 
   __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p) {
     const auto begin = [&](const Steps& steps) {
-      if (traffic == Traffic::few) return number * int64_t(p.packs * N);
+      if (traffic == Traffic::few) return number * static_cast<int64_t>(p.packs * N);
       return number * steps.row + blockIdx.y * steps.head + first;
     };
     x = p.x + begin(p.x_steps);
@@ -177,7 +177,8 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
       if (p.weight == nullptr || packs == 0) return;
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)  // some packs twice: so all are asked for before the first has come
-        weight[v] = load_unaligned<N>(p.weight + first + min(int(threadIdx.x) + v * threads, packs - 1) * N);
+        weight[v] =
+            load_unaligned<N>(p.weight + first + min(static_cast<int>(threadIdx.x) + v * threads, packs - 1) * N);
     } else if constexpr (kWeightFirst) {
       for_each(packs, [&](int v, int i) {
         if (p.weight != nullptr) weight[v] = load<N>(p.weight + first + i * N);
@@ -238,13 +239,13 @@ struct Ends {
   __device__ Ends(const P& p, unsigned number, int64_t aligned_packs) : p(p), number(number), packs(aligned_packs) {
     if constexpr (kAny) {
       const auto address = reinterpret_cast<uintptr_t>(Row(p, number).x);
-      before = int((16 - address % 16) % 16 / sizeof(*p.x));
+      before = static_cast<int>((16 - address % 16) % 16 / sizeof(*p.x));
       packs = (p.cols - before) / N;
-      count = int(p.cols - packs * N);
+      count = static_cast<int>(p.cols - packs * N);
     }
   }
   // The row's element of which the thread's own is the threadIdx.x-th.
-  __device__ int64_t first() const { return int(threadIdx.x) < before ? 0 : packs * N; }
+  __device__ int64_t first() const { return static_cast<int>(threadIdx.x) < before ? 0 : packs * N; }
 
   __device__ void load_weight() {
     if constexpr (kAny) share.load_weight(p, first(), count);
@@ -267,13 +268,13 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   const unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
   Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
-  share.load_weight(p, ends.before, int(ends.packs));
+  share.load_weight(p, ends.before, static_cast<int>(ends.packs));
   ends.load_weight();
   if (p.dependent) wait_for_previous_kernel();
 
   // A thread without a row has nothing to do but to arrive.
   const bool has_row = kOneRow || number < p.rows;
-  const int packs = has_row ? int(ends.packs) : 0;
+  const int packs = has_row ? static_cast<int>(ends.packs) : 0;
   if (!has_row) ends.count = 0;
   const typename Share::Row row(p, number, ends.before);
   float sum = ends.add_input(share.load_input(row, packs));
@@ -298,8 +299,8 @@ __global__ void __launch_bounds__(kThreads)
   Ends<N, traffic, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
   if (part > 0) ends.count = 0;
   const int64_t first = part * part_packs, packs = max(int64_t{0}, min(part_packs, ends.packs - first));
-  constexpr int64_t kMost = int64_t(kVectors) * kThreads;  // that registers hold
-  const int kept = int(kWhole ? packs : min(packs, kMost));
+  constexpr int64_t kMost = static_cast<int64_t>(kVectors) * kThreads;  // that registers hold
+  const int kept = static_cast<int>(kWhole ? packs : min(packs, kMost));
   const typename Share::Row row(p, number, ends.before + first * N);
   Exchange exchange(parts, part, p.workspace);
   Share share(kThreads);
@@ -311,7 +312,7 @@ __global__ void __launch_bounds__(kThreads)
   float sum = ends.add_input(share.load_input(row, kept));
   for (int64_t i = kMost; !kWhole && i < packs; i += kMost) {
     const typename Share::Row rest(p, number, ends.before + (first + i) * N);
-    sum += Share(kThreads).template load_input<Keep::as_usual>(rest, int(min(packs - i, kMost)));
+    sum += Share(kThreads).template load_input<Keep::as_usual>(rest, static_cast<int>(min(packs - i, kMost)));
   }
   sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
   if (p.dependent) let_next_kernel_start();
@@ -321,7 +322,7 @@ __global__ void __launch_bounds__(kThreads)
     ends.template store_output<finish.value>(rstd);
     // From the end on, of which the caches have most.
     for (int64_t i = (packs - 1) / kMost * kMost; !kWhole && i >= kMost; i -= kMost) {
-      const int count = int(min(packs - i, kMost));
+      const int count = static_cast<int>(min(packs - i, kMost));
       const int64_t element = ends.before + (first + i) * N;
       const typename Share::Row rest(p, number, element);
       share.load_weight(p, element, count);

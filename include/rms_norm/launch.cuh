@@ -45,7 +45,7 @@ cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Para
                    Parameters... parameters) {
   cudaLaunchAttribute attributes[3];
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(unsigned(grid.blocks), grid.heads);
+  config.gridDim = dim3(static_cast<unsigned>(grid.blocks), grid.heads);
   config.blockDim = grid.threads;
   config.stream = stream;
   config.attrs = attributes;
@@ -82,7 +82,7 @@ template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class 
 cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t stream) {
   constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;
   constexpr int kLeast = traffic == Traffic::unaligned ? 16 : 1;  // the elements at a row's ends
-  p.packs = int(p.cols / N);
+  p.packs = static_cast<int>(p.cols / N);
   int threads = (p.packs + kVectors - 1) / kVectors;
   if (kRowThreads > 32)
     threads = kOneRow ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
@@ -194,8 +194,9 @@ cudaError_t dispatch(Problem<X, R, W, Y> p, cudaStream_t stream) {
 
   if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
-    if (p.workspace != nullptr && p.cols * int64_t(sizeof(X)) >= kSplitBytes && 2 * rows <= together && p.heads == 1) {
-      const int parts = int(together / rows);
+    if (p.workspace != nullptr && p.cols * static_cast<int64_t>(sizeof(X)) >= kSplitBytes && 2 * rows <= together &&
+        p.heads == 1) {
+      const int parts = static_cast<int>(together / rows);
       if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }

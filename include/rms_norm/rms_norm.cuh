@@ -94,7 +94,7 @@ inline bool is_aligned(const Tensor& tensor, int64_t rows, int64_t n, const Tens
   const int64_t element = tensor.element, step = std::min<int64_t>(16, n * element) / element;  // of an access
   const auto alike = [&](int64_t here, int64_t there) { return (here - there) % step == 0; };
   const auto place = [](const Tensor& t) {
-    return t.data ? int64_t(reinterpret_cast<uintptr_t>(t.data) / t.element) : 0;
+    return t.data ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data) / t.element) : 0;
   };
   const Layout &layout = tensor.layout, &others = other.layout;
   return alike(place(tensor), place(other)) && (rows <= layout.heads || alike(layout.stride, others.stride)) &&
@@ -120,7 +120,7 @@ bool split_heads(P& p, const Layout (&layouts)[4]) {
     for (Steps* s : steps) std::swap(s->row, s->head);
     std::swap(p.rows, heads);
   }
-  p.heads = unsigned(std::min<int64_t>(heads, kMostHeads));
+  p.heads = static_cast<unsigned>(std::min<int64_t>(heads, kMostHeads));
   return heads <= kMostHeads;
 }
 
@@ -168,7 +168,7 @@ cudaError_t check_and_run(Problem<X, R, W, Y> p, const Layout (&layouts)[4], con
   const bool unaligned = !wide && p.cols >= kUnalignedPacks * kWide && all_aligned(kWide, x);
   const bool word = !wide && !unaligned && are_packs(kWord);
 
-  p.inverse_cols = 1.0f / float(p.cols);
+  p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
   p.weight_offset = options.weight_offset;
   p.round_first = options.rounding == Rounding::llama;

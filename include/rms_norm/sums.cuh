@@ -83,7 +83,7 @@ class ClusterInbox {
           "fence.mbarrier_init.release.cluster;\n"
           "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
           :
-          : "r"(address(&inbox().arrived)), "r"(unsigned(parts * sizeof(float)))
+          : "r"(address(&inbox().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
           : "memory");
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
@@ -94,11 +94,11 @@ class ClusterInbox {
 #ifdef __SIMT__
     const auto cluster = cooperative_groups::this_cluster();
     cluster.barrier_wait();
-    if (int(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + part, threadIdx.x) = value;
+    if (static_cast<int>(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + part, threadIdx.x) = value;
     cluster.sync();
 #elif __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    if (int(threadIdx.x) < parts)
+    if (static_cast<int>(threadIdx.x) < parts)
       asm volatile(
           "{\n.reg .b32 number, arrived;\n"
           "mapa.shared::cluster.u32 number, %0, %2;\n"
@@ -131,7 +131,9 @@ class ClusterInbox {
     __shared__ Inbox inbox;
     return inbox;
   }
-  __device__ static unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+  __device__ static unsigned address(const void* shared) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  }
 };
 
 // Of the blocks of a cluster, or of one block.
@@ -170,7 +172,7 @@ struct MemoryExchange {
       do word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
       while (word >> 32 != (number & 0xffffffffu));
     }
-    value = row_sum<kThreads, 1>(__uint_as_float(unsigned(word)));
+    value = row_sum<kThreads, 1>(__uint_as_float(static_cast<unsigned>(word)));
     if (tid == 0) Atomic(workspace[0]).fetch_add(blockIdx.x > 0 ? 1 : kSplitBlocks + 1 - gridDim.x, relaxed);
     return value;
   }
