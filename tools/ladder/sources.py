@@ -4,14 +4,24 @@ They go to build/generated/<ladder's path>/, and are touched only where they cha
 """
 
 from . import ladders
-from .ladders import ROOT
+from .ladders import ROOT, Unusable
 
 GENERATED = ROOT / "build/generated"
 MADE = "// Made by make from {}. Do not edit.\n"
 
 
+def require_names(path, name, namespace):
+    """A stage is found by its folder, so the names in its source must agree with it."""
+    text = path.read_text(encoding="utf-8")
+    for wanted in (f"namespace {namespace} {{", f'"{name}"'):
+        if wanted not in text:
+            raise Unusable(f"{path.relative_to(ROOT)} must have {wanted}, so that it agrees with its place; see CONTRIBUTING.md")
+
+
 def stages(ladder):
     """stages.cuh: every stage of the ladder, in order."""
+    for stage in ladder.stages:
+        require_names(stage.source, stage.name, f"ladder::{ladder.namespace}::{stage.namespace}")
     included = [stage.source.relative_to(ROOT) for stage in ladder.stages]
     lines = [MADE.format(f"the folders of {ladder.path}"), "#pragma once", "#define LADDER_ALL_STAGES", "#include <vector>", ""]
     lines += [f'#include "{path}"' for path in dict.fromkeys(included)]
@@ -23,6 +33,8 @@ def stages(ladder):
 
 def mutants(ladder):
     """mutants.cuh: every known-wrong kernel of the ladder."""
+    for name in ladder.mutants:
+        require_names(ladder.folder / f"mutants/{name}.cuh", name, f"ladder::{ladder.namespace}::mutants::{name}")
     lines = [MADE.format(f"the files of {ladder.path}/mutants"), "#pragma once", "#include <vector>", ""]
     lines += [f'#include "{ladder.path}/mutants/{name}.cuh"' for name in ladder.mutants]
     lines += ["", f"namespace ladder::{ladder.namespace}::mutants {{", ""]
