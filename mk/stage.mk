@@ -76,7 +76,7 @@ $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 # A ladder's programs look at the smaller input of ladder.json, mutants at what they are told.
 REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
 ANALYZE_ARGS := $(if $(filter-out $(LADDER)/mutants,$(HERE)),$(if $(LADDER),\
-  --no-small --no-timing $${ARGS:-$$(PYTHONPATH=$(ROOT)/tools python3 -B -m ladder analyze-options $(LADDER_ID))},$$ARGS),$$ARGS)
+  --no-small --no-timing $${ARGS:-$$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))},$$ARGS),$$ARGS)
 define look
 @mkdir -p $(ROOT)/build/analyze/$(LADDER_ID)
 @cd $(ROOT) && options="$(ANALYZE_ARGS)" && \
