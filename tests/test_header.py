@@ -141,8 +141,6 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------
 
-INSTANCES = [path.name for path in TESTS.glob("*.cu") if path.name != "large.cu"]
-
 
 def build(folder, *options, change=None):
     """The tests of bfloat16 alone, with a copy of the header in which (pattern, replacement) is applied."""
@@ -154,7 +152,7 @@ def build(folder, *options, change=None):
             path.write_text(text, encoding="utf-8")
             changed += count
         assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
-    others = [path for path in OBJECTS.glob("*.o") if path.name not in [f"{name}.o" for name in INSTANCES]]
+    others = [OBJECTS / f"{path.name}.o" for path in [*TESTS.glob("*.cpp"), TESTS / "large.cu"]]
     files = [TESTS / "bfloat16.cu", *others, BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{folder}/include", "-std=c++17", "-w", *options, *files, timeout=600)
     assert made.returncode == 0, made.stderr
@@ -170,7 +168,7 @@ MUTANTS = {
     "residual_not_stored": (r"\(P::kAdds\) store<keep>", "(false) store<keep>", "forward_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
     "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
-    "ends_dropped": (r"count = int\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
+    "ends_dropped": (r"count = static_cast<int>\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
     "unaligned_weight_not_shifted": (r"odd \? 16 : 32", "32", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "", "forward: arguments"),
     "overlap_not_checked": (r"!are_apart\(", "false && !are_apart(", "forward: arguments"),

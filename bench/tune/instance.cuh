@@ -36,7 +36,7 @@ cudaError_t launch(const Tensors& tensors, bool dependent, cudaStream_t stream) 
   constexpr Shape s = combination(i, traffic);
   rms_norm::detail::Problem<bf16, R, bf16, bf16> p = {tensors.x, tensors.weight, tensors.y};
   p.rows = tensors.rows, p.cols = tensors.cols;
-  p.inverse_cols = 1.0f / float(tensors.cols);
+  p.inverse_cols = 1.0f / static_cast<float>(tensors.cols);
   p.eps = kEps;
   p.residual = p.residual_out = tensors.residual;
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;

@@ -1,9 +1,10 @@
 #include "bench/tune/measurements.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <optional>
 
+#include "common/operators/typed_rms_norm.h"
 #include "common/report.h"
 #include "common/text.h"
 
@@ -21,10 +22,11 @@ const char* traffic_name(Traffic traffic) {
 namespace {
 
 using ladder::text;
+using Op = ladder::TypedRmsNorm;
 
 constexpr int kSizes[2][6] = {{64, 512, 4096, 32768, 131072, 524288}, {128, 1024, 4096, 32768, 131072, 524288}};
 constexpr int kMostOfFew = 4096;              // above it, contiguous rows too are many
-constexpr double kMostCopies = 64;            // as in make peers: short kernels are measured from the L2 cache
+constexpr int64_t kSampledRows = 8;           // of a problem that is timed; of a small one, every row is looked at
 constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the candidate before
 
 std::string name_of(const Candidate& candidate) {
@@ -32,9 +34,23 @@ std::string name_of(const Candidate& candidate) {
   return text("vectors %d, block %d, parts %d, %s", s.vectors, s.block, s.parts, traffic_name(s.traffic));
 }
 
-std::string name_of(const Candidate& candidate, const Problem& problem) {
-  return text("%s of %s, %s", candidate.adds ? "forward_add" : "forward",
-              ladder::shape_text(problem.rows, problem.cols).c_str(), name_of(candidate).c_str());
+std::string name_of(const Candidate& candidate, const Size& size) {
+  return text("%s of %lld x %lld, %s", candidate.adds ? "forward_add" : "forward", static_cast<long long>(size.rows),
+              static_cast<long long>(size.cols), name_of(candidate).c_str());
+}
+
+const ladder::Operator& operator_of(bool adds) {
+  Op::Types types = {ladder::Type::bfloat16, ladder::Type::bfloat16, ladder::Type::bfloat16};
+  if (adds) types.residual = ladder::Type::bfloat16;
+  return Op::get(types);
+}
+
+// The residual is added in place.
+ladder::Variant variant_of(bool adds) {
+  ladder::Variant variant = operator_of(adds).plain();
+  variant.scalars[Op::kEps] = static_cast<double>(kEps);
+  if (adds) variant.places[Op::kResidualOut].same_as = Op::kResidual;
+  return variant;
 }
 
 std::vector<const Candidate*> candidates_of(bool adds, int packs, bool with_few) {
@@ -44,58 +60,69 @@ std::vector<const Candidate*> candidates_of(bool adds, int packs, bool with_few)
   return found;
 }
 
-void require_right(const Candidate& candidate, const Problem& problem, const std::string& failure) {
-  if (!failure.empty()) throw std::runtime_error(name_of(candidate, problem) + ": " + failure);
-}
-
-// The problems of one size, on copies that outgrow the L2 cache if the problem is not small.
+// The candidates at one size, one after the other on the same tensors.
 class Contest {
  public:
-  Contest(const Problem& problem, int kilobytes, const ladder::Device& device, int samples)
-      : problem_(problem), kilobytes_(kilobytes), device_(device), samples_(samples), pool_(problem, copies()) {}
+  // Without samples nothing is timed, and every row is looked at.
+  Contest(const Size& size, int kilobytes, const ladder::Device& device, int samples)
+      : size_(size),
+        kilobytes_(kilobytes),
+        device_(device),
+        samples_(samples),
+        case_(operator_of(size.adds), {{size.rows, size.cols}}, 1),
+        problem_(case_, variant_of(size.adds)) {
+    if (samples > 0) pool_.emplace(problem_, device);
+  }
 
   // One launch on fresh tensors, checked; why it is refused, or nothing.
   std::string launch_once(const Candidate& candidate, bool dependent) {
     if (candidate.shape.parts > 1 && device_.compute_capability < 90) return "clusters need compute capability 9.0";
-    pool_.prepare_first();
-    const cudaError_t error = candidate.launch(pool_.tensors(0), dependent, stopwatch_.stream());
-    if (error != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());
-      return text("%s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
-    }
-    CUDA_CHECK(cudaDeviceSynchronize());
-    require_right(candidate, problem_, pool_.check_first());
-    return "";
+    std::string refusal;
+    const ladder::Outcome outcome = problem_.check(launcher(candidate, dependent, refusal), {nullptr}, sample());
+    if (refusal.empty()) require_right(candidate, outcome);
+    return refusal;
   }
 
   Measurement measure(const Candidate& candidate, bool dependent = false) {
-    Measurement result{&candidate, problem_, kilobytes_, pool_.copies()};
+    Measurement result{&candidate, size_, kilobytes_, pool_->copies()};
     result.dependent = dependent;
     result.refusal = launch_once(candidate, dependent);
     if (!result.refusal.empty()) return result;
-    pool_.prepare_all();
-    const auto launch = [&](int64_t number, cudaStream_t stream) {
-      CUDA_CHECK(candidate.launch(pool_.tensors(number), dependent, stream));
-    };
-    result.timing = ladder::measure(launch, pool_.copies(), samples_, kWarmUpMicroseconds);
-    require_right(candidate, problem_, pool_.check_all());
-    ladder::require_possible(name_of(candidate, problem_), problem_.bytes(), result.timing, device_);
+    pool_->prepare();
+    const ladder::Launcher launch = launcher(candidate, dependent, result.refusal);
+    result.timing = ladder::measure(launch, problem_, *pool_, samples_, kWarmUpMicroseconds);
+    require_right(candidate, pool_->verify(launch, sample()));
+    ladder::require_possible(name_of(candidate, size_), size_.bytes(), result.timing, device_);
     return result;
   }
 
  private:
-  int64_t copies() const {
-    if (samples_ == 0) return 1;
-    const double larger_than_cache = std::ceil(std::max(600e6, 8.0 * device_.l2_bytes) / problem_.bytes());
-    return static_cast<int64_t>(std::min(kMostCopies, larger_than_cache));
+  int64_t sample() const { return samples_ > 0 ? kSampledRows : INT64_MAX; }
+
+  static ladder::Launcher launcher(const Candidate& candidate, bool dependent, std::string& refusal) {
+    return [&candidate, dependent, &refusal](const ladder::Arguments& a, cudaStream_t stream) {
+      bf16* const residual = candidate.adds ? a.tensor<bf16>(Op::kResidual) : nullptr;
+      const cudaError_t error = candidate.launch({a.tensor<bf16>(Op::kX), residual, a.tensor<bf16>(Op::kWeight),
+                                                  a.tensor<bf16>(Op::kY), a.shape[0], a.shape[1]},
+                                                 dependent, stream);
+      if (error == cudaSuccess) return;
+      static_cast<void>(cudaGetLastError());
+      refusal = text("%s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
+      CUDA_CHECK(error);
+    };
   }
 
-  Problem problem_;
+  void require_right(const Candidate& candidate, const ladder::Outcome& outcome) const {
+    if (!outcome.failure.empty()) throw std::runtime_error(name_of(candidate, size_) + ": " + outcome.failure);
+  }
+
+  Size size_;
   int kilobytes_;
   const ladder::Device& device_;
   int samples_;
-  ladder::Stopwatch stopwatch_;
-  Pool pool_;
+  const ladder::Case case_;
+  ladder::Problem problem_;
+  std::optional<ladder::Pool> pool_;
 };
 
 // The fastest first; those that did not launch last.
@@ -104,13 +131,13 @@ bool is_faster(const Measurement& a, const Measurement& b) {
   return a.timing.microseconds < b.timing.microseconds;
 }
 
-void print_line(const Problem& problem, const std::vector<Measurement>& found) {
+void print_line(const Size& size, const std::vector<Measurement>& found) {
   const Measurement& best = found.front();
-  std::printf("%-11s %7lld x %-6lld", problem.adds ? "forward_add" : "forward", static_cast<long long>(problem.rows),
-              static_cast<long long>(problem.cols));
+  std::printf("%-11s %7lld x %-6lld", size.adds ? "forward_add" : "forward", static_cast<long long>(size.rows),
+              static_cast<long long>(size.cols));
   if (best.refusal.empty()) {
-    std::printf(" %8.2f us %6.0f GB/s  %-44s", best.timing.microseconds,
-                problem.bytes() / best.timing.microseconds / 1e3, name_of(*best.candidate).c_str());
+    std::printf(" %8.2f us %6.0f GB/s  %-44s", best.timing.microseconds, size.bytes() / best.timing.microseconds / 1e3,
+                name_of(*best.candidate).c_str());
     if (found.size() > 1 && found[1].refusal.empty()) std::printf(" next %.2f us", found[1].timing.microseconds);
   } else {
     std::printf(" no candidate launched: %s", best.refusal.c_str());
@@ -123,26 +150,34 @@ void print_line(const Problem& problem, const std::vector<Measurement>& found) {
 
 }  // namespace
 
+double Size::bytes() const {
+  ladder::Variant variant = variant_of(adds);
+  variant.places[Op::kWeight].absent = true;
+  return operator_of(adds).bytes({{rows, cols}}, variant);
+}
+
 std::vector<Measurement> measure_all(const ladder::Device& device, int samples) {
   std::vector<Measurement> all;
+  std::vector<std::string> refused;  // what is refused here is refused below, with its reason
+  check_all(device, refused);
   ladder::Progress progress;
   for (const bool adds : {false, true})
     for (const int packs : kPacks)
       for (const int kilobytes : kSizes[adds]) {
         const int64_t cols = int64_t{packs} * kElements;
-        const int64_t rows = static_cast<int64_t>(1024.0 * kilobytes / Problem{adds, 1, cols}.bytes());
-        const Problem problem{adds, std::max<int64_t>(1, rows), cols};
-        Contest contest(problem, kilobytes, device, samples);
+        const int64_t rows = static_cast<int64_t>(1024.0 * kilobytes / Size{adds, 1, cols}.bytes());
+        const Size size{adds, std::max<int64_t>(1, rows), cols};
+        Contest contest(size, kilobytes, device, samples);
         std::vector<Measurement> found;
         for (const Candidate* candidate : candidates_of(adds, packs, kilobytes <= kMostOfFew)) {
-          progress.show(name_of(*candidate, problem));
+          progress.show(name_of(*candidate, size));
           found.push_back(contest.measure(*candidate));
         }
         progress.clear();
         if (found.empty()) continue;
         all.insert(all.end(), found.begin(), found.end());
         std::stable_sort(found.begin(), found.end(), is_faster);
-        print_line(problem, found);
+        print_line(size, found);
         if (!found[0].refusal.empty() || device.compute_capability < 90) continue;
         for (const bool dependent : {false, true}) {
           all.push_back(contest.measure(*found[0].candidate, dependent));
@@ -158,12 +193,12 @@ std::string csv(const std::vector<Measurement>& measurements, const ladder::Devi
       "microseconds,spread_percent,gb_per_s,copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Shape& s = m.candidate->shape;
-    std::vector<std::string> cells = {m.problem.adds ? "forward_add" : "forward"};
-    for (const int64_t number : {m.problem.rows, m.problem.cols, int64_t{s.packs}, int64_t{m.kilobytes},
-                                 int64_t{s.vectors}, int64_t{s.block}, int64_t{s.parts}})
+    std::vector<std::string> cells = {m.size.adds ? "forward_add" : "forward"};
+    for (const int64_t number : {m.size.rows, m.size.cols, int64_t{s.packs}, int64_t{m.kilobytes}, int64_t{s.vectors},
+                                 int64_t{s.block}, int64_t{s.parts}})
       cells.push_back(std::to_string(number));
     const bool timed = m.refusal.empty();
-    const double rate = timed ? m.problem.bytes() / m.timing.microseconds / 1e3 : 0;
+    const double rate = timed ? m.size.bytes() / m.timing.microseconds / 1e3 : 0;
     for (const std::string& cell :
          {std::string(traffic_name(s.traffic)), std::to_string(m.candidate->kernel_threads),
           std::string(m.winner ? "winner" : "candidate"), std::string(m.dependent ? "dependent" : "plain"),
@@ -184,15 +219,15 @@ int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
     for (const int packs : kPacks)
       for (const int less : {0, 1}) {
         const int64_t cols = int64_t{packs - less} * kElements;
-        const Problem problem{adds, std::max<int64_t>(3, 20000 / cols), cols};  // more rows than a block has
-        Contest contest(problem, 0, device, 0);
+        const Size size{adds, std::max<int64_t>(3, 20000 / cols), cols};  // more rows than a block has
+        Contest contest(size, 0, device, 0);
         for (const Candidate* candidate : candidates_of(adds, packs, true)) {
-          progress.show(name_of(*candidate, problem));
+          progress.show(name_of(*candidate, size));
           const std::string refusal = contest.launch_once(*candidate, false);
           if (refusal.empty())
             ++right;
           else
-            refused.push_back(name_of(*candidate, problem) + ": " + refusal);
+            refused.push_back(name_of(*candidate, size) + ": " + refusal);
         }
       }
   return right;

@@ -3,17 +3,24 @@
 #include <string>
 #include <vector>
 
-#include "bench/tune/tensors.h"
+#include "bench/tune/candidate.h"
 #include "common/timing.h"
 
 namespace tune {
 
 const char* traffic_name(Traffic traffic);
 
+struct Size {
+  bool adds;
+  int64_t rows, cols;
+
+  double bytes() const;  // that a launch reads and writes, all but the weight
+};
+
 struct Measurement {
   const Candidate* candidate;
-  Problem problem;
-  int kilobytes;  // of the problem
+  Size size;
+  int kilobytes;  // of such a problem
   int64_t copies;
   bool winner = false;       // measured once more as the fastest of its problem, for the two ways to launch it
   bool dependent = false;    // programmatic dependent launch
@@ -21,8 +28,8 @@ struct Measurement {
   ladder::Timing timing = {};
 };
 
-// All of it, with a line on stdout for each problem. Throws where a candidate writes
-// something wrong or is faster than the GPU's datasheet allows.
+// All of it, with a line on stdout for each problem. Throws where a candidate writes something wrong or is faster than
+// the GPU's datasheet allows.
 std::vector<Measurement> measure_all(const ladder::Device& device, int samples);
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples);

@@ -2,27 +2,18 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/operators/typed_rms_norm.h"
+#include "common/tensor.h"
+
 namespace header_test {
 
-enum class Type { none, float32, float16, bfloat16 };
+using ladder::Layout;
+using ladder::Type;
 
-inline size_t size_of(Type type) { return type == Type::float32 ? 4 : type == Type::none ? 0 : 2; }
-inline const char* name_of(Type type) {
-  constexpr const char* names[] = {"none", "float32", "float16", "bfloat16"};
-  return names[static_cast<int>(type)];
-}
-
-// rms_norm::Layout and rms_norm::Options, with the same members.
-struct Layout {
-  int64_t stride;
-  int64_t heads = 1;
-  int64_t head_stride = 0;
-};
+// rms_norm::Options, with the same members.
 struct Options {
   float eps = 1e-6f;
   float weight_offset = 0.0f;
@@ -45,11 +36,12 @@ struct Call {
 
 // One instance of the header's templates.
 struct Combination {
-  Type x, r, w, y;  // r is none for forward
+  ladder::TypedRmsNorm::Types types;
   cudaError_t (*run)(const Call&, cudaStream_t);
-  bool adds() const { return r != Type::none; }
-  Type kept() const { return adds() ? r : x; }  // what is normalized
-  bool uniform() const { return x == w && x == y && (!adds() || x == r); }
+
+  bool adds() const { return types.residual.has_value(); }
+  Type residual() const { return types.residual.value_or(types.x); }
+  bool uniform() const { return types.x == types.weight && types.x == types.y && types.x == residual(); }
   std::string name() const;  // "bfloat16 forward_add", "bfloat16 forward, float32 weight"
 };
 

@@ -7,10 +7,9 @@
 namespace header_test {
 
 template <class T>
-constexpr Type type_of = std::is_same_v<T, float>           ? Type::float32
-                         : std::is_same_v<T, __half>        ? Type::float16
-                         : std::is_same_v<T, __nv_bfloat16> ? Type::bfloat16
-                                                            : Type::none;
+constexpr Type type_of = std::is_same_v<T, float>    ? Type::float32
+                         : std::is_same_v<T, __half> ? Type::float16
+                                                     : Type::bfloat16;
 
 inline rms_norm::Layout given(const Layout& layout) { return {layout.stride, layout.heads, layout.head_stride}; }
 inline rms_norm::Options given(const Options& options) {
@@ -39,7 +38,11 @@ cudaError_t run(const Call& c, cudaStream_t stream) {
 
 template <class X, class R, class W, class Y>
 struct Added {
-  Added() { combinations().push_back({type_of<X>, type_of<R>, type_of<W>, type_of<Y>, run<X, R, W, Y>}); }
+  Added() {
+    ladder::TypedRmsNorm::Types types = {type_of<X>, type_of<W>, type_of<Y>};
+    if constexpr (!std::is_void_v<R>) types.residual = type_of<R>;
+    combinations().push_back({types, run<X, R, W, Y>});
+  }
 };
 
 using bf16 = __nv_bfloat16;

@@ -7,7 +7,6 @@
 #include "common/text.h"
 #include "tests/header/groups.h"
 #include "tests/header/instance.cuh"
-#include "tests/header/oracle.h"
 
 namespace header_test {
 namespace {
@@ -30,22 +29,13 @@ __global__ void count_unwritten(const uint16_t* from, int64_t count, unsigned lo
   if (mine > 0) atomicAdd(total, mine);
 }
 
-template <class T>
-using Device = std::unique_ptr<T, ladder::CudaDeleter<cudaFree>>;
-template <class T>
-Device<T> allocate(int64_t count) {
-  T* base = nullptr;
-  CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&base), count * sizeof(T)));
-  return Device<T>(base);
-}
-
 // A pattern of float16 numbers, with the sums of the squares before each.
 struct Pattern {
   std::vector<uint16_t> bits = std::vector<uint16_t>(kPeriod);
   std::vector<double> squares = std::vector<double>(kPeriod + 1);
 
-  void set(int64_t i, float value) { write(Type::float16, bits.data(), i, value); }
-  double at(int64_t i) const { return read(Type::float16, bits.data(), i % kPeriod); }
+  void set(int64_t i, float value) { bits[i] = ladder::Float16::from(value); }
+  double at(int64_t i) const { return ladder::Float16::value(bits[i % kPeriod]); }
   void add_up() {
     for (int64_t i = 0; i < kPeriod; ++i) squares[i + 1] = squares[i] + at(i) * at(i);
   }
@@ -53,9 +43,10 @@ struct Pattern {
 };
 
 struct Memory {
-  Device<uint16_t> x = allocate<uint16_t>(kElements), y = allocate<uint16_t>(kElements),
-                   weight = allocate<uint16_t>(kElements), pattern = allocate<uint16_t>(kPeriod);
-  Device<unsigned long long> total = allocate<unsigned long long>(1);
+  using Elements = ladder::DeviceMemory<uint16_t>;
+  Elements x = ladder::allocate<uint16_t>(kElements), y = ladder::allocate<uint16_t>(kElements),
+           weight = ladder::allocate<uint16_t>(kElements), pattern = ladder::allocate<uint16_t>(kPeriod);
+  ladder::DeviceMemory<unsigned long long> total = ladder::allocate<unsigned long long>(1);
 
   void fill(uint16_t* to, const Pattern& from) {
     CUDA_CHECK(cudaMemcpy(pattern.get(), from.bits.data(), kPeriod * 2, cudaMemcpyHostToDevice));
@@ -79,20 +70,27 @@ struct Size {
 std::string check_row(const Size& size, int64_t row, const Pattern& kept, const Pattern& weight, const uint16_t* y) {
   const int64_t begin = row * size.stride;
   const double mean = (kept.sum_to(begin + size.cols) - kept.sum_to(begin)) / static_cast<double>(size.cols);
-  const double rstd = 1.0 / std::sqrt(mean + static_cast<double>(Options().eps)), error = float_error(size.cols);
+  const double rstd = 1.0 / std::sqrt(mean + static_cast<double>(Options().eps)), error = Op::float_error(size.cols);
   constexpr int64_t kWindow = 1 << 14;
   std::vector<uint16_t> got(std::min(size.cols, kWindow));
+  std::vector<float> inputs(got.size()), factors(got.size());
+  std::vector<double> expected(got.size()), low(got.size()), high(got.size());
   for (const int64_t first : {int64_t{0}, (int64_t{1} << 31) - begin - kWindow / 2, size.cols - kWindow}) {
     const int64_t window = std::clamp<int64_t>(first, 0, size.cols - static_cast<int64_t>(got.size()));
     CUDA_CHECK(cudaMemcpy(got.data(), y + begin + window, got.size() * 2, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < got.size(); ++i) {
       const int64_t col = window + static_cast<int64_t>(i);
-      const double factor = weight.at(col), value = read(Type::float16, got.data(), static_cast<int64_t>(i));
-      const Bounds bounds =
-          bounds_of(kept.at(begin + col) * rstd, size.weight ? &factor : nullptr, Type::float16, {}, error);
-      if (!bounds.hold(value))
-        return text("y (%lld, %lld) is %g, not in %g to %g", static_cast<long long>(row), static_cast<long long>(col),
-                    value, static_cast<double>(bounds.low), static_cast<double>(bounds.high));
+      inputs[i] = static_cast<float>(kept.at(begin + col));
+      factors[i] = static_cast<float>(weight.at(col));
+    }
+    constexpr double kScalars[3] = {};
+    Op::answers(Type::float16, static_cast<int64_t>(got.size()), inputs.data(), rstd,
+                size.weight ? factors.data() : nullptr, kScalars, error, {expected.data(), low.data(), high.data()});
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double value = ladder::Float16::value(got[i]);
+      if (!(value >= low[i] && value <= high[i]))
+        return text("y (%lld, %lld) is %g, not in %g to %g", static_cast<long long>(row),
+                    static_cast<long long>(window) + static_cast<long long>(i), value, low[i], high[i]);
     }
   }
   return "";
@@ -121,7 +119,7 @@ std::string check(Memory& memory, const Size& size, bool adds) {
   call.x_layout = call.y_layout = call.residual_layout = call.residual_out_layout = {size.stride};
   cudaError_t error = cudaErrorUnknown;
   for (const Combination& c : combinations())
-    if (c.x == Type::float16 && c.uniform() && c.adds() == adds) error = c.run(call, nullptr);
+    if (c.types.x == Type::float16 && c.uniform() && c.adds() == adds) error = c.run(call, nullptr);
   const std::string name =
       text("%lld x %lld, stride %lld%s", static_cast<long long>(size.rows), static_cast<long long>(size.cols),
            static_cast<long long>(size.stride), adds ? ", with a residual, in place: " : ": ");

@@ -16,10 +16,10 @@ std::vector<Combination>& combinations() {
 }
 
 std::string Combination::name() const {
-  std::string result = name_of(x) + std::string(adds() ? " forward_add" : " forward");
-  if (adds() && r != x) result += std::string(", ") + name_of(r) + " residual";
-  if (w != x) result += std::string(", ") + name_of(w) + " weight";
-  if (y != x) result += std::string(", to ") + name_of(y);
+  std::string result = name_of(types.x) + std::string(adds() ? " forward_add" : " forward");
+  if (residual() != types.x) result += std::string(", ") + name_of(residual()) + " residual";
+  if (types.weight != types.x) result += std::string(", ") + name_of(types.weight) + " weight";
+  if (types.y != types.x) result += std::string(", to ") + name_of(types.y);
   return result;
 }
 

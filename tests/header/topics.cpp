@@ -2,25 +2,16 @@
 
 namespace header_test {
 
-Problem shaped(int64_t rows, int64_t cols) {
-  Problem problem;
-  problem.rows = rows;
-  problem.cols = cols;
-  return problem;
-}
-
 Problem in_mode(Problem problem, int number) {
-  problem.weight = number % 5 != 4;
-  problem.options.weight_offset = number / 2 % 2 ? 1.0f : 0.0f;
-  problem.options.llama = number % 2 == 1;
-  problem.options.eps = number % 3 == 2 ? 1e-5f : 1e-6f;
+  problem.place(Op::kWeight).absent = number % 5 == 4;
+  problem.variant.scalars = {number % 3 == 2 ? 1e-5 : 1e-6, number / 2 % 2 ? 1.0 : 0.0, number % 2 == 1 ? 1.0 : 0.0};
   problem.seed = number + 1;
   return problem;
 }
 
-std::vector<Place Problem::*> places(const Combination& c) {
-  if (c.adds()) return {&Problem::x, &Problem::y, &Problem::residual, &Problem::residual_out};
-  return {&Problem::x, &Problem::y};
+std::vector<int> matrices(const Combination& c) {
+  if (c.adds()) return {Op::kX, Op::kY, Op::kResidual, Op::kResidualOut};
+  return {Op::kX, Op::kY};
 }
 
 void check(Tally& tally, const Combination& combination, const Problem& problem) {
@@ -88,8 +79,8 @@ std::vector<Group> shapes(const std::vector<int64_t>& rows, const std::vector<in
                         for (const int64_t r : rows)
                           for (const int64_t n : cols)
                             for (const bool with_workspace : {false, true}) {
-                              Problem problem = shaped(r, n);
-                              problem.options.workspace = with_workspace ? memory.data() : nullptr;
+                              Problem problem = {r, n};
+                              problem.workspace = with_workspace ? memory.data() : nullptr;
                               check(tally, c, problem);
                             }
                       }});

@@ -9,11 +9,10 @@ namespace header_test {
 
 using Shapes = std::vector<std::pair<int64_t, int64_t>>;  // rows, cols
 
-Problem shaped(int64_t rows, int64_t cols);
 // Goes through the modes of computation as `number` counts up: weight or none, its offset, rounding, eps.
 Problem in_mode(Problem problem, int number);
-// The tensors of a combination, to change one at a time.
-std::vector<Place Problem::*> places(const Combination& combination);
+// The tensors of a combination whose places differ, the weight left aside.
+std::vector<int> matrices(const Combination& combination);
 void check(Tally& tally, const Combination& combination, const Problem& problem);
 
 // topics_rows.cpp

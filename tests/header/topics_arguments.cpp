@@ -15,10 +15,10 @@ void arguments(Tally& tally, const Combination& c, bool) {
   const auto behind = [](auto* pointer, int64_t bytes) {
     return reinterpret_cast<decltype(pointer)>(reinterpret_cast<uintptr_t>(pointer) + bytes);
   };
-  Problem problem = shaped(kRows, kCols);
-  problem.x.layout = problem.y.layout = problem.residual.layout = problem.residual_out.layout = {kCols + 8};
+  Problem problem = {kRows, kCols};
+  for (const int tensor : matrices(c)) problem.layout(tensor) = {kCols + 8};
   Workspace memory;
-  problem.options.workspace = memory.data();
+  problem.workspace = memory.data();
   Trial trial(c, problem);
   tally.expect(trial.run());
   trial.reset();
@@ -91,7 +91,7 @@ void arguments(Tally& tally, const Combination& c, bool) {
     refuse((tensor + ": interleaved heads overlap").c_str(), with_heads({kCols, 2, 2 * kCols}, layout));
   }
   refuse("y is x in another layout", [](Call& a) { a.y = const_cast<void*>(a.x), a.x_layout.stride += 8; });
-  if (c.x != c.y) refuse("y is x of another type", [](Call& a) { a.y = const_cast<void*>(a.x); });
+  if (c.types.x != c.types.y) refuse("y is x of another type", [](Call& a) { a.y = const_cast<void*>(a.x); });
   if (c.adds()) {
     refuse("residual null", [](Call& a) { a.residual = nullptr; });
     refuse("residual_out null", [](Call& a) { a.residual_out = nullptr; });
@@ -104,9 +104,10 @@ void arguments(Tally& tally, const Combination& c, bool) {
            [](Call& a) { a.residual_out = const_cast<void*>(a.x), a.x_layout.stride += 8; });
     refuse("y is residual in another layout",
            [](Call& a) { a.y = const_cast<void*>(a.residual), a.residual_layout.stride += 8; });
-    if (c.x != c.r)
+    if (c.types.x != c.residual())
       refuse("residual_out is x of another type", [](Call& a) { a.residual_out = const_cast<void*>(a.x); });
-    if (c.y != c.r) refuse("y is residual of another type", [](Call& a) { a.y = const_cast<void*>(a.residual); });
+    if (c.types.y != c.residual())
+      refuse("y is residual of another type", [](Call& a) { a.y = const_cast<void*>(a.residual); });
   }
   expect(cudaSuccess, "rows = 0", [](Call& a) { a.rows = 0; });
   expect(cudaSuccess, "rows = 0, no memory", [](Call& a) {

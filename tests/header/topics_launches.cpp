@@ -10,10 +10,7 @@ namespace {
 
 using ladder::text;
 
-struct StreamDeleter {
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-};
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, StreamDeleter>;
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, ladder::CudaDeleter<cudaStreamDestroy>>;
 Stream new_stream() {
   cudaStream_t stream = nullptr;
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -23,15 +20,13 @@ Stream new_stream() {
 // Calls in a row of which each reads what the one before it wrote; each is checked against what it read.
 class Chain {
  public:
-  Chain(const Combination& c, Problem problem, int length) {
+  Chain(const Combination& c, Problem problem, int length) : adds_(c.adds()) {
     for (int i = 0; i < length; ++i) {
       problem.seed = i + 1;
       links_.push_back(std::make_unique<Trial>(c, problem));
       if (i == 0) continue;
-      Trial &before = *links_[i - 1], &link = *links_[i];
-      link.x = before.y;
-      if (c.adds()) link.residual = before.residual_out;
-      link.connect();
+      links_[i]->tensors[Op::kX] = links_[i - 1]->tensors[Op::kY];
+      if (adds_) links_[i]->tensors[Op::kResidual] = links_[i - 1]->tensors[Op::kResidualOut];
     }
   }
   void reset() {
@@ -43,22 +38,22 @@ class Chain {
       if (const cudaError_t error = link->launch(stream)) return error;
     return cudaSuccess;
   }
-  // A link's x is the output of the one before it, so `before` must be what that one wrote.
   std::string check() {
-    std::string failure;
-    std::vector<std::pair<std::shared_ptr<Rows>, std::vector<char>>> poisoned;
-    for (const auto& link : links_) {
-      failure = link->check();
-      if (!failure.empty()) break;
-      for (const auto& rows : {link->y, link->residual_out})
-        if (rows) poisoned.emplace_back(rows, rows->before), rows->before = rows->now;
+    std::string failure = links_[0]->check();
+    for (size_t i = 1; i < links_.size() && failure.empty(); ++i) {
+      const auto read = [&](Case& c) {
+        links_[i - 1]->buffers()[Op::kY].download(c.inputs[Op::kX].data());
+        if (adds_) links_[i - 1]->buffers()[Op::kResidualOut].download(c.inputs[Op::kResidual].data());
+      };
+      const Case& drawn = links_[i]->given;
+      failure = links_[i]->check(Case(drawn.op, drawn.shape, links_[i]->asked().seed, read));
     }
-    for (auto& [rows, image] : poisoned) rows->before.swap(image);
     return failure;
   }
   const Trial& first() const { return *links_.front(); }
 
  private:
+  bool adds_;
   std::vector<std::unique_ptr<Trial>> links_;
 };
 
@@ -75,9 +70,9 @@ std::vector<Problem> chained(const Combination& c, bool quick, void* workspace) 
                                          {1, 70000},
                                          {1, 1048576}}) {
     if ((quick || !c.uniform()) && rows * cols > 100000) continue;
-    Problem p = in_mode(shaped(rows, cols), number++);
-    p.options.workspace = cols > 30000 ? workspace : nullptr;
-    p.options.dependent_launch = true;
+    Problem p = in_mode({rows, cols}, number++);
+    p.workspace = cols > 30000 ? workspace : nullptr;
+    p.dependent_launch = true;
     result.push_back(p);
   }
   return result;
@@ -85,22 +80,23 @@ std::vector<Problem> chained(const Combination& c, bool quick, void* workspace) 
 
 // A call that overtakes the one before it would spoil what that one still reads.
 std::string in_place_many_times(const Combination& c, Problem problem, cudaStream_t stream) {
-  problem.y_is = Is::x;
-  problem.residual_out_is = c.adds() ? Is::residual : Is::apart;
+  problem.place(Op::kY).same_as = Op::kX;
+  if (c.adds()) problem.place(Op::kResidualOut).same_as = Op::kResidual;
   Trial trial(c, problem);
-  std::vector<char> expected;
+  const ladder::Tensor& y = trial.given.tensors[Op::kY];
+  std::vector<char> expected(y.count() * size_of(y.type));
   for (const bool one_by_one : {true, false}) {
     trial.reset();
     CUDA_CHECK(cudaDeviceSynchronize());
     for (int i = 0; i < 8; ++i) {
-      if (const cudaError_t error = trial.launch(stream)) return trial.in_words(error);
+      if (const cudaError_t error = trial.launch(stream)) return trial.failed(error);
       if (one_by_one) CUDA_CHECK(cudaStreamSynchronize(stream));
     }
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    trial.y->download();
-    if (one_by_one) expected = trial.y->now;
+    if (one_by_one) trial.buffers()[Op::kY].download(expected.data());
   }
-  return trial.y->now == expected ? "" : trial.name() + ": eight calls in a row differ from the same one by one";
+  const bool same = trial.buffers()[Op::kY].holds(expected.data());
+  return trial.failed(same ? "" : "eight calls in a row differ from the same one by one");
 }
 
 }  // namespace
@@ -124,13 +120,13 @@ void workspace(Tally& tally, const Combination& c, bool quick) {
                                            {4, 131080}}) {
       if ((quick || !c.uniform()) && rows * cols > 300000 && cols != 1048576) continue;
       if (quick && !c.uniform() && cols > 100000) continue;
-      Problem p = in_mode(shaped(rows, cols), number++);
-      p.options.workspace = memory.data();
-      if (number % 4 == 1) p.x.offset = 1;
-      if (number % 4 == 2) p.y.layout = {cols + 8};
-      if (number % 4 == 3) p.y_is = c.x == c.y ? Is::x : Is::apart;
-      if (number % 8 == 7) p.residual_out_is = c.adds() ? Is::residual : Is::apart;
-      p.options.dependent_launch = number % 3 == 0;
+      Problem p = in_mode({rows, cols}, number++);
+      p.workspace = memory.data();
+      if (number % 4 == 1) p.place(Op::kX).offset = 1;
+      if (number % 4 == 2) p.layout(Op::kY) = {cols + 8};
+      if (number % 4 == 3 && c.types.x == c.types.y) p.place(Op::kY).same_as = Op::kX;
+      if (number % 8 == 7 && c.adds()) p.place(Op::kResidualOut).same_as = Op::kResidual;
+      p.dependent_launch = number % 3 == 0;
       check(tally, c, p);
     }
   tally.expect(!memory.is_overrun(), "wrote outside the workspace");
@@ -144,7 +140,7 @@ void dependent(Tally& tally, const Combination& c, bool quick) {
     for (int round = 0; round < (quick ? 1 : 5); ++round) {
       chain.reset();
       const cudaError_t error = chain.launch(stream.get());
-      tally.expect(error ? chain.first().in_words(error) : chain.check());
+      tally.expect(error ? chain.first().failed(error) : chain.check());
     }
     tally.expect(in_place_many_times(c, p, stream.get()));
   }
@@ -155,14 +151,14 @@ void graphs(Tally& tally, const Combination& c, bool quick) {
   const Stream stream = new_stream();
   for (Problem p : chained(c, quick, memory.data()))
     for (const bool dependent_launch : {false, true}) {
-      p.options.dependent_launch = dependent_launch;
+      p.dependent_launch = dependent_launch;
       Chain chain(c, p, 4);
       cudaGraph_t graph = nullptr;
       cudaGraphExec_t executable = nullptr;
       CUDA_CHECK(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
       const cudaError_t error = chain.launch(stream.get());
       const cudaError_t ended = cudaStreamEndCapture(stream.get(), &graph);
-      tally.expect(error || ended ? chain.first().in_words(error ? error : ended) + " while it was captured" : "");
+      tally.expect(error || ended ? chain.first().failed(error ? error : ended) + " while it was captured" : "");
       if (error || ended) continue;
       CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
       for (int replay = 0; replay < 3; ++replay) {
@@ -182,21 +178,22 @@ void streams(Tally& tally, const Combination& c, bool) {
   for (const auto& [rows, cols] : Shapes{{3, 4096}, {3, 1001}, {1, 40000}, {1, 300000}})
     for (const bool with_workspace : {false, true}) {
       const Stream stream = new_stream();
-      Problem p = shaped(rows, cols);
-      p.options.workspace = with_workspace ? memory.data() : nullptr;
+      Problem p = {rows, cols};
+      p.workspace = with_workspace ? memory.data() : nullptr;
       Trial trial(c, p);
       trial.reset();
-      CUDA_CHECK(cudaMemset(trial.x->device(), 0xff, cols * size_of(c.x)));
+      const int64_t bytes = cols * size_of(c.types.x);
+      CUDA_CHECK(cudaMemset(trial.tensors[Op::kX], 0xff, bytes));
       CUDA_CHECK(cudaDeviceSynchronize());
       const auto pause = [](void*) {
         const timespec time = {0, 20000000};
         nanosleep(&time, nullptr);
       };
       CUDA_CHECK(cudaLaunchHostFunc(stream.get(), pause, nullptr));
-      CUDA_CHECK(cudaMemcpyAsync(trial.x->device(), trial.x->at(trial.x->before, 0), cols * size_of(c.x),
+      CUDA_CHECK(cudaMemcpyAsync(trial.tensors[Op::kX], trial.given.inputs[Op::kX].data(), bytes,
                                  cudaMemcpyHostToDevice, stream.get()));
       const cudaError_t error = trial.launch(stream.get());
-      tally.expect(error ? trial.in_words(error) : trial.check());
+      tally.expect(error ? trial.failed(error) : trial.check());
     }
 }
 
@@ -207,23 +204,9 @@ void determinism(Tally& tally, const Combination& c, bool quick) {
     for (const bool with_workspace : {false, true}) {
       if ((quick || !c.uniform()) && rows * cols > 200000) continue;
       if (with_workspace && cols < 30000) continue;
-      Problem p = shaped(rows, cols);
-      p.options.workspace = with_workspace ? memory.data() : nullptr;
-      Trial trial(c, p);
-      std::vector<char> first;
-      std::string failure;
-      for (int run = 0; run < 5 && failure.empty(); ++run) {
-        trial.reset();
-        const cudaError_t error = trial.launch();
-        CUDA_CHECK(cudaDeviceSynchronize());
-        trial.y->download();
-        if (run == 0) first = trial.y->now;
-        if (error)
-          failure = trial.in_words(error);
-        else if (trial.y->now != first)
-          failure = trial.name() + text(": run %d differs from the first", run + 1);
-      }
-      tally.expect(failure);
+      Problem p = {rows, cols};
+      p.workspace = with_workspace ? memory.data() : nullptr;
+      tally.expect(Trial(c, p).run(5));
     }
 }
 
@@ -236,8 +219,8 @@ void side_by_side(Tally& tally, const Combination& c, bool quick) {
   for (int i = 0; i < kStreams; ++i) {
     streams.push_back(new_stream());
     for (int k = 0; k < (quick ? 1 : 4); ++k) {
-      Problem p = in_mode(shaped(1 + i, 60000 + 8 * k + i), 4 * i + k);
-      p.options.workspace = memory[i].data();
+      Problem p = in_mode({1 + i, 60000 + 8 * k + i}, 4 * i + k);
+      p.workspace = memory[i].data();
       trials.push_back(std::make_unique<Trial>(c, p));
       trials.back()->reset();
     }
@@ -247,7 +230,7 @@ void side_by_side(Tally& tally, const Combination& c, bool quick) {
   std::vector<cudaError_t> errors;
   for (size_t i = 0; i < trials.size(); ++i) errors.push_back(trials[i]->launch(streams[i / each].get()));
   for (size_t i = 0; i < trials.size(); ++i)
-    tally.expect(errors[i] ? trials[i]->in_words(errors[i]) : trials[i]->check());
+    tally.expect(errors[i] ? trials[i]->failed(errors[i]) : trials[i]->check());
 }
 
 }  // namespace header_test
