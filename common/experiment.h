@@ -1,5 +1,8 @@
 // Experiments beside a ladder's table: what a lecture measures on a GPU besides the times of its stages.
 #pragma once
+#include <chrono>
+#include <initializer_list>
+
 #include "common/report.h"
 
 namespace ladder {
@@ -10,8 +13,30 @@ struct Experiment {
   Table (*run)(const Report& report);  // report: the stages, checked and timed
 };
 
-// A ladder's program with experiments: it takes --experiment N and --csv-dir DIR too. They run where all stages are
-// right, on a GPU only.
+// A ladder's program with experiments: it takes --experiment N and --csv-dir DIR too, where main.csv is the table of
+// the stages. The experiments run where all stages are right, on a GPU only.
 int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv);
+
+// Cells of an experiment's table.
+using Cells = std::vector<std::string>;
+Cells time_cells(const Timing& timing);  // microseconds, spread
+Cells rate_cells(double bytes, const Timing& timing,
+                 const Device& device);  // GB/s, percent of the datasheet's bandwidth
+std::string size_text(int64_t bytes);    // "64 KiB", "1 GiB"
+void append(Cells& row, std::initializer_list<Cells> parts);
+
+// The host's clock around some work; so many samples of what takes microseconds.
+template <class Work>
+double host_microseconds(Work work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+}
+template <class Sample>
+Timing sampled(int samples, Sample sample) {
+  std::vector<double> microseconds;
+  for (int i = 0; i < samples; ++i) microseconds.push_back(sample());
+  return summarize(std::move(microseconds));
+}
 
 }  // namespace ladder

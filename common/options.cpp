@@ -96,8 +96,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
     const int most = static_cast<int>(experiments) + 1;
     add_number<int>(app, "--experiment", options.experiment, 0, most, text("a number from 1 to %d, or 0 for all", most),
                     "Run only this experiment; 1: the stages; 0: all (GPU only)");
-    app.add_option("--csv-dir", options.csv_dir, "Also write the experiments' tables to files in this directory")
-        ->type_name("DIR");
+    app.add_option("--csv-dir", options.csv_dir, "Also write each table to a CSV in this directory")->type_name("DIR");
   }
   app.add_flag("--list", options.list, "List the stages and stop");
   parse(app, argc, argv);

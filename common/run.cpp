@@ -154,6 +154,8 @@ class LadderRun {
       if (result.verdict == Verdict::fail && context_is_dead())
         dead = text("the CUDA context did not survive %s; leave that stage out with --stage", result.stage->name);
     }
+    bench_.reset();
+    op_ = nullptr;
     progress_.clear();
     return report_;
   }
@@ -290,6 +292,8 @@ int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experimen
     }
     const CsvFile csv(options.csv);
     const std::map<size_t, CsvFile> files = files_of(experiments, options);
+    const bool stages_asked = !options.csv_dir.empty() && options.experiment <= 1;
+    const CsvFile main_csv(stages_asked ? options.csv_dir + "/main.csv" : "", "--csv-dir");
     require_device();
     if (options.profile) {
       launch_once(stages, options);
@@ -298,12 +302,15 @@ int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experimen
     LadderRun run(stages, options);
     const Report& report = run.run();
     csv.write(report.csv());
+    main_csv.write(report.csv());
     std::printf("%s", report.table().c_str());
     std::fflush(stdout);
     if (!report.all_right()) return 1;
     if (!experiments.empty() && report.device.cpu)
       std::printf(
           "\nThe CPU device is never timed: the experiments need a GPU. The README shows what they found on one.\n");
+    else if (!experiments.empty() && !options.timing)
+      std::printf("\nThe experiments measure time, which --no-timing leaves out.\n");
     else
       run_experiments(experiments, report, files);
     return 0;

@@ -43,24 +43,25 @@ uint32_t pattern(int64_t i) { return static_cast<uint32_t>(i) * Copy::kPatternSt
 
 class Answer : public Oracle {
  public:
-  Answer(const uint32_t* from, int64_t n) : sum_(from ? std::accumulate(from, from + n, uint32_t{0}) : 0), n_(n) {}
+  Answer(const uint32_t* from, int64_t n) : from_(from), n_(n) {}
 
   double tolerance() const override { return 0; }
 
   void answer(const Variant&, int, int64_t first, int64_t count, const Answers& to) const override {
     for (int64_t i = 0; i < count; ++i)
-      to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(pattern(first + i));
+      to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(from_ ? from_[first + i] : pattern(first + i));
   }
 
   std::string judge(int, const void* pieces) const override {
     const auto* words = static_cast<const uint32_t*>(pieces);
     const uint32_t got = std::accumulate(words, words + n_, uint32_t{0});
-    if (got == sum_) return "";
-    return text("the sum of %lld words is wrong: expected 0x%08x, got 0x%08x", static_cast<long long>(n_), sum_, got);
+    const uint32_t sum = std::accumulate(from_, from_ + n_, uint32_t{0});
+    if (got == sum) return "";
+    return text("the sum of %lld words is wrong: expected 0x%08x, got 0x%08x", static_cast<long long>(n_), sum, got);
   }
 
  private:
-  uint32_t sum_;
+  const uint32_t* from_;  // nullptr: nothing is read
   int64_t n_;
 };
 
