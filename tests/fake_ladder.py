@@ -63,7 +63,11 @@ def main():
     text = ladder_csv(
         given, stages, factor, timed, ladder["baseline"].partition("_")[2] or ladder["baseline"], optional
     )
-    pathlib.Path(options["--csv"]).write_text(text)
+    if "--csv-dir" in options:  # a lecture's, with a table of an experiment
+        pathlib.Path(options["--csv-dir"], "main.csv").write_text(text)
+        pathlib.Path(options["--csv-dir"], "copies.csv").write_text("a,b\n")
+    else:
+        pathlib.Path(options["--csv"]).write_text(text)
     print("the table")
 
 

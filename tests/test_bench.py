@@ -7,7 +7,7 @@ import pytest
 
 from conftest import LADDER, ROOT
 from fake_ladder import STAGES, header
-from fakes import LECTURE, VECTOR, Machine, executable, read, refused
+from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, read, refused
 
 MATRIX = ["by_columns", "few_rows", "long_rows", "main", "repeat"]
 
@@ -67,19 +67,14 @@ def test_one_ladder_alone_keeps_the_others_and_says_for_itself_where_it_was_meas
 
 
 def test_a_lecture_with_experiments_writes_its_own_tables(machine):
-    lesson = "lectures/W1L2_memory"
-    description = {
-        "title": "Memory",
-        "operator": "sum",
-        "program": "memory_test",
-        "main": {"n": 1},
-        "stages": ["01_strided"],
-    }
-    machine.add_ladder(lesson, description, [])
-    program = machine.root / "build/cuda" / lesson / "memory_test"
-    executable(program, '#!/bin/bash\n[ "$1" = --csv-dir ] && echo a,b >"$2/copies.csv"\n')
-    assert machine.run("bench", "W1L2").returncode == 0
-    assert machine.files() == ["fake-9000/W1L2/copies.csv", "fake-9000/W1L2/environment.txt"]
+    described = {**LADDERS[LECTURE], "title": "Memory", "program": "memory_test", "stages": NAMES[LECTURE]}
+    machine.add_ladder("lectures/W1L2_memory", described, NAMES[LECTURE])
+    result = machine.run("bench", "W1L2")
+    assert result.returncode == 0, result.stderr
+    names = ["copies.csv", "environment.txt", "main.csv", "repeat.csv"]
+    assert machine.files() == [f"fake-9000/W1L2/{name}" for name in names]
+    first, again = machine.calls.read_text().splitlines()
+    assert "--csv-dir" in first and again.endswith("W1L2_again.csv --experiment 1")
 
 
 def test_a_stage_is_no_ladder(machine):

@@ -4,7 +4,7 @@ Of each ladder, in a folder of its name:
   main.csv       all stages on the ladder's main input
   repeat.csv     the same once more at the end of the job: microseconds, and the difference in percent
   <sweep>.csv    the stages on the other inputs that ladder.json lists
-A lecture whose ladder.json lists its stages has experiments instead, and its program writes their tables.
+A lecture whose ladder.json lists its stages has experiments too, and its program writes their tables beside main.csv.
 header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
 environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
 program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
@@ -40,11 +40,14 @@ def options(given):
     return [word for name, value in given.items() for word in (f"--{name}", value)]
 
 
-def run_ladder(ladder, name, work, target, *more):
-    output = measure(name, work, machine.program(ladder), "--csv", target, *more)
-    rows = results.read(
-        target, ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]
-    )
+def run_ladder(ladder, name, work, target, *more, experiments=False):
+    """(what it prints, the rows of the CSV target); with experiments, a lecture's tables are written beside it too."""
+    words = ["--csv-dir", target.parent] if experiments else ["--csv", target, *more]
+    if ladder.has_experiments and not experiments:
+        words += ["--experiment", 1]  # the stages alone
+    output = measure(name, work, machine.program(ladder), *words)
+    wanted = ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]
+    rows = results.read(target, wanted)
     if not any(row["microseconds"] for row in rows):
         raise Unusable(f"{output}{name} timed nothing; nothing was stored")
     return output, rows
@@ -112,10 +115,7 @@ def run(given):
     for ladder in climbed:
         folder = out / ladder.id
         folder.mkdir()
-        if ladder.has_experiments:
-            measure(ladder.id, work, machine.program(ladder), "--csv-dir", folder)
-            continue
-        table, rows = run_ladder(ladder, ladder.id, work, folder / results.MAIN)
+        table, rows = run_ladder(ladder, ladder.id, work, folder / results.MAIN, experiments=ladder.has_experiments)
         after = after or machine.clocks()
         first[ladder], runtime = times(rows), runtime or results.version(rows[0]["runtime"])
         tables.append(table)
