@@ -4,7 +4,8 @@
 # commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
 #   FOLDER=dir       where the machine is made and kept, its clone anew each time; otherwise a folder in /var/tmp, deleted at the end
 #   MIRROR=url       where the distribution's packages come from
-#   PACKAGES='a b'   more of them: PACKAGES=g++-13 on trixie has Ubuntu 24.04's compiler beside its own
+#   PACKAGES='a b'   more of them: trixie compiles with Ubuntu 24.04's g++ given PACKAGES=g++-13, and FULL=1 with both
+#                    given PACKAGES='g++ g++-13'
 # A proxy and a certificate authority of this machine (http_proxy, PIP_..., ca-certificates.crt) hold in the new one too.
 set -euo pipefail
 refuse() { echo "fresh_machine: $*" >&2; exit 2; }
