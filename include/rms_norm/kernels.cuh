@@ -159,7 +159,11 @@ struct Share<N, kVectors, traffic, Problem<X, R, W, Y>> {
   static constexpr bool kWeightFirst = kVectors * sizeof(Pack<W, N>) <= 64;  // as far as registers go
   using Row = detail::Row<N, traffic, Problem<X, R, W, Y>>;
   int threads;
+#ifdef __SIMT__  // g++ 14 warns that threads past the row's end read it; what they compute is not stored
+  Pack<W, N> weight[kVectors] = {};
+#else
   Pack<W, N> weight[kVectors];
+#endif
   typename Row::Kept input[kVectors];
 
   __device__ explicit Share(int threads) : threads(threads) {}
