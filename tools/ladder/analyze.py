@@ -8,6 +8,7 @@ environment.txt go to profiling_results/cpu_device, and make readme puts them in
 import concurrent.futures
 import os
 import pathlib
+import shutil
 
 from . import ladders, machine, results, stage
 from .bench import options
@@ -28,14 +29,15 @@ def make(*words):
 
 
 def count(of, work, out):
-    """Writes the stage's CSV; what the program says is shown only if something is wrong."""
+    """Writes the stage's CSV and says so; what the program says is shown only if something is wrong."""
     ladder, target = of.ladder, out / of.ladder.id / f"{of.name}.csv"
     program = ladders.ROOT / "build/analyze" / ladder.path / ladder.program
-    words = ["--program", program, "--root", ladders.ROOT, "--csv", target, "--", "--stage", of.name, "--profile"]
+    words = ["--program", program, "--root", ladders.ROOT, "--csv", target, "--", *of.option, "--profile"]
     machine.measure(of.id, work, 600, ladders.ROOT / "simt/analyze", *words, *options(ladder.analyze))
-    if not results.read(target):
-        raise Unusable(f"{of.id}: no kernel ran; nothing was stored")
-    return of
+    if results.read(target):
+        return f"analyze: {of.id}"
+    target.unlink()
+    return f"analyze: {of.id} has no kernel, and no file"
 
 
 def compiler():
@@ -48,7 +50,7 @@ def run(given):
     if all_of != "all":
         return stage.start(given.stage, "analyze")
     stages = ladders.stages_of(asked or "all")
-    work, out = machine.workplace("analyze_all")
+    work, out = machine.workplace(f"analyze_all/{os.getpid()}")  # two of these may run at the same time
     for ladder in dict.fromkeys(one.ladder for one in stages):
         if not ladder.analyze:
             raise Unusable(f"{ladder.path}/ladder.json has no input to analyze")
@@ -56,8 +58,9 @@ def run(given):
         make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for done in pool.map(lambda one: count(one, work, out), stages):
-            print(f"analyze: {done.id}", flush=True)
+            print(done, flush=True)
     (out / results.ENVIRONMENT).write_text(f"g++: {compiler()}\n", encoding="utf-8")
     target = pathlib.Path(given.results).absolute() if given.results else results.store() / results.CPU_DEVICE
     results.publish(out, target)
+    shutil.rmtree(work)
     print(f"analyze: stored in {results.shown(target)}; make readme puts them into the pages")

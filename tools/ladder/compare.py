@@ -127,7 +127,7 @@ def count_answers(profiler, program, out, facts, notes):
 
 def count_stage(profiler, stage, out, facts, notes):
     given = stage.ladder.analyze
-    command = [machine.program(stage.ladder), "--profile", "--stage", stage.name, *options(given)]
+    command = [machine.program(stage.ladder), "--profile", *stage.option, *options(given)]
     try:
         launches = profiler.launches(list(HARDWARE), command, stage.id)
     except ncu.Locked:

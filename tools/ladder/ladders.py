@@ -58,6 +58,11 @@ class Stage:
         return file if file.is_file() else self.folder / "kernel.cuh"
 
     @property
+    def option(self):
+        """What the ladder's program takes to run this stage alone: a program of one stage has no such option."""
+        return ["--stage", self.name] if len(self.ladder.stages) > 1 else []
+
+    @property
     def page(self):
         return self.folder / "README.md"
 

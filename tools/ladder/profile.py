@@ -42,7 +42,7 @@ def run(given):
         facts = profiler.facts(gpu)
         (out / ladder.id / "ncu").mkdir(parents=True)
         for stage in [stage for stage in stages if stage.ladder == ladder]:
-            command = [machine.program(ladder), "--profile", "--stage", stage.name]
+            command = [machine.program(ladder), "--profile", *stage.option]
             launches = profiler.launches(list(COUNTERS), command, stage.id)
             rows = ncu.rows_of(COUNTERS, ncu.together(launches))
             first = ncu.about(stage, launches, f"{ladder.described(ladder.main, ' x ')}, one run", facts)

@@ -47,7 +47,7 @@ def target(of):
         return f"{path}/{of.name}/program", f"{path}/{of.name}/*_test", ""
     if of.source.suffix == ".cu":
         return f"{path}/programs", f"{path}/{of.name}", ""
-    return f"{path}/program", f"{path}/{of.ladder.program}", f"--stage {of.name}"
+    return f"{path}/program", f"{path}/{of.ladder.program}", " ".join(of.option)
 
 
 def run(given):
