@@ -41,13 +41,16 @@ def elements(given):
 
 
 def operations(rows):
-    """(barriers a block, shuffles a warp), summed over the lines of a stage's kernels."""
-    barriers = shuffles = 0
+    """(barriers a block, shuffles a warp), summed over the lines of a launch; of several launches the most."""
+    barriers, shuffles = {}, {}
     for row in rows:
+        launch = row["kernel"], row["grid"], row["block"]
         blocks, threads = product(row["grid"]) * int(row["launches"]), product(row["block"])
-        barriers += number(row, "lanes") / (blocks * threads) if row["what"] == "block_barrier" else 0
-        shuffles += number(row, "requests") / (blocks * -(-threads // 32)) if row["what"] == "shuffle" else 0
-    return barriers, shuffles
+        if row["what"] == "block_barrier":
+            barriers[launch] = barriers.get(launch, 0) + number(row, "lanes") / (blocks * threads)
+        if row["what"] == "shuffle":
+            shuffles[launch] = shuffles.get(launch, 0) + number(row, "requests") / (blocks * -(-threads // 32))
+    return max(barriers.values(), default=0), max(shuffles.values(), default=0)
 
 
 def shapes(rows, what):
