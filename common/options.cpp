@@ -57,7 +57,8 @@ Shape main_shape(const Operator& op) {
   return shape;
 }
 
-Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv) {
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv,
+                      bool own_program) {
   const Operator& op = *stages.front().op;
   Options options;
   options.shape = main_shape(op);
@@ -65,7 +66,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   std::vector<std::string> chosen;
   CLI::App app(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()));
   app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
-  if (stages.size() > 1)
+  if (!own_program)
     app.add_option("--stage", chosen, "Run only these stages: number or name, several with commas or by repeating")
         ->delimiter(',')
         ->type_name("S");

@@ -35,8 +35,9 @@ struct HelpAsked : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws UsageError or HelpAsked. With a single stage there is no --stage, without experiments no --experiment.
-Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv);
+// Throws UsageError or HelpAsked. A stage's own program has no --stage, one without experiments no --experiment.
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv,
+                      bool own_program = false);
 Options parse_mutant_options(int argc, const char* const* argv);
 
 // Of the main input where nothing else is asked for: the ladder's, or else the operator's.

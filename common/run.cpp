@@ -280,12 +280,10 @@ void run_experiments(const std::vector<Experiment>& experiments, const Report& r
   }
 }
 
-}  // namespace
-
-int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc,
-                char** argv) {
+int run_program(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv,
+                bool own_program = false) {
   return guarded(argv[0], [&] {
-    const Options options = parse_options(stages, experiments.size(), argc, argv);
+    const Options options = parse_options(stages, experiments.size(), argc, argv, own_program);
     if (options.list) {
       print_list(stages, experiments, options);
       return 0;
@@ -317,9 +315,18 @@ int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experimen
   });
 }
 
-int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv) {
-  return run_lecture(stages, {}, argc, argv);
+}  // namespace
+
+int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc,
+                char** argv) {
+  return run_program(stages, experiments, argc, argv);
 }
+
+int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv) {
+  return run_program(stages, {}, argc, argv);
+}
+
+int run_own_program(const AnyStage& stage, int argc, char** argv) { return run_program({stage}, {}, argc, argv, true); }
 
 int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
   return guarded(argv[0], [&] {

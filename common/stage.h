@@ -87,6 +87,7 @@ struct AnyMutant {
 
 // Each returns the program's exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.
 int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv);
+int run_own_program(const AnyStage& stage, int argc, char** argv);
 
 // One mutant per process, since a fault may end the CUDA context. 1: rejected, as it should be; 0: it passed;
 // 77: this device cannot show it.
@@ -94,7 +95,7 @@ int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv
 
 template <class Op>
 int run_stage(const Stage<Op>& stage, int argc, char** argv) {
-  return run_stages({stage}, argc, argv);
+  return run_own_program(stage, argc, argv);
 }
 template <class Op>
 int run_ladder(const std::vector<Stage<Op>>& stages, int argc, char** argv) {

@@ -6,11 +6,12 @@ namespace ladder {
 
 struct Sum {
   // input: n floats, not necessarily aligned beyond 4 bytes; output: one float, the sum; 0 of no elements.
-  // scratch: kScratch floats for partial sums. What is in it before the launch is unknown.
+  // scratch: kScratch floats for partial sums, enough for one of each 256 elements of 2^27, of these and so on. What is
+  // in it before the launch is unknown.
   using Launch = void (*)(const float* input, float* output, float* scratch, int64_t n, cudaStream_t stream);
   static const Operator& get();
 
-  static constexpr int64_t kScratch = 1 << 16;
+  static constexpr int64_t kScratch = 1 << 20;
 };
 
 }  // namespace ladder
