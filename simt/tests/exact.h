@@ -1,7 +1,6 @@
 // The oracle of the numeric tests: exact numbers as wide integers, and rounding by search among a format's values. It
 // shares nothing with the code under test.
 #pragma once
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <array>

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <memory>
 
-#define DOCTEST_CONFIG_NO_POSIX_SIGNALS  // faults are the device's
 #include "testing.h"
 
 namespace {

@@ -73,7 +73,14 @@ def test_a_stripped_program_has_no_lines(folder):
     assert said["library", "place"] == [line_of("library.cpp", "pc = here()")]
 
 
-@pytest.mark.parametrize("source, where", [("below/k.cu", "."), ("k.cu", "below"), ("../below/k.cu", "beside")])
+@pytest.mark.parametrize(
+    "source, where",
+    [
+        ("below/k.cu", "."),
+        pytest.param("k.cu", "below", marks=pytest.mark.full),
+        pytest.param("../below/k.cu", "beside", marks=pytest.mark.full),
+    ],
+)
 def test_a_source_named_from_another_folder(tmp_path, source, where):
     for name in ("below", "beside"):
         (tmp_path / name).mkdir()

@@ -294,6 +294,7 @@ def test_a_program_of_another_build_is_one_sentence(tmp_path):
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.full
 def test_a_filter_that_fits_no_kernel_names_those_there_are(tmp_path):
     program = tmp_path / "sample"
     subprocess.run([SIMT / "simtcc", "--analyze", SAMPLE, "-o", program], check=True)

@@ -88,6 +88,7 @@ def test_objects_and_several_files(folder):
     assert exit_code("from library", folder) == 6
 
 
+@pytest.mark.full
 def test_separate_compilation_and_c(folder):
     (folder / "c.c").write_text("int offset(void) { int class = 1; return class; }\n")
     (folder / "main.cpp").write_text('extern "C" int offset();\n' + MAIN.replace("return v", "return offset() + v"))
@@ -103,6 +104,7 @@ def test_shared_library(folder):
     assert exit_code("dynamic", folder) == 9
 
 
+@pytest.mark.full
 def test_through_a_link_from_elsewhere(folder, tmp_path):
     link = tmp_path / "bin with blank" / "nvcc"
     link.parent.mkdir()
@@ -115,6 +117,31 @@ def test_other_names_of_cuda_files(folder):
     shutil.copy(str(folder / "one.cu"), str(folder / "one.cpp"))
     made("-O0", "-x", "cu", "one.cpp", "-o", "as cuda", cwd=folder)
     assert exit_code("as cuda", folder) == 3
+
+
+def test_a_header_that_is_compiled_as_a_source(folder):
+    """Not into a precompiled header; -include comes before its first line."""
+    (folder / "value.h").write_text("int value_of_kernel() { return VALUE + FIRST; }\n")
+    (folder / "first.h").write_text("#define FIRST 1\n")
+    options = ["-DVALUE=4", "-include", "first.h", "-MMD", "-MF", "deps.txt", "-MT", "goal", "-c", "value.h", "-o", "v.o"]
+    made("-O0", "-x", "c++", *options, cwd=folder)
+    assert rule((folder / "deps.txt").read_text()) == {"goal": ["value.h", "first.h"]}
+    made("-O0", "main.cpp", "v.o", "-o", "program", cwd=folder)
+    assert exit_code("program", folder) == 5
+    (folder / "kernel.h").write_text(CHECKED)
+    made("-O0", "-x", "cu", "-DVALUE=6", "-c", "kernel.h", "-o", "v.o", cwd=folder)
+    made("-O0", "main.cpp", "v.o", "-o", "program", cwd=folder)
+    assert exit_code("program", folder) == 6
+
+
+@pytest.mark.skipif(not shutil.which("ccache"), reason="no ccache on this machine")
+def test_ccache_keeps_what_is_compiled(folder):
+    for _ in range(2):
+        made("-O0", "-c", "one.cu", cwd=folder, CCACHE_DIR=str(folder))
+    counts = subprocess.run(
+        ["ccache", "--print-stats"], env={**os.environ, "CCACHE_DIR": str(folder)}, stdout=subprocess.PIPE, check=True
+    ).stdout.decode()
+    assert "preprocessed_cache_hit\t1\n" in counts and "cache_miss\t1\n" in counts
 
 
 def test_options_reach_gxx(folder):
@@ -188,6 +215,7 @@ def test_dependencies(folder):
     assert rule((folder / "program.d").read_text())["program"] == ["one.cu", "value.cu", "main.cpp"]
 
 
+@pytest.mark.full
 def test_make_follows_the_dependencies(folder):
     (folder / "Makefile").write_text(f"one.o: one.cu\n\t{SIMTCC} -O0 -c -MMD -MF one.d one.cu -o $@\n-include one.d\n")
 
@@ -211,6 +239,7 @@ def test_debug_information_names_the_source(folder):
     assert "a folder/value.cu:5" in lines and ".ii" not in lines
 
 
+@pytest.mark.full
 def test_keep_shows_the_steps(folder):
     made("-c", "--keep", "--keep-dir", "steps", "one.cu", cwd=folder)
     assert "::simt::launch(" in (folder / "steps/one.translated.ii").read_text()
@@ -267,6 +296,7 @@ def test_absent_cuda_library(folder, header, owner):
     )
 
 
+@pytest.mark.full
 def test_headers_of_an_installed_toolkit_are_not_used(folder):
     toolkit = folder / "toolkit"
     for name in ["crt/host_config.h", "cuda_runtime.h", "cublas_v2.h", "thrust/sort.h"]:
@@ -317,6 +347,7 @@ def test_absent_boost(folder):
     assert result.stderr.splitlines()[-1].endswith("is missing: apt-get install libboost-context-dev")
 
 
+@pytest.mark.full
 def test_runtime_is_built_on_demand_once(folder, tmp_path):
     build = tmp_path / "new"
     jobs = [
@@ -341,7 +372,9 @@ def test_runtime_folder_that_cannot_be_written(folder):
     assert result.returncode == 1 and "set SIMT_BUILD_DIR" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("sent, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "sent, code", [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.full)]
+)
 def test_stopped_in_the_middle(folder, tmp_path, sent, code):
     """Nothing temporary is left, and no compiler goes on."""
     temporary = tmp_path / "temporary"

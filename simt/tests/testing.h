@@ -1,6 +1,5 @@
-// What the tests of device code share: a doctest main, device arrays, and the message that a faulty kernel leaves.
+// What the tests of device code share: device arrays, and the message that a faulty kernel leaves.
 #pragma once
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 // The detector of hazards, driven by events that no kernel made: who does what in which order is written out here.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "analysis/hazards.h"
 
 #include <doctest/doctest.h>
