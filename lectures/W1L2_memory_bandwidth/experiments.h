@@ -1,43 +1,52 @@
-// The four experiments of the lesson, for a GPU. Each returns a table; none prints.
+// Experiments 2 to 4, for a GPU, and what they share. Each returns a table; none prints.
 #pragma once
+#include <functional>
+#include <string>
 #include <vector>
 
-#include "common/device_buffer.h"
-#include "common/timing.h"
-#include "table.h"
-#include "variant.h"
+#include "common/experiment.h"
+#include "common/operators/copy.h"
+#include "common/text.h"
 
-namespace memory_bandwidth {
+namespace ladder::memory_bandwidth {
 
-// 1, as far as it can be told without a clock: which sectors each variant asks for.
-Table modelled_ladder(const std::vector<Variant>& variants);
+Table cold_warm(const Report& report);
+Table launch(const Report& report);
+Table pitfalls(const Report& report);
 
-class Experiments {
- public:
-  // Allocates the buffers of all four; throws where the GPU's memory is too small.
-  Experiments(const std::vector<Variant>& variants, const ladder::Device& device, int iterations);
-
-  Table copy_ladder();  // 1: every variant on the same bytes; the fastest copy kernel is the ceiling
-  Table cold_warm();    // 2: the ceiling at many sizes, out of memory and out of the cache
-  Table launch();       // 3: what three ways to time say about kernels that are shorter than their launch
-  Table pitfalls();     // 4: wrong ways beside the right one
-
- private:
-  int64_t cold_pairs(int64_t bytes) const;  // buffer pairs of so many bytes each that outgrow the L2 cache together
-  void require_right(const Variant& variant, int64_t count, int64_t pairs = 1);  // what is in the buffers after timing
-  ladder::Timing time(const Variant& variant, int64_t bytes, int64_t pairs);
-  ladder::Timing time_cold(const Variant& variant, int64_t bytes);
-  void time_ladder();
-  const Variant& ceiling();
-  std::string of_datasheet(double bytes, const ladder::Timing& timing) const;
-
-  const std::vector<Variant>& variants_;
-  const ladder::Device device_;
-  const int iterations_;
-  const int64_t half_bytes_;  // of each of the two buffers, which the pairs are cut from
-  ladder::DeviceBuffer from_, to_;
-  std::vector<ladder::Timing> ladder_;  // a variant each, once measured
-  size_t ceiling_ = 0;
+inline const std::vector<Experiment> experiments = {
+    {"cold_warm", "what does a warm cache add, at which sizes?", cold_warm},
+    {"launch", "what do three ways to time say about a short kernel?", launch},
+    {"pitfalls", "what does a reader get wrong, and by how much?", pitfalls},
 };
 
-}  // namespace memory_bandwidth
+using Change = std::function<void(Case&)>;  // writes other inputs over those drawn
+constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+// The byte model: a copy reads each byte of a buffer and writes it again.
+inline double moved_bytes(int64_t bytes) { return 2.0 * static_cast<double>(bytes); }
+
+// The fastest copy kernel that the report has a time of; where --stage left all of them out, the course's copy kernel.
+AnyStage fastest_copy(const Report& report);
+
+// Pairs of buffers, `from` and `to`, of so many bytes each. They lie side by side, so that together they are one copy,
+// which the harness can check.
+class Pairs {
+ public:
+  Pairs(const AnyStage& copy, int64_t bytes, int64_t count = 1, const Change& change = {});
+  void launch(int64_t number, cudaStream_t stream);
+  Timing time(int iterations);  // each pair in turn, and checked
+  void require_right();         // throws where not every pair holds a copy
+
+ private:
+  const AnyStage copy_;
+  const int64_t words_, count_;
+  const Case case_;
+  Problem problem_;
+};
+
+// Out of memory, not out of the cache: so many pairs in turn outgrow the L2 cache together.
+int64_t cold_pairs(int64_t bytes, const Device& device);
+Timing time_cold(const AnyStage& copy, int64_t bytes, const Report& report, const Change& change = {});
+
+}  // namespace ladder::memory_bandwidth

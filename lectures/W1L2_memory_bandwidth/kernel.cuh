@@ -1,5 +1,5 @@
-// Ten ways to copy the same bytes, from the worst to the best found. All do the same work, with no arithmetic and no
-// reuse, so whatever separates their times is how they ask memory for its bytes.
+// Ten kernels that copy the same bytes, from the worst to the best found, and two that do half of it. There is no
+// arithmetic and no reuse, so whatever separates their times is how they ask memory for its bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,42 +8,44 @@
 #include <cstdint>
 #include <vector>
 
-#include "one_way.cuh"
-#include "variant.h"
+#include "common/launch.h"
+#include "common/operators/copy.h"
 
-namespace memory_bandwidth {
+namespace ladder::memory_bandwidth {
 
-constexpr int kChunk = 64;  // floats a thread of 01: its neighbour is 256 bytes away
+constexpr int kThreads = 256;  // a block; 08 to 10 have others
+constexpr int kChunk = 64;     // floats a thread of 01: its neighbour is 256 bytes away
+constexpr int kVectors = 4;    // a thread and turn of 06 and 11
 
 // 01: every thread has a stretch of its own, as one would share out work on a CPU. The lanes of one load lie in 32
 // sectors and use 4 bytes of each 32 (counter: sectors per request, 32 where 4 would do). The other 28 bytes wait in
 // the L1 cache for the next seven loads, if they are not evicted first (counter: L1 hit rate).
-__global__ void strided_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t count) {
-  const int64_t first = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kChunk;
-  const int64_t last = min(first + kChunk, count);
+__global__ void strided_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n) {
+  const int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kChunk;
+  const int64_t last = min(first + kChunk, n);
   for (int64_t i = first; i < last; ++i) to[i] = from[i];
 }
 
-// What all the others do: a block copies one tile of kVectors × blockDim.x vectors, lane beside lane. A thread asks for
+// What all the others do: a block copies one tile of kHeld × blockDim.x vectors, lane beside lane. A thread asks for
 // all it will read before it writes anything. A tile that is not whole, or not aligned, goes float by float.
-template <class V, int kVectors, bool kStreaming>
-__device__ void copy_tile(const float* from, float* to, int64_t tile, int64_t count, bool aligned) {
-  const int64_t size = static_cast<int64_t>(sizeof(V) / sizeof(float)) * kVectors * blockDim.x;
+template <class V, int kHeld, bool kStreaming>
+__device__ void copy_tile(const float* from, float* to, int64_t tile, int64_t n, bool aligned) {
+  const int64_t size = static_cast<int64_t>(sizeof(V) / sizeof(float)) * kHeld * blockDim.x;
   const int64_t first = tile * size;
-  if (aligned && first + size <= count) {
+  if (aligned && first + size <= n) {
     const V* source = reinterpret_cast<const V*>(from + first) + threadIdx.x;
     V* target = reinterpret_cast<V*>(to + first) + threadIdx.x;
-    V held[kVectors];
+    V held[kHeld];
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k) held[k] = kStreaming ? __ldcs(source + k * blockDim.x) : source[k * blockDim.x];
+    for (int k = 0; k < kHeld; ++k) held[k] = kStreaming ? __ldcs(source + k * blockDim.x) : source[k * blockDim.x];
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k)
+    for (int k = 0; k < kHeld; ++k)
       if (kStreaming)
         __stcs(target + k * blockDim.x, held[k]);
       else
         target[k * blockDim.x] = held[k];
   } else {
-    const int64_t last = min(first + size, count);
+    const int64_t last = min(first + size, n);
     for (int64_t i = first + threadIdx.x; i < last; i += blockDim.x) to[i] = from[i];
   }
 }
@@ -54,63 +56,104 @@ __device__ void copy_tile(const float* from, float* to, int64_t tile, int64_t co
 //     executed). 08 to 10 are 04 with other block sizes.
 //  05 has four times as many bytes in flight a thread, in a quarter of the threads.
 //  07 is 04 with the hint that no byte will be used again, so that caches evict it first.
-template <class V, int kVectors, bool kStreaming>
-__global__ void copy_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t count, bool aligned) {
-  copy_tile<V, kVectors, kStreaming>(from, to, blockIdx.x, count, aligned);
+template <class V, int kHeld, bool kStreaming>
+__global__ void copy_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n, bool aligned) {
+  copy_tile<V, kHeld, kStreaming>(from, to, blockIdx.x, n, aligned);
 }
 
 // 06: only as many blocks as the GPU holds at once; each takes tile after tile. It differs from 05 in this alone.
-template <int kVectors>
-__global__ void persistent_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t count, bool aligned,
+__global__ void persistent_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n, bool aligned,
                                   int64_t tiles) {
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x)
-    copy_tile<float4, kVectors, false>(from, to, tile, count, aligned);
+    copy_tile<float4, kVectors, false>(from, to, tile, n, aligned);
 }
 
-template <int kThreads>
-void launch_strided(const float* from, float* to, int64_t count, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(blocks_for(count, kChunk * kThreads));
-  if (blocks > 0) strided_kernel<<<blocks, kThreads, 0, stream>>>(from, to, count);
+// 11: each block leaves the sum of the words it read, because reads whose values nobody needs are optimised away.
+__global__ void read_kernel(const float* __restrict__ from, float* __restrict__ sums, int64_t n, bool aligned) {
+  const int64_t size = int64_t{4} * kVectors * blockDim.x;
+  uint32_t sum = 0;
+  for (int64_t first = blockIdx.x * size; first < n; first += gridDim.x * size) {
+    if (aligned && first + size <= n) {
+      const uint4* source = reinterpret_cast<const uint4*>(from + first) + threadIdx.x;
+      uint4 held[kVectors];
+#pragma unroll
+      for (int k = 0; k < kVectors; ++k) held[k] = source[k * blockDim.x];
+#pragma unroll
+      for (int k = 0; k < kVectors; ++k) sum += held[k].x + held[k].y + held[k].z + held[k].w;
+    } else {
+      const int64_t last = min(first + size, n);
+      for (int64_t i = first + threadIdx.x; i < last; i += blockDim.x) sum += __float_as_uint(from[i]);
+    }
+  }
+
+  __shared__ uint32_t block_sum;
+  if (threadIdx.x == 0) block_sum = 0;
+  __syncthreads();
+  atomicAdd(&block_sum, sum);
+  __syncthreads();
+  if (threadIdx.x == 0) sums[blockIdx.x] = __uint_as_float(block_sum);
 }
 
-template <class V, int kVectors, int kThreads, bool kStreaming>
-void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream) {
-  constexpr int64_t kTile = static_cast<int64_t>(sizeof(V) / sizeof(float)) * kVectors * kThreads;
-  const auto blocks = static_cast<unsigned>(blocks_for(count, kTile));
+__device__ inline uint32_t pattern(int64_t i) { return static_cast<uint32_t>(i) * Copy::kPatternStep; }
+
+// 12: each word is computed from its place, so that one in the wrong place is noticed.
+__global__ void write_kernel(float* __restrict__ to, int64_t n, bool aligned) {
+  const int64_t i = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
+  if (aligned && i + 4 <= n)
+    *reinterpret_cast<uint4*>(to + i) = make_uint4(pattern(i), pattern(i + 1), pattern(i + 2), pattern(i + 3));
+  else
+    for (int64_t k = i; k < min(i + 4, n); ++k) to[k] = __uint_as_float(pattern(k));
+}
+
+inline void launch_strided(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(blocks_for(n, kChunk * kThreads));
+  if (blocks > 0) strided_kernel<<<blocks, kThreads, 0, stream>>>(from, to, n);
+}
+
+template <class V, int kHeld = 1, int kBlock = kThreads, bool kStreaming = false>
+void launch_copy(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(blocks_for(n, int64_t{sizeof(V) / sizeof(float)} * kHeld * kBlock));
   const bool aligned = aligned_for<V>(from, to);
-  if (blocks > 0) copy_kernel<V, kVectors, kStreaming><<<blocks, kThreads, 0, stream>>>(from, to, count, aligned);
+  if (blocks > 0) copy_kernel<V, kHeld, kStreaming><<<blocks, kBlock, 0, stream>>>(from, to, n, aligned);
 }
 
-template <int kVectors, int kThreads>
-void launch_persistent(const float* from, float* to, int64_t count, cudaStream_t stream) {
-  static const int64_t most = resident_blocks(persistent_kernel<kVectors>, kThreads);
-  const int64_t tiles = blocks_for(count, 4 * kVectors * kThreads);
+inline void launch_persistent(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  static const int64_t most = resident_blocks(persistent_kernel, kThreads);
+  const int64_t tiles = blocks_for(n, 4 * kVectors * kThreads);
   const auto blocks = static_cast<unsigned>(std::min(tiles, most));
   const bool aligned = aligned_for<float4>(from, to);
-  if (blocks > 0) persistent_kernel<kVectors><<<blocks, kThreads, 0, stream>>>(from, to, count, aligned, tiles);
+  if (blocks > 0) persistent_kernel<<<blocks, kThreads, 0, stream>>>(from, to, n, aligned, tiles);
 }
 
-inline void launch_memcpy(const float* from, float* to, int64_t count, cudaStream_t stream) {
-  CUDA_CHECK(cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+inline void launch_read(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  static const int64_t most = resident_blocks(read_kernel, kThreads);
+  const auto blocks = static_cast<unsigned>(std::min(blocks_for(n, 4 * kVectors * kThreads), most));
+  if (blocks > 0) read_kernel<<<blocks, kThreads, 0, stream>>>(from, to, n, aligned_for<float4>(from, from));
 }
 
-constexpr bool kPlain = false, kStreaming = true;
+inline void launch_write(const float*, float* to, int64_t n, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(blocks_for(n, 4 * kThreads));
+  if (blocks > 0) write_kernel<<<blocks, kThreads, 0, stream>>>(to, n, aligned_for<float4>(to, to));
+}
 
-inline const std::vector<Variant> variants = {
-    {"01_strided", "64 floats in a row for each thread", Moves::copy, 256, 4, 4 * kChunk, launch_strided<256>},
-    {"02_float", "lane beside lane, 4 bytes each", Moves::copy, 256, 4, 4, launch_copy<float, 1, 256, kPlain>},
-    {"03_float2", "8 bytes each", Moves::copy, 256, 8, 8, launch_copy<float2, 1, 256, kPlain>},
-    {"04_float4", "16 bytes each", Moves::copy, 256, 16, 16, launch_copy<float4, 1, 256, kPlain>},
-    {"05_float4_x4", "four times 16 bytes each, all read first", Moves::copy, 256, 16, 16,
-     launch_copy<float4, 4, 256, kPlain>},
-    {"06_persistent", "05 in a grid that stays resident", Moves::copy, 256, 16, 16, launch_persistent<4, 256>},
-    {"07_streaming", "04 with __ldcs and __stcs", Moves::copy, 256, 16, 16, launch_copy<float4, 1, 256, kStreaming>},
-    {"08_block_128", "04 in blocks of 128", Moves::copy, 128, 16, 16, launch_copy<float4, 1, 128, kPlain>},
-    {"09_block_512", "04 in blocks of 512", Moves::copy, 512, 16, 16, launch_copy<float4, 1, 512, kPlain>},
-    {"10_block_1024", "04 in blocks of 1024", Moves::copy, 1024, 16, 16, launch_copy<float4, 1, 1024, kPlain>},
-    {"11_read_only", "resident grid, sums what it reads", Moves::read, 256, 16, 16, launch_read<4, 256>},
-    {"12_write_only", "16 bytes each", Moves::write, 256, 16, 16, launch_write<256>},
-    {"13_memcpy", "cudaMemcpyAsync, device to device", Moves::copy, 0, 0, 0, launch_memcpy},
+inline void launch_memcpy(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  CUDA_CHECK(cudaMemcpyAsync(to, from, n * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+}
+
+inline const std::vector<AnyStage> stages = {
+    Stage<Copy>{"01_strided", "64 floats in a row for each thread", launch_strided},
+    Stage<Copy>{"02_float", "lane beside lane, 4 bytes each", launch_copy<float>},
+    Stage<Copy>{"03_float2", "8 bytes each", launch_copy<float2>},
+    Stage<Copy>{"04_float4", "16 bytes each", launch_copy<float4>},
+    Stage<Copy>{"05_float4_x4", "four times 16 bytes each, all read first", launch_copy<float4, kVectors>},
+    Stage<Copy>{"06_persistent", "05 in a grid that stays resident", launch_persistent},
+    Stage<Copy>{"07_streaming", "04 with __ldcs and __stcs", launch_copy<float4, 1, kThreads, true>},
+    Stage<Copy>{"08_block_128", "04 in blocks of 128", launch_copy<float4, 1, 128>},
+    Stage<Copy>{"09_block_512", "04 in blocks of 512", launch_copy<float4, 1, 512>},
+    Stage<Copy>{"10_block_1024", "04 in blocks of 1024", launch_copy<float4, 1, 1024>},
+    Stage<Read>{"11_read_only", "resident grid, sums what it reads", launch_read},
+    Stage<Write>{"12_write_only", "16 bytes each", launch_write},
+    Stage<Copy>{"13_memcpy", "cudaMemcpyAsync, device to device", launch_memcpy},
 };
 
-}  // namespace memory_bandwidth
+}  // namespace ladder::memory_bandwidth

@@ -1,6 +1,9 @@
-// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, the measuring in
-// experiments.cu, the story in README.md.
+// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, what is measured
+// besides their times in experiments.cu and launches.cu, the story in README.md.
+#include "experiments.h"
 #include "kernel.cuh"
-#include "lesson.h"
 
-int main(int argc, char** argv) { return memory_bandwidth::run(memory_bandwidth::variants, argc, argv); }
+int main(int argc, char** argv) {
+  using namespace ladder::memory_bandwidth;
+  return ladder::run_lecture(stages, experiments, argc, argv);
+}
