@@ -1,0 +1,60 @@
+// reduction0: a tree in shared memory, in which the threads that still add lie further and further apart.
+//
+// It leaves: in the first step every second lane of a warp adds, in the next every fourth. A warp executes a step as
+// long as one of its lanes takes part, so nearly all warps stay busy while fewer and fewer lanes do work (counter:
+// lanes in a request of a shared load).
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/launch.h"
+#include "common/operators/sum.h"
+
+namespace ladder::reduction::reduction0 {
+
+constexpr int kBlockSize = 256;
+
+// One partial sum for each block, of one element for each of its threads.
+__global__ void reduce_kernel(const float* __restrict__ input, float* __restrict__ sums, int64_t n) {
+  __shared__ float sdata[kBlockSize];
+  const int tid = threadIdx.x;
+  const int64_t i = int64_t{blockIdx.x} * kBlockSize + tid;
+  sdata[tid] = i < n ? input[i] : 0.0f;
+  __syncthreads();
+
+  for (int s = 1; s < kBlockSize; s *= 2) {
+    if (tid % (2 * s) == 0) sdata[tid] += sdata[tid + s];
+    __syncthreads();
+  }
+  if (tid == 0) sums[blockIdx.x] = sdata[0];
+}
+
+// Sums of the sums, until one is left. Blocks run in any order, so no launch writes what it reads: each has its own
+// part of the scratch memory.
+inline void launch(const float* input, float* output, float* scratch, int64_t n, cudaStream_t stream) {
+  while (true) {
+    const int64_t blocks = std::max<int64_t>(blocks_for(n, kBlockSize), 1);  // the sum of nothing is 0
+    float* sums = blocks == 1 ? output : scratch;
+    reduce_kernel<<<static_cast<unsigned>(blocks), kBlockSize, 0, stream>>>(input, sums, n);
+    if (blocks == 1) return;
+    input = sums;
+    scratch += blocks;
+    n = blocks;
+  }
+}
+
+inline const char* too_many_sums(const Shape& shape) {
+  int64_t sums = 0;
+  for (int64_t n = shape[0]; n > 1; sums += n) n = blocks_for(n, kBlockSize);
+  return sums <= Sum::kScratch
+             ? nullptr
+             : "its partial sums, one for 256 elements, do not fit into the scratch memory; give at most 2^27";
+}
+
+inline const Stage<Sum> stage{
+    "reduction0", "tree in shared memory, interleaved addresses, divergent", launch, {0, too_many_sums}};
+
+}  // namespace ladder::reduction::reduction0
+
+LADDER_MAIN(ladder::reduction::reduction0::stage)
