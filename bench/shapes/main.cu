@@ -17,6 +17,11 @@ using ladder::text;
 using Op = ladder::TypedRmsNorm;
 using bf16 = __nv_bfloat16;
 
+template <class T>
+constexpr ladder::Type type_of = std::is_same_v<T, float>  ? ladder::Type::float32
+                                 : std::is_same_v<T, bf16> ? ladder::Type::bfloat16
+                                                           : ladder::Type::float16;
+
 struct Matrix {
   const char* what;
   int64_t rows, cols;
@@ -78,11 +83,6 @@ class Shapes {
   }
 
  private:
-  template <class T>
-  static constexpr ladder::Type type_of = std::is_same_v<T, float>  ? ladder::Type::float32
-                                          : std::is_same_v<T, bf16> ? ladder::Type::bfloat16
-                                                                    : ladder::Type::float16;
-
   static rms_norm::Layout layout_of(const Matrix& matrix) {
     const ladder::Layout& l = matrix.layout;
     return {l.stride == ladder::kContiguous ? matrix.cols : l.stride, l.heads, l.head_stride};
