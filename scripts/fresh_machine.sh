@@ -49,7 +49,7 @@ if [ ! -e "$machine/.made" ]; then
 fi
 cat /etc/ssl/certs/ca-certificates.crt >"$machine/etc/ssl/certs/ca-certificates.crt"
 cat /etc/resolv.conf >"$machine/etc/resolv.conf"
-course=/root/course
+course=/srv/course
 rm -rf "$machine$course"
 git clone -q "file://$repository" "$machine$course"
 echo "fresh_machine: $distribution with $(git -C "$machine$course" log -1 --format='%h, "%s"')"
