@@ -11,7 +11,7 @@ namespace ladder {
 // Ranges are never smaller than `grain`, so small work stays on the calling thread. Returns the number of parts.
 template <class Body>
 int parallel_for(int64_t count, int64_t grain, Body body) {
-  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  static const int64_t cores = std::max(1u, std::thread::hardware_concurrency());  // a system call
   const int parts = static_cast<int>(std::clamp<int64_t>(count / grain, 1, std::min<int64_t>(cores, 64)));
   const auto bound = [&](int part) { return count / parts * part + std::min<int64_t>(part, count % parts); };
   std::vector<std::thread> threads;
