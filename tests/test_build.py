@@ -144,7 +144,7 @@ def test_stage_by_number_name_or_folder(built, form):
 def test_unknown_stage_lists_the_choices(built, form):
     refused = make("stage", f"S={form}", cwd=built)
     assert refused.returncode == 2
-    assert f"{LADDER}/{STAGE}" in refused.stderr and "injected" not in refused.stdout
+    assert f"matrix/{STAGE}" in refused.stderr and "injected" not in refused.stdout
 
 
 def test_make_from_another_folder(built, tmp_path):
