@@ -28,7 +28,7 @@ FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
 # The files that take longest, longest first, so that no process is left alone with one at the end.
-LONGEST = ["test_simt", "test_header", "test_analyze", "test_cli", "test_build", "test_mutant_hazards"]
+LONGEST = ["test_simt", "test_header", "test_cli", "test_build", "test_mutants", "test_analyze", "test_mutant_hazards", "test_plots"]
 
 # The tests' own Python is the tools'; what make starts finds them by make's means, as it does for a user.
 TOOLS = str(ROOT / "tools")
