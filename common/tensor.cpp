@@ -28,7 +28,12 @@ bool repeats(const std::vector<char>& image, uint32_t word) {
 }  // namespace
 
 DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
-    : type_(tensor.type), size_(size_of(tensor.type)), layout_(place.layout), rows_(tensor.rows), cols_(tensor.cols) {
+    : type_(tensor.type),
+      size_(size_of(tensor.type)),
+      guard_(guard_of(tensor.type, tensor.is_read())),
+      layout_(place.layout),
+      rows_(tensor.rows),
+      cols_(tensor.cols) {
   if (layout_.stride == kContiguous) layout_.stride = cols_;
   heads_contiguous_ = layout_.heads == 1 && (layout_.stride == cols_ || rows_ <= 1);
   const int64_t last = rows_ - 1;
@@ -56,10 +61,9 @@ void DeviceTensor::fill(int64_t first, int64_t count, uint32_t word) {
 }
 
 void DeviceTensor::reset_guards() {
-  const uint32_t guard = guard_of(type_);
-  if (!contiguous()) return fill(0, total_, guard);
-  fill(0, begin_, guard);
-  fill(end_, total_ - end_, guard);
+  if (!contiguous()) return fill(0, total_, guard_);
+  fill(0, begin_, guard_);
+  fill(end_, total_ - end_, guard_);
 }
 
 void DeviceTensor::fill_rows(uint32_t word) {
@@ -109,15 +113,14 @@ bool DeviceTensor::holds(const void* dense, int64_t first, int64_t count) const 
 std::string DeviceTensor::overrun(const char* name) {
   std::vector<int64_t> found;  // relative to row 0
   std::vector<char> image;
-  const uint32_t guard = guard_of(type_);
   const auto read = [&](int64_t from, int64_t to) {
     image.resize((to - from) * size_);
     copy(image.data(), memory_.get() + from * size_, image.size(), cudaMemcpyDeviceToHost);
   };
   const auto look = [&](int64_t from) {
-    if (repeats(image, guard)) return;
+    if (repeats(image, guard_)) return;
     for (size_t i = 0; i < image.size() / size_; ++i)
-      if (std::memcmp(image.data() + i * size_, &guard, size_) != 0)
+      if (std::memcmp(image.data() + i * size_, &guard_, size_) != 0)
         found.push_back(from + static_cast<int64_t>(i) - first_);
   };
   if (contiguous()) {
@@ -125,7 +128,7 @@ std::string DeviceTensor::overrun(const char* name) {
     read(end_, total_), look(end_);
   } else {
     read(0, total_);
-    const std::vector<uint32_t> row_of_guards(cols_ * size_ / 4 + 1, guard);
+    const std::vector<uint32_t> row_of_guards(cols_ * size_ / 4 + 1, guard_);
     for (int64_t row = 0; row < rows_; ++row)
       std::memcpy(image.data() + row_at(row) * size_, row_of_guards.data(), cols_ * size_);
     look(0);

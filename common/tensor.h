@@ -80,7 +80,8 @@ class DeviceTensor {
   void reset_guards();
 
   Type type_;
-  int64_t size_;  // bytes of an element
+  int64_t size_;    // bytes of an element
+  uint32_t guard_;  // what lies around the rows
   Layout layout_;
   int64_t rows_, cols_;
   bool heads_contiguous_;

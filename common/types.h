@@ -81,8 +81,11 @@ inline float rounded(Type type, float value) {
 constexpr uint32_t poison_of(Type type) {  // an element that nothing has written
   return type == Type::float16 ? 0x7dbe7dbeu : type == Type::bfloat16 ? 0x7fad7fadu : 0x7fadbeefu;
 }
-constexpr uint32_t guard_of(Type type) {  // an element that belongs to no tensor, which nothing may write
-  return type == Type::float16 ? 0x7d5a7d5au : type == Type::bfloat16 ? 0x7fa57fa5u : 0x7fa5c3e1u;
+// An element that belongs to no tensor, which nothing may write. Around inputs it is another one than around outputs,
+// so that what is copied from past the end of one to past the end of the other shows.
+constexpr uint32_t guard_of(Type type, bool is_read) {
+  const uint32_t word = type == Type::float16 ? 0x7d5a7d5au : type == Type::bfloat16 ? 0x7fa57fa5u : 0x7fa5c3e1u;
+  return is_read ? word ^ 0x00010001u : word;
 }
 inline bool is_poison(Type type, const void* elements, int64_t index) {
   const uint32_t word = poison_of(type);
