@@ -2,7 +2,7 @@
 # Usage: fresh_machine.sh bookworm|trixie|jammy|noble [COMMAND ...]
 # Makes a fresh Debian 12 or 13, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
 # commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
-#   FOLDER=dir       where the machine is made and kept, its clone anew each time; otherwise a folder in /var/tmp, deleted at the end
+#   FOLDER=dir       where the machine is made and kept, its clone anew each time; otherwise in /var/tmp, deleted at the end
 #   MIRROR=url       where the distribution's packages come from
 #   PACKAGES='a b'   more of them: trixie compiles with Ubuntu 24.04's g++ given PACKAGES=g++-13, and FULL=1 with both
 #                    given PACKAGES='g++ g++-13'

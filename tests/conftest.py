@@ -1,8 +1,8 @@
 """Builds what the tests start once, for the CPU device unless BACKEND says otherwise, and hands it to them.
 
-make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, so a long test that
-shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only. The programs
-stay below build/<backend>/: the links that make leaves beside the sources are not touched.
+make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, so a long test
+that shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only. The
+programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
 """
 
 import os
@@ -22,13 +22,15 @@ LADDER = "assignment1/rms_norm/matrix"
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
-# Folders whose programs the tests marked `full` alone start: a ladder's program holds its stages, so that one stage's own
-# program shows how such programs are built.
+# Folders whose programs the tests marked `full` alone start: a ladder's program holds its stages, so that one stage's
+# own program shows how such programs are built.
 FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
 # The files that take longest, longest first, so that no process is left alone with one at the end.
-LONGEST = ["test_simt", "test_header", "test_cli", "test_build", "test_mutants", "test_analyze", "test_mutant_hazards", "test_plots"]
+LONGEST = """
+test_simt test_header test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
+""".split()
 
 # The tests' own Python is the tools'; what make starts finds them by make's means, as it does for a user.
 TOOLS = str(ROOT / "tools")
@@ -77,8 +79,9 @@ def targets():
     if FULL:
         return ["programs"]
     makefiles = [path for top in ("assignment*", "lectures", "tests") for path in ROOT.glob(f"{top}/**/Makefile")]
-    folders = [str(path.parent.relative_to(ROOT)) for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
-    return [f"{folder}/program" for folder in sorted(folders) if not FULL_ONLY.fullmatch(folder) or folder in QUICK_TOO]
+    leaves = [path.parent for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
+    folders = sorted(str(leaf.relative_to(ROOT)) for leaf in leaves)
+    return [f"{folder}/program" for folder in folders if not FULL_ONLY.fullmatch(folder) or folder in QUICK_TOO]
 
 
 # --- What pytest and pytest-xdist call -----------------------------------------------------------------------
@@ -129,7 +132,7 @@ def ladder():
 
 
 def copy_if_there(source, target):
-    """Another process's test may be building: a file under its temporary name is gone by the time it would be copied."""
+    """Another process's test may be building: a file under its temporary name may be gone by now."""
     try:
         shutil.copy2(source, target)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Every g++ from 12 on that is installed beside the usual one builds the course without a warning, and its programs are right."""
+"""Every g++ from 12 on that is installed beside the usual one builds the course without a warning, and it is right."""
 
 import re
 import shutil
@@ -35,7 +35,8 @@ if OTHERS:  # a test without parameters would count as skipped
         choice = [f"-j{cores()}", "BACKEND=cpu", f"CXX={compiler}"]
         programs = [f"{folder}/program" for folder in (LADDER, "tests/cpp", "tests/header")]
         made = make(*choice, *programs, cwd=clone, timeout=1800)
-        assert made.returncode == 0 and not re.search("warning:|error:", made.stdout + made.stderr), made.stdout + made.stderr
+        said = made.stdout + made.stderr
+        assert made.returncode == 0 and not re.search("warning:|error:", said), said
         build = clone / "build/cpu"
         right = run(build / LADDER / "rms_norm_matrix_test", "--rows", 3, "--cols", 1000)
         assert right.returncode == 0 and "PASS" in right.stdout, right.stdout + right.stderr

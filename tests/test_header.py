@@ -111,7 +111,8 @@ class TestWithNvcc:
     def compiled(self, folder, standard):
         """One program for all architectures that are asked of the standard and that this nvcc knows."""
         known = run(NVCC, "--list-gpu-code").stdout.split() + ["sm_90a"]
-        wanted = [arch for asked, arch in (TARGETS if FULL else QUICK_TARGETS) if asked == standard and f"sm_{arch}" in known]
+        tried = TARGETS if FULL else QUICK_TARGETS
+        wanted = [arch for asked, arch in tried if asked == standard and f"sm_{arch}" in known]
         if standard not in self.made:
             targets = [word for arch in wanted for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
             options = [f"-I{ROOT}/include", f"-std={standard}", "--threads", cores(), *WARNINGS, *targets]

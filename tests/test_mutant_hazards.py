@@ -61,6 +61,7 @@ int main(int, char** argv) {{
   cudaMalloc(&weight, (cols + offset) * sizeof(float));
   cudaMemset(in, 0x3f, (rows * cols + offset) * sizeof(float));
   cudaMemset(weight, 0x3f, (cols + offset) * sizeof(float));
+  namespace mutants = ladder::matrix::mutants;
   ladder::RmsNorm::Launch launch = nullptr;
 {choices}
   launch(in + offset, weight + offset, out + offset, rows, cols, 1e-6f, nullptr);
@@ -80,7 +81,7 @@ def program(tmp_path_factory):
     source.write_text(
         PROGRAM.format(
             includes="\n".join(f'#include "{MUTANTS / name}.cuh"' for name in names()),
-            choices="\n".join(f'  if (name == "{name}") launch = ladder::matrix::mutants::{name}::launch;' for name in names()),
+            choices="\n".join(f'  if (name == "{name}") launch = mutants::{name}::launch;' for name in names()),
         )
     )
     command = [ROOT / "simt/simtcc", "--analyze", f"-I{ROOT}", source, "-o", folder / "mutants"]
