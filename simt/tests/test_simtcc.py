@@ -135,7 +135,8 @@ def test_a_header_that_is_compiled_as_a_source(folder):
 
 
 @pytest.mark.skipif(not shutil.which("ccache"), reason="no ccache on this machine")
-def test_ccache_keeps_what_is_compiled(folder):
+def test_ccache_keeps_what_is_compiled(folder, monkeypatch):
+    monkeypatch.delenv("CCACHE_DISABLE", raising=False)
     for _ in range(2):
         made("-O0", "-c", "one.cu", cwd=folder, CCACHE_DIR=str(folder))
     counts = subprocess.run(
