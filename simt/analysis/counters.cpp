@@ -11,11 +11,11 @@ namespace {
 constexpr uintptr_t kSector = 32;
 constexpr unsigned kBanks = 32, kBankWidth = 4;
 
-unsigned lanes_in(uint32_t mask) { return unsigned(__builtin_popcount(mask)); }
+unsigned lanes_in(uint32_t mask) { return static_cast<unsigned>(__builtin_popcount(mask)); }
 
 template <class Visit>
 void for_each_lane(uint32_t mask, Visit visit) {
-  for (; mask; mask &= mask - 1) visit(unsigned(__builtin_ctz(mask)));
+  for (; mask; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctz(mask)));
 }
 
 // Wavefronts of the lanes that are served together.
@@ -65,10 +65,10 @@ Sectors sectors_of(const Request& request) {
     if (end > covered) bytes += end - std::max(begin, covered);
     covered = std::max(covered, end);
     const uintptr_t first = std::max(begin / kSector, next_sector), last = (end - 1) / kSector;
-    if (last >= first) touched += unsigned(last - first + 1);
+    if (last >= first) touched += static_cast<unsigned>(last - first + 1);
     next_sector = std::max(next_sector, last + 1);
   }
-  return {touched, unsigned((bytes + kSector - 1) / kSector)};
+  return {touched, static_cast<unsigned>((bytes + kSector - 1) / kSector)};
 }
 
 namespace {
@@ -99,7 +99,7 @@ Wavefronts wavefronts_of(const Request& request) {
     if (!mask) return;
     sum.taken += passes(request, mask, !is_atomic);
     const unsigned row = kBanks * kBankWidth;
-    sum.ideal += request.size <= 16 ? 1 : unsigned((request.size + row - 1) / row);
+    sum.ideal += request.size <= 16 ? 1 : static_cast<unsigned>((request.size + row - 1) / row);
   };
   if (request.size <= 4) {
     serve(~0u);
@@ -135,7 +135,7 @@ void ByteSet::add(uintptr_t address, size_t size) {
     }
     for (uintptr_t at = offset; at < offset + here;) {
       const size_t bits = std::min<size_t>(64 - at % 64, offset + here - at);
-      (*last_)[at / 64] |= (bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1) << at % 64;
+      (*last_)[at / 64] |= (bits == 64 ? ~static_cast<uint64_t>(0) : (static_cast<uint64_t>(1) << bits) - 1) << at % 64;
       at += bits;
     }
     address += here;
@@ -146,7 +146,7 @@ void ByteSet::add(uintptr_t address, size_t size) {
 uint64_t ByteSet::count() const {
   uint64_t sum = 0;
   for (const auto& [number, page] : pages_)
-    for (const uint64_t word : page) sum += unsigned(__builtin_popcountll(word));
+    for (const uint64_t word : page) sum += static_cast<unsigned>(__builtin_popcountll(word));
   return sum;
 }
 

@@ -88,7 +88,7 @@ std::string worst_json(const WorstRequest& worst, bool is_global) {
   for (unsigned lane = 0; lane < 32; ++lane)
     if (worst.mask >> lane & 1)
       addresses += (addresses.empty() ? "[" : ",[") + std::to_string(lane) + "," +
-                   std::to_string(int64_t(worst.address[lane] - worst.begin)) + "]";
+                   std::to_string(static_cast<int64_t>(worst.address[lane] - worst.begin)) + "]";
   return Members()("block", list(worst.block))("warp", worst.warp)("mask", worst.mask)(
              "addresses", "[" + addresses + "]")("base", quoted(worst.base))(is_global ? "sectors" : "wavefronts",
                                                                              worst.cost)
@@ -112,7 +112,7 @@ std::string site_json(const Site& site) {
 
 std::string kernel_json(const Kernel& k) {
   const LaunchInfo& launch = k.launch;
-  const uint64_t threads = uint64_t(launch.block.x) * launch.block.y * launch.block.z;
+  const uint64_t threads = static_cast<uint64_t>(launch.block.x) * launch.block.y * launch.block.z;
   const std::string global =
       Members()("load_bytes", k.load_bytes)("store_bytes", k.store_bytes)("distinct_load_bytes", k.distinct_load_bytes)(
           "distinct_store_bytes", k.distinct_store_bytes)
@@ -145,7 +145,7 @@ void write_dump() {
   for (const Kernel* k : counters().kernels())
     if (!k->blocks_run.empty()) observed.push_back(k);
   const std::string text =
-      Members()("version", 1)("program", quoted(std::string(program, length > 0 ? size_t(length) : 0)))(
+      Members()("version", 1)("program", quoted(std::string(program, length > 0 ? static_cast<size_t>(length) : 0)))(
           "kernels", array(observed, [](const Kernel* k) { return kernel_json(*k); }))("hazards", hazards_json())(
           "error", last_error.empty() ? "null" : quoted(last_error))
           .str() +

@@ -14,7 +14,8 @@ namespace {
 enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded, kScope };
 
 uint3 unflatten(uint64_t i, dim3 size) {
-  return {unsigned(i % size.x), unsigned(i / size.x % size.y), unsigned(i / size.x / size.y)};
+  return {static_cast<unsigned>(i % size.x), static_cast<unsigned>(i / size.x % size.y),
+          static_cast<unsigned>(i / size.x / size.y)};
 }
 
 bool is_strong(uint32_t traits) { return traits & (kAtomic | kVolatile); }
@@ -59,10 +60,10 @@ class Detector : public Observer {
     order_.fence(order_.place(where, lane), scope);
   }
   void released(WarpRef where, unsigned lane, const void* object) override {
-    order_.release(order_.place(where, lane), uintptr_t(object));
+    order_.release(order_.place(where, lane), reinterpret_cast<uintptr_t>(object));
   }
   void acquired(WarpRef where, unsigned lane, const void* object) override {
-    order_.acquire(order_.place(where, lane), uintptr_t(object));
+    order_.acquire(order_.place(where, lane), reinterpret_cast<uintptr_t>(object));
   }
 
   void request(const Request& request) override;
@@ -131,7 +132,7 @@ class Detector : public Observer {
 };
 
 uint32_t Detector::site_of(Pc pc) {
-  const auto [found, is_new] = site_numbers_.try_emplace(pc, uint32_t(sites_.size()));
+  const auto [found, is_new] = site_numbers_.try_emplace(pc, static_cast<uint32_t>(sites_.size()));
   if (is_new) sites_.push_back(pc);
   return found->second;
 }
@@ -150,7 +151,7 @@ void Detector::request(const Request& r) {
   bool apart = true;  // the lanes use different bytes, as far as one can see at a glance
   Order::Place place = order_.place(r.where, 0);
   for (uint32_t left = r.mask; left; left &= left - 1) {
-    place.lane = unsigned(__builtin_ctz(left));
+    place.lane = static_cast<unsigned>(__builtin_ctz(left));
     const uintptr_t address = r.address[place.lane];
     apart = apart && (!count || address >= lanes[count - 1].address + r.size);
     lanes[count++] = {place,
@@ -212,7 +213,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
     const bool same_value = value && cell.write.is(kValued) && !cell.write.is(kAtomic) && cell.value == *value;
     if (!same_value && races(cell.write, lane, shared) && !is_guess(r.space, cell.write, lane.mark, address)) {
       report(cell.write.is(kFlying) ? kCopy : kRace, r.space, cell.write, &lane.mark, address);
-      if (shared && lane.mark.is(kWrites)) unwritten_.erase(address & ~uintptr_t(3));
+      if (shared && lane.mark.is(kWrites)) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
     }
   }
   // One word has one order of writes: whoever comes after its latest atomic comes after those before that, too.
@@ -223,7 +224,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
     if ((after_atomics && old.is(kAtomic)) || is_guess(r.space, old, lane.mark, address)) continue;
     report(kRace, r.space, old, &lane.mark, address);
     // Had the write come first, the read would have found it: the race is what is wrong.
-    if (shared) unwritten_.erase(address & ~uintptr_t(3));
+    if (shared) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
   }
 }
 
@@ -330,7 +331,7 @@ void Detector::check_written(const Lane& lane, size_t size) {
     const Cell* cell = &page.cells[(at & (Shadow::kPageSize - 1)) >> page.cell_bits];
     const Cell* last = &page.cells[((stop - 1) & (Shadow::kPageSize - 1)) >> page.cell_bits];
     while (cell <= last && !is_alive(cell->write, true, lane.place)) ++cell;
-    if (cell > last) unwritten_.try_emplace(at & ~uintptr_t(3), lane.mark);
+    if (cell > last) unwritten_.try_emplace(at & ~static_cast<uintptr_t>(3), lane.mark);
     at = stop;
   }
 }
@@ -374,19 +375,19 @@ void Detector::check_one_instruction(const Request& r, const Lane* lanes, unsign
 void Detector::landed(WarpRef where, unsigned lane, const void* destination, size_t size, const void* object) {
   const Order::Place place = order_.place(where, lane);
   Stamp latest{~0u, 0};
-  const uintptr_t end = uintptr_t(destination) + size;
-  for (uintptr_t at = uintptr_t(destination); at < end;) {
+  const uintptr_t end = reinterpret_cast<uintptr_t>(destination) + size;
+  for (uintptr_t at = reinterpret_cast<uintptr_t>(destination); at < end;) {
     const uintptr_t stop = std::min(end, (at | 3) + 1);
     Shadow::Page& page = shadow_.page(at, stop - at, true);
     Mark& write = page.cells[(at & (Shadow::kPageSize - 1)) >> page.cell_bits].write;
     at += std::min<uintptr_t>(stop - at, 1u << page.cell_bits);
     if (!is_alive(write, true, place) || !write.is(kFlying)) continue;
-    write.site_and_traits &= ~uint32_t(kFlying);
+    write.site_and_traits &= ~static_cast<uint32_t>(kFlying);
     if (!object) {
       write.stamp = order_.now(place);
     } else if (write.stamp.thread != latest.thread || write.stamp.clock != latest.clock) {
       latest = write.stamp;
-      order_.release_past(place, latest, uintptr_t(object));
+      order_.release_past(place, latest, reinterpret_cast<uintptr_t>(object));
     }
   }
 }

@@ -34,7 +34,7 @@ std::string hazard_json(const Hazard& h) {
   json += ", \"other_block\": " + (h.second.has_thread ? triple(h.second.block) : "null");
   json += ",\n   \"first\": " + end_json(h.first) + ",\n   \"second\": " + (h.has_second ? end_json(h.second) : "null");
   char address[32] = "null";
-  if (h.address) std::snprintf(address, sizeof address, "\"0x%zx\"", size_t(h.address));
+  if (h.address) std::snprintf(address, sizeof address, "\"0x%zx\"", static_cast<size_t>(h.address));
   json += std::string(",\n   \"address\": ") + address;
   json += ", \"variable\": " + (h.variable.empty() ? "null" : quoted(h.variable));
   return json + ",\n   \"sentence\": " + quoted(h.sentence) + "}";

@@ -6,7 +6,7 @@ namespace {
 
 constexpr size_t kSharedLimit = 256 * 1024;  // more than a block can have
 
-uint64_t volume(dim3 d) { return uint64_t(d.x) * d.y * d.z; }
+uint64_t volume(dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; }
 
 }  // namespace
 
@@ -23,7 +23,7 @@ const Knowledge& View::for_others(uint64_t own_block) const {
   if (for_others_.empty() && !empty()) {
     BlockKnowledge of_own{base, {}};
     for (size_t i = 0; i < own.size(); ++i)
-      if (own[i] >= base) of_own.threads.emplace_back(uint16_t(i), own[i]);
+      if (own[i] >= base) of_own.threads.emplace_back(static_cast<uint16_t>(i), own[i]);
     for_others_ = Knowledge(own_block, std::move(of_own));
     for_others_.add(others);
   }
@@ -32,9 +32,9 @@ const Knowledge& View::for_others(uint64_t own_block) const {
 
 void Order::begin_launch(const LaunchInfo& launch) {
   *this = Order();
-  threads_ = unsigned(volume(launch.block));
+  threads_ = static_cast<unsigned>(volume(launch.block));
   while (1u << thread_bits_ < threads_) ++thread_bits_;
-  cluster_size_ = unsigned(volume(launch.cluster));
+  cluster_size_ = static_cast<unsigned>(volume(launch.cluster));
 }
 
 void Order::begin_block(const BlockInfo& info) {
@@ -49,7 +49,7 @@ void Order::begin_block(const BlockInfo& info) {
       newest_cluster_ = std::make_shared<ClusterState>();
       newest_cluster_->number = info.cluster;
       newest_cluster_->first_block = info.sequence - info.cluster_rank;
-      for (auto& phase : newest_cluster_->arrivals) phase.resize(size_t(cluster_size_) * threads_);
+      for (auto& phase : newest_cluster_->arrivals) phase.resize(static_cast<size_t>(cluster_size_) * threads_);
     }
     block->cluster = newest_cluster_;
   }
@@ -155,13 +155,13 @@ void Order::warp_barrier(WarpRef where, uint32_t mask) {
   if (!whole || warp.lanes) {
     Views sum;
     for (uint32_t left = mask & all; left; left &= left - 1) {
-      const Place p = place(where, unsigned(__builtin_ctz(left)));
+      const Place p = place(where, static_cast<unsigned>(__builtin_ctz(left)));
       sum.add(views(p));
       if (!whole) sum.known.add(everything_known(p));
     }
     own_views(first);
     for (uint32_t left = mask & all; left; left &= left - 1) {
-      const Place p = place(where, unsigned(__builtin_ctz(left)));
+      const Place p = place(where, static_cast<unsigned>(__builtin_ctz(left)));
       own_views(p).add(sum);
       if (!whole) tick(p);
     }
@@ -204,10 +204,11 @@ const Knowledge& Order::known_after_cluster_barrier(const Place& p) const {
   Knowledge& known = cluster->known_after[phase % 3];
   if (!known.empty()) return known;
   for (unsigned rank = 0; rank < cluster_size_; ++rank) {
-    const Clock* arrivals = &cluster->arrivals[phase % 3][size_t(rank) * threads_];
+    const Clock* arrivals = &cluster->arrivals[phase % 3][static_cast<size_t>(rank) * threads_];
     BlockKnowledge of_block{*std::min_element(arrivals, arrivals + threads_) + 1, {}};
     for (unsigned thread = 0; thread < threads_; ++thread)
-      if (arrivals[thread] >= of_block.bound) of_block.threads.emplace_back(uint16_t(thread), arrivals[thread]);
+      if (arrivals[thread] >= of_block.bound)
+        of_block.threads.emplace_back(static_cast<uint16_t>(thread), arrivals[thread]);
     known.add(Knowledge(cluster->first_block + rank, std::move(of_block)));
   }
   return known;
@@ -318,7 +319,7 @@ void Order::release_past(const Place& p, const Stamp& past, uintptr_t object) {
     known.own[thread] = past.clock;
   } else {
     BlockKnowledge of_block;
-    of_block.threads.emplace_back(uint16_t(thread), past.clock);
+    of_block.threads.emplace_back(static_cast<uint16_t>(thread), past.clock);
     known.others = Knowledge(block_of(past.thread), std::move(of_block));
   }
   at(p, object).known.add(known);

@@ -120,7 +120,9 @@ class Order {
   Clock tick(const Place& place);                                              // the clock before it moved on
 
  private:
-  uint32_t number(const Place& p) const { return uint32_t(p.block->sequence) << thread_bits_ | p.thread(); }
+  uint32_t number(const Place& p) const {
+    return static_cast<uint32_t>(p.block->sequence) << thread_bits_ | p.thread();
+  }
   static Clock clock(const Place& p) { return std::max({p.warp->clock[p.lane], p.warp->base, p.block->base}); }
   bool is_before_elsewhere(const Stamp& past, const Place& place) const;
   bool is_narrow(const BlockState& block, uintptr_t object) const;

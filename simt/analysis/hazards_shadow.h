@@ -54,9 +54,10 @@ class Shadow {
 
  private:
   static constexpr size_t kRecent = 1024;
-  static constexpr size_t kBudget = size_t(768) << 20;  // bytes of cells; beyond it, the oldest pages are forgotten
+  static constexpr size_t kBudget = static_cast<size_t>(768)
+                                    << 20;  // bytes of cells; beyond it, the oldest pages are forgotten
 
-  static size_t cells_in(unsigned cell_bits) { return size_t(kPageSize) >> cell_bits; }
+  static size_t cells_in(unsigned cell_bits) { return static_cast<size_t>(kPageSize) >> cell_bits; }
   static std::unique_ptr<Cell[]> make_cells(unsigned cell_bits);
   Page& find(uint64_t number, bool shared);
   void refine(Page& page, uint64_t bits);

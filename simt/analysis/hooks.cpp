@@ -14,7 +14,9 @@ namespace simt::analysis {
 
 namespace {
 
-bool on_stack(const Worker& w, uintptr_t address) { return address - uintptr_t(w.lane->stack) < kStackSize; }
+bool on_stack(const Worker& w, uintptr_t address) {
+  return address - reinterpret_cast<uintptr_t>(w.lane->stack) < kStackSize;
+}
 
 // The allocation that an access was in last; none is freed while a kernel runs.
 struct Remembered {
@@ -39,14 +41,14 @@ bool in_live_allocation(const Worker& w, Pc pc, uintptr_t address, size_t size) 
 // Of an access that leaves an allocation.
 const void* first_outside(const void* pointer, size_t size) {
   Allocation found;
-  const uintptr_t address = uintptr_t(pointer);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   if (!find_allocation(pointer, found) || address >= found.begin + found.size) return pointer;
   return reinterpret_cast<const void*>(std::min(found.begin + found.size, address + size));
 }
 
 std::string hexadecimal(uintptr_t address) {
   char text[32];
-  std::snprintf(text, sizeof text, "0x%zx", size_t(address));
+  std::snprintf(text, sizeof text, "0x%zx", static_cast<size_t>(address));
   return text;
 }
 
@@ -60,7 +62,7 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
   const void* pointer = reinterpret_cast<const void*>(address);
   if (const char* arena = w.arena_at(address)) {
     space = Space::shared;
-    const size_t used = w.launch->shared_used, offset = address - uintptr_t(arena);
+    const size_t used = w.launch->shared_used, offset = address - reinterpret_cast<uintptr_t>(arena);
     if (offset + size > used)
       w.fail_at(cudaErrorIllegalAddress, pc, "out_of_bounds",
                 "the thread " + what_it_does(access) + " " + std::to_string(size) + " bytes at byte " +
@@ -90,30 +92,30 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
 // The largest access that an address and a size allow.
 uint32_t piece_of(uintptr_t address, size_t size, size_t largest) {
   const uintptr_t bits = address | size | largest;
-  return uint32_t(bits & -bits);
+  return static_cast<uint32_t>(bits & -bits);
 }
 
 void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const Access& access, size_t alignment = 0) {
-  if (is_telling || on_stack(w, uintptr_t(pointer))) return;
+  if (is_telling || on_stack(w, reinterpret_cast<uintptr_t>(pointer))) return;
   if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access, alignment);
 }
 
 }  // namespace
 
 void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access, size_t alignment) {
-  const uintptr_t address = uintptr_t(pointer);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   Event event;
   if (!size || !check(w, pc, address, size, access, alignment, event.space)) return;
   static_cast<Access&>(event) = access;
   event.pc = pc;
   event.address = address;
-  event.size = uint32_t(size);
+  event.size = static_cast<uint32_t>(size);
   Recorder& r = recorder();
   if (access.is_async || (alignment && address % size == 0)) {
     r.record(w.lane->number, event);
   } else {  // the compiler does not know it as one access: as large a one as it may be
     const bool is_power = !(size & (size - 1)) && size <= kLargestAccess;
-    event.size = alignment ? uint32_t(alignment)
+    event.size = alignment ? static_cast<uint32_t>(alignment)
                            : piece_of(address, size, is_power ? std::min<size_t>(size / 2, 4) : kLargestAccess);
     event.size = std::max(event.size, 1u);
     for (; event.address < address + size; event.address += event.size) r.record(w.lane->number, event);
@@ -159,7 +161,7 @@ extern "C" {
 SIMT_HOOK __sanitizer_cov_trace_pc() {
   Worker* w = worker;
   if (!w || !w->lane || is_telling) return;
-  const uintptr_t pc = uintptr_t(__builtin_return_address(0));
+  const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   if (owner_of(pc) != Owner::student) return;
   w->step(pc, __builtin_frame_address(0), true);
 }

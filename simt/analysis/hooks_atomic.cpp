@@ -13,7 +13,8 @@ bool releases(int order) { return order == __ATOMIC_RELEASE || order == __ATOMIC
 
 // Of the student's, atomics are requests; of the device, its own business.
 void note(Worker* w, Call call, const volatile void* address, size_t size, Kind kind, int order) {
-  if (is_telling || uintptr_t(address) - uintptr_t(w->lane->stack) < kStackSize) return;
+  if (is_telling || reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(w->lane->stack) < kStackSize)
+    return;
   const Pc pc = students_call(call).pc;
   if (!pc) return;
   Access access{kind, kind != Kind::atomic};

@@ -13,7 +13,7 @@ inline std::string quoted(const std::string& text) {
       json += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
       char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(c));
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
       json += escaped;
     } else {
       json += c;

@@ -26,12 +26,12 @@ auto turn_of(const Lane& lane) { return std::make_tuple(lane.depth, ~lane.pc, !l
 void Worker::step(uintptr_t pc, const void* frame, bool starts_block) {
   Lane& self = *lane;
   self.pc = pc;
-  self.depth = size_t(self.top - static_cast<const char*>(frame));
+  self.depth = static_cast<size_t>(self.top - static_cast<const char*>(frame));
   self.resumes = false;
   self.starts_block = starts_block;
   Warp& warp = *self.warp;
   warp.ready |= 1u << self.position;
-  ready_warps_[warp.index / 64] |= uint64_t(1) << warp.index % 64;
+  ready_warps_[warp.index / 64] |= static_cast<uint64_t>(1) << warp.index % 64;
   if (self.idle >= kIdle) {
     warp.yielded |= 1u << self.position;
     self.idle = 0;
@@ -91,7 +91,7 @@ void Worker::begin_blocks() {
                       b.index,
                       launch->cluster_size > 1 ? b.sequence / launch->cluster_size : b.sequence,
                       b.cluster_rank,
-                      uintptr_t(arena(b)),
+                      reinterpret_cast<uintptr_t>(arena(b)),
                       launch->shared_used};
     SIMT_TELL(block_begins(info(b)));
   }
@@ -103,7 +103,7 @@ analysis::WarpRef Worker::where(const Warp& warp) const {
 
 const char* Worker::arena_at(uintptr_t address) const {
   for (size_t slot = 0; slot < blocks_.size(); ++slot)
-    if (address - uintptr_t(arenas_[slot]) < kSharedLimit) return arenas_[slot];
+    if (address - reinterpret_cast<uintptr_t>(arenas_[slot]) < kSharedLimit) return arenas_[slot];
   return nullptr;
 }
 
@@ -119,11 +119,12 @@ void Worker::name_shared(size_t offset, size_t size, const char* declaration) {
 }
 
 analysis::Named Worker::shared_variable_at(const char* arena, uintptr_t address) const {
-  const size_t offset = address - uintptr_t(arena);
+  const size_t offset = address - reinterpret_cast<uintptr_t>(arena);
   for (const SharedName& variable : shared_names_)
     if (offset >= variable.offset && offset < variable.offset + variable.size)
-      return {variable.name, uintptr_t(arena) + variable.offset};
-  return {offset < launch->dynamic_shared ? "dynamic shared memory" : "shared memory", uintptr_t(arena)};
+      return {variable.name, reinterpret_cast<uintptr_t>(arena) + variable.offset};
+  return {offset < launch->dynamic_shared ? "dynamic shared memory" : "shared memory",
+          reinterpret_cast<uintptr_t>(arena)};
 }
 
 const Lane* Worker::lane_of(const Warp& warp, uint32_t lanes) const {
@@ -205,7 +206,7 @@ bool Worker::start_step() {
     warp->together |= 1u << other.number;
   }
   warp->ready &= ~warp->step;
-  if (!warp->ready) ready_warps_[warp_ / 64] &= ~(uint64_t(1) << warp_ % 64);
+  if (!warp->ready) ready_warps_[warp_ / 64] &= ~(static_cast<uint64_t>(1) << warp_ % 64);
   stepping_ = warp;
   if (timed_out) {
     timed_out = false;

@@ -24,9 +24,10 @@ struct Launch;
 #ifdef SIMT_ANALYSIS
 
 // The call of the function that this stands in; that it is a call of one of the device's operations; an event.
-#define SIMT_CALL_HERE(worker)                                                                                  \
-  simt::analysis::Call {                                                                                        \
-    uintptr_t(__builtin_return_address(0)), __builtin_frame_address(0), (worker).lane->stack + simt::kStackSize \
+#define SIMT_CALL_HERE(worker)                                                            \
+  simt::analysis::Call {                                                                  \
+    reinterpret_cast<uintptr_t>(__builtin_return_address(0)), __builtin_frame_address(0), \
+        (worker).lane->stack + simt::kStackSize                                           \
   }
 #define SIMT_ENTER(worker, operation) (worker).enter(simt::analysis::Operation::operation, SIMT_CALL_HERE(worker))
 // What kind of fault the worker is about to report, and the lane that waits elsewhere.

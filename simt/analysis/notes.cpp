@@ -16,7 +16,7 @@ bool is_running() { return worker && worker->lane && !is_telling; }
 template <class Tell>
 void tell_of_lane(Tell tell_one) {
   const WarpRef where = worker->where(*worker->lane->warp);
-  tell([&](Observer& o) { tell_one(o, where, unsigned(worker->lane->number)); });
+  tell([&](Observer& o) { tell_one(o, where, static_cast<unsigned>(worker->lane->number)); });
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void note_result(const volatile void* address, uint64_t found, bool changed) {
   if (changed)
     worker->lane->idle = 0;
   else
-    worker->polls(uintptr_t(address), found);
+    worker->polls(reinterpret_cast<uintptr_t>(address), found);
 }
 
 void note_store(const volatile void* address, size_t size) {

@@ -80,7 +80,7 @@ class Symbols {
  private:
   void read_segments(const dl_phdr_info& object) {
     base_ = object.dlpi_addr;
-    code_begin_ = data_begin_ = ~uintptr_t(0);
+    code_begin_ = data_begin_ = ~static_cast<uintptr_t>(0);
     for (int i = 0; i < object.dlpi_phnum; ++i) {
       const auto& segment = object.dlpi_phdr[i];
       if (segment.p_type != PT_LOAD) continue;
@@ -98,7 +98,7 @@ class Symbols {
     file_.assign(std::istreambuf_iterator<char>(stream), {});
     if (file_.size() < sizeof(ElfW(Ehdr))) return;
     const auto& header = at<ElfW(Ehdr)>(0);
-    if (header.e_shoff + size_t(header.e_shnum) * sizeof(ElfW(Shdr)) > file_.size()) return;
+    if (header.e_shoff + static_cast<size_t>(header.e_shnum) * sizeof(ElfW(Shdr)) > file_.size()) return;
     const auto* sections = &at<ElfW(Shdr)>(header.e_shoff);
     for (unsigned s = 0; s < header.e_shnum; ++s)
       if (sections[s].sh_type == SHT_SYMTAB)
@@ -123,8 +123,8 @@ class Symbols {
       if (type == STT_OBJECT) variables_.push_back(found);
       if (type != STT_FUNC || begin < code_begin_ || found.end > code_end_) continue;
       functions_.push_back(found);
-      std::fill(owners_.begin() + std::ptrdiff_t(begin - code_begin_),
-                owners_.begin() + std::ptrdiff_t(found.end - code_begin_), owner_of_name(found.name));
+      std::fill(owners_.begin() + static_cast<std::ptrdiff_t>(begin - code_begin_),
+                owners_.begin() + static_cast<std::ptrdiff_t>(found.end - code_begin_), owner_of_name(found.name));
     }
   }
 

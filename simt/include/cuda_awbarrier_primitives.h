@@ -19,14 +19,14 @@ inline __mbarrier_token_t __mbarrier_arrive_and_drop(__mbarrier_t* barrier, simt
 // Not yet: the caller's loop asks again, once the other lanes have run.
 inline bool __mbarrier_test_wait(__mbarrier_t* barrier, __mbarrier_token_t token,
                                  simt::Site site = simt::Site::here()) {
-  return barrier->test(unsigned(token), 7, site);
+  return barrier->test(static_cast<unsigned>(token), 7, site);
 }
 inline bool __mbarrier_test_wait_parity(__mbarrier_t* barrier, bool parity, simt::Site site = simt::Site::here()) {
   return barrier->test(parity, 1, site);
 }
 inline bool __mbarrier_try_wait(__mbarrier_t* barrier, __mbarrier_token_t token, uint32_t,
                                 simt::Site site = simt::Site::here()) {
-  return barrier->test(unsigned(token), 7, site);
+  return barrier->test(static_cast<unsigned>(token), 7, site);
 }
 inline bool __mbarrier_try_wait_parity(__mbarrier_t* barrier, bool parity, uint32_t,
                                        simt::Site site = simt::Site::here()) {

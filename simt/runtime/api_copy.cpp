@@ -85,7 +85,7 @@ cudaError_t set(const Box& dst, unsigned value, size_t value_size, Extent extent
     for (size_t y = 0; y < extent.height; ++y) {
       char* row = static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch;
       if (value_size == 1)
-        std::memset(row, int(value), extent.width);
+        std::memset(row, static_cast<int>(value), extent.width);
       else
         for (size_t x = 0; x < extent.width; x += value_size) std::memcpy(row + x, &value, value_size);
     }
@@ -181,7 +181,7 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t 
 cudaError_t cudaMemset(void* pointer, int value, size_t count) { return cudaMemsetAsync(pointer, value, count); }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t count, cudaStream_t stream) {
-  return api([&] { return enqueue_set(plain(pointer, count), unsigned(value), {count}, stream); });
+  return api([&] { return enqueue_set(plain(pointer, count), static_cast<unsigned>(value), {count}, stream); });
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
@@ -190,7 +190,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
-  return api([&] { return enqueue_set({pointer, pitch, 0}, unsigned(value), {width, height}, stream); });
+  return api([&] { return enqueue_set({pointer, pitch, 0}, static_cast<unsigned>(value), {width, height}, stream); });
 }
 
 cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) {
@@ -199,7 +199,8 @@ cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) {
 
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream) {
   return api([&] {
-    return enqueue_set(pitched(pointer), unsigned(value), {extent.width, extent.height, extent.depth}, stream);
+    return enqueue_set(pitched(pointer), static_cast<unsigned>(value), {extent.width, extent.height, extent.depth},
+                       stream);
   });
 }
 
@@ -222,7 +223,7 @@ namespace {
 class Symbol {
  public:
   Symbol(const void* symbol, size_t size) {
-    const Allocation range{uintptr_t(symbol), size, MemoryKind::symbol, "__device__ variable", 0};
+    const Allocation range{reinterpret_cast<uintptr_t>(symbol), size, MemoryKind::symbol, "__device__ variable", 0};
     added_ = add_foreign(range);
     begin_ = range.begin;
   }
@@ -242,7 +243,7 @@ bool is_variable(const void* address, bool writable) {
     uintptr_t address;
     unsigned flags;
     bool found;
-  } search{uintptr_t(address), unsigned(writable ? PF_R | PF_W : PF_R), false};
+  } search{reinterpret_cast<uintptr_t>(address), static_cast<unsigned>(writable ? PF_R | PF_W : PF_R), false};
   const auto visit = [](dl_phdr_info* object, size_t, void* data) {
     auto& s = *static_cast<Search*>(data);
     for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -252,7 +253,7 @@ bool is_variable(const void* address, bool writable) {
           s.address < begin + segment.p_memsz)
         s.found = true;
     }
-    return int(s.found);
+    return static_cast<int>(s.found);
   };
   dl_iterate_phdr(visit, &search);
   return search.found;

@@ -35,7 +35,7 @@ cudaError_t give(Value* value, Source source) {
 
 int last_level_cache() {
   const long level3 = sysconf(_SC_LEVEL3_CACHE_SIZE), level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return int(std::clamp(std::max(level3, level2), 0L, long(INT_MAX)));
+  return static_cast<int>(std::clamp(std::max(level3, level2), 0L, static_cast<long>(INT_MAX)));
 }
 
 // What the CPU device does not have (clocks, a memory bus, textures) is 0.
@@ -134,7 +134,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     switch (attribute) {
 #define SIMT_ATTRIBUTE(name, number, source) \
   case name:                                 \
-    return give(value, int(source));
+    return give(value, static_cast<int>(source));
 #include "simt/attributes.def"
 #undef SIMT_ATTRIBUTE
     }
@@ -235,7 +235,7 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
         return give(value, malloc_heap_size);
       case cudaLimitMaxL2FetchGranularity:
       case cudaLimitPersistingL2CacheSize:
-        return give(value, size_t(0));
+        return give(value, static_cast<size_t>(0));
       default:
         return cudaErrorUnsupportedLimit;
     }

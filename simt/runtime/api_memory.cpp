@@ -18,7 +18,8 @@ cudaError_t allocate_for_api(void** pointer, size_t size, MemoryKind kind, const
 
 // The live allocation that begins at the pointer.
 bool find_exactly(const void* pointer, Allocation& found) {
-  return in_device_space(pointer) && find_allocation(pointer, found) && found.begin == uintptr_t(pointer);
+  return in_device_space(pointer) && find_allocation(pointer, found) &&
+         found.begin == reinterpret_cast<uintptr_t>(pointer);
 }
 
 // Managed memory that the range lies in; advice about other memory is an error.
@@ -63,7 +64,7 @@ cudaError_t cudaMallocHost(void** pointer, size_t size, unsigned int flags) {
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return api([&] {
     size_t size = 0;
-    if (!pitch || width > ~size_t(0) - kPitch) return cudaErrorInvalidValue;
+    if (!pitch || width > ~static_cast<size_t>(0) - kPitch) return cudaErrorInvalidValue;
     *pitch = (width + kPitch - 1) / kPitch * kPitch;
     if (__builtin_mul_overflow(*pitch, height, &size)) return cudaErrorMemoryAllocation;
     return allocate_for_api(pointer, size, MemoryKind::device, "cudaMallocPitch");
@@ -104,13 +105,13 @@ cudaError_t cudaFreeHost(void* pointer) {
 cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
   return api([&] {
     Allocation a;
-    if (!pointer || !size || size > ~uintptr_t(pointer) || flags > 0x0f) return cudaErrorInvalidValue;
-    if (find_allocation(pointer, a) && uintptr_t(pointer) < a.begin + a.size)
+    if (!pointer || !size || size > ~reinterpret_cast<uintptr_t>(pointer) || flags > 0x0f) return cudaErrorInvalidValue;
+    if (find_allocation(pointer, a) && reinterpret_cast<uintptr_t>(pointer) < a.begin + a.size)
       return cudaErrorHostMemoryAlreadyRegistered;
     if (!is_host_memory(pointer) || !is_host_memory(static_cast<char*>(pointer) + size - 1))
       return cudaErrorInvalidValue;
-    const bool added =
-        add_foreign({uintptr_t(pointer), size, MemoryKind::pinned, "cudaHostRegister", flags | cudaHostRegisterMapped});
+    const bool added = add_foreign({reinterpret_cast<uintptr_t>(pointer), size, MemoryKind::pinned, "cudaHostRegister",
+                                    flags | cudaHostRegisterMapped});
     return added ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
@@ -120,7 +121,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
     Allocation a;
     if (!pointer) return cudaErrorInvalidValue;
     const bool registered = !in_device_space(pointer) && find_allocation(pointer, a) && a.kind == MemoryKind::pinned &&
-                            a.begin == uintptr_t(pointer);
+                            a.begin == reinterpret_cast<uintptr_t>(pointer);
     if (!registered) return cudaErrorHostMemoryNotRegistered;
     remove_foreign(a.begin);
     return cudaSuccess;
@@ -151,7 +152,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (!attributes) return cudaErrorInvalidValue;
     Allocation a;
     void* address = const_cast<void*>(pointer);
-    if (!find_allocation(pointer, a) || uintptr_t(pointer) >= a.begin + a.size) {
+    if (!find_allocation(pointer, a) || reinterpret_cast<uintptr_t>(pointer) >= a.begin + a.size) {
       *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr,
                      in_device_space(pointer) ? nullptr : address};
       return cudaSuccess;

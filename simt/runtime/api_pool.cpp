@@ -17,7 +17,7 @@ struct Pool {
 };
 
 struct Pools {
-  HandleTable<cudaMemPool_t, Pool> table{uintptr_t(0xC0DA06) << 40};
+  HandleTable<cudaMemPool_t, Pool> table{static_cast<uintptr_t>(0xC0DA06) << 40};
   unsigned count = 0;
   cudaMemPool_t standard = create(0);
   cudaMemPool_t current = standard;
@@ -71,8 +71,8 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     if (is_capturing(stream)) return not_supported("cudaFreeAsync: the CPU device does not capture deallocations");
     const cudaError_t error = is_legacy(stream) ? check_legacy_stream() : cudaSuccess;
     if (error != cudaSuccess || !pointer) return error;
-    const bool found = in_device_space(pointer) && find_allocation(pointer, a) && a.begin == uintptr_t(pointer) &&
-                       a.kind == MemoryKind::device;
+    const bool found = in_device_space(pointer) && find_allocation(pointer, a) &&
+                       a.begin == reinterpret_cast<uintptr_t>(pointer) && a.kind == MemoryKind::device;
     return found && release(a.begin) ? cudaSuccess : cudaErrorInvalidValue;
   });
 }

@@ -27,9 +27,9 @@ constexpr int kWatchdogSignal = SIGUSR2;
 uintptr_t program_counter(const void* context) {
   const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-  return uintptr_t(registers.gregs[REG_RIP]);
+  return static_cast<uintptr_t>(registers.gregs[REG_RIP]);
 #elif defined(__aarch64__)
-  return uintptr_t(registers.pc);
+  return static_cast<uintptr_t>(registers.pc);
 #else
 #error "the CPU device runs on x86-64 and 64-bit Arm"
 #endif
@@ -54,7 +54,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   Worker* w = worker;
   const uintptr_t pc = program_counter(context);
   char address[32];
-  std::snprintf(address, sizeof address, "0x%zx", size_t(info->si_addr));
+  std::snprintf(address, sizeof address, "0x%zx", reinterpret_cast<size_t>(info->si_addr));
   if (w && w->in_kernel && w->lane) {
     if (signal == SIGFPE) fail_at_line(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
     if (signal == SIGILL) fail_at_line(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
@@ -212,5 +212,5 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
     std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, assertion);
     std::abort();
   }
-  w->fail(cudaErrorAssert, std::string("Assertion `") + assertion + "` failed", {file, int(line)});
+  w->fail(cudaErrorAssert, std::string("Assertion `") + assertion + "` failed", {file, static_cast<int>(line)});
 }

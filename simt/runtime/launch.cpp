@@ -27,7 +27,7 @@ constexpr unsigned kPortableCluster = 8, kLargestCluster = 16;
 
 struct FunctionState {
   Binder binder = nullptr;
-  int max_dynamic_shared = int(kStaticSharedLimit);
+  int max_dynamic_shared = static_cast<int>(kStaticSharedLimit);
   bool non_portable_cluster = false;
 };
 
@@ -43,12 +43,12 @@ unsigned worker_count() {
   if (kAnalysis) return 1;  // the observers see one event at a time
   if (const char* text = std::getenv("SIMT_WORKERS")) {
     const int asked = std::atoi(text);
-    if (asked >= 1 && asked <= 1024) return unsigned(asked);
+    if (asked >= 1 && asked <= 1024) return static_cast<unsigned>(asked);
     std::fprintf(stderr, "simt: SIMT_WORKERS is '%s'; it must be a number from 1 to 1024\n", text);
     std::exit(2);
   }
   cpu_set_t cpus;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1u, unsigned(CPU_COUNT(&cpus)));
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1u, static_cast<unsigned>(CPU_COUNT(&cpus)));
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
@@ -130,8 +130,8 @@ void set_order(Launch& launch) {
   }
   launch.forward = std::is_sorted(lanes.begin(), lanes.end());
   for (uint32_t position = 0; position < 32; ++position) {
-    launch.lane_at[position] = uint8_t(lanes[position]);
-    launch.position_of[lanes[position]] = uint8_t(position);
+    launch.lane_at[position] = static_cast<uint8_t>(lanes[position]);
+    launch.position_of[lanes[position]] = static_cast<uint8_t>(position);
   }
   launch.warp_at = warps;
 }
@@ -141,7 +141,7 @@ bool exited_threads_arrive() {
   return text && std::strcmp(text, "arrive") == 0;
 }
 
-uint64_t volume(dim3 d) { return uint64_t(d.x) * d.y * d.z; }
+uint64_t volume(dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; }
 
 // The codes are those of CUDA 13.0 on an H200; releases before it answered cudaErrorInvalidConfiguration for the first
 // two.
@@ -151,15 +151,15 @@ cudaError_t validate(const LaunchConfig& c) {
     return cudaErrorInvalidValue;
   const auto known = functions().find(c.function);
   const FunctionState state = known == functions().end() ? FunctionState{} : known->second;
-  const size_t limit = c.function ? size_t(state.max_dynamic_shared) : kSharedLimit;
+  const size_t limit = c.function ? static_cast<size_t>(state.max_dynamic_shared) : kSharedLimit;
   if (c.shared > limit) return cudaErrorInvalidValue;
   const uint64_t cluster = volume(c.cluster_size);
   const unsigned largest = state.non_portable_cluster ? kLargestCluster : kPortableCluster;
   if (!cluster || cluster > largest || c.grid.x % c.cluster_size.x || c.grid.y % c.cluster_size.y ||
       c.grid.z % c.cluster_size.z)
     return cudaErrorInvalidClusterSize;
-  const int resident = blocks_per_multiprocessor(int(volume(c.block)), c.shared);
-  if (c.cooperative && volume(c.grid) > uint64_t(resident) * kMultiprocessors)
+  const int resident = blocks_per_multiprocessor(static_cast<int>(volume(c.block)), c.shared);
+  if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * kMultiprocessors)
     return cudaErrorCooperativeLaunchTooLarge;
   return cudaSuccess;
 }
@@ -173,7 +173,7 @@ cudaError_t fault(cudaError_t error, const std::string& message) {
 
 #ifdef SIMT_ANALYSIS
 analysis::LaunchInfo describe(const Launch& launch) {
-  std::string name = launch.function ? analysis::function_name(uintptr_t(launch.function)) : "";
+  std::string name = launch.function ? analysis::function_name(reinterpret_cast<uintptr_t>(launch.function)) : "";
   if (name.empty()) name = kernel_name(launch);
   return {launch.id, name, launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.cooperative};
 }
@@ -195,9 +195,9 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
                                                 " points to host memory; allocate it with cudaMalloc and copy it "
                                                 "with cudaMemcpy");
   launch.id = ++launches;
-  launch.threads = unsigned(volume(config.block));
+  launch.threads = static_cast<unsigned>(volume(config.block));
   launch.warps_per_block = (launch.threads + 31) / 32;
-  launch.cluster_size = unsigned(volume(config.cluster_size));
+  launch.cluster_size = static_cast<unsigned>(volume(config.cluster_size));
   const uint64_t blocks = volume(config.grid);
   launch.blocks_per_gang = config.cooperative ? blocks : launch.cluster_size;
   launch.gangs = blocks / launch.blocks_per_gang;
@@ -258,14 +258,14 @@ LaunchConfig from_cuda(const cudaLaunchConfig_t& c) {
 }
 
 int blocks_per_multiprocessor(int block_size, size_t shared) {
-  const unsigned threads = (unsigned(block_size) + 31) / 32 * 32;
+  const unsigned threads = (static_cast<unsigned>(block_size) + 31) / 32 * 32;
   if (block_size < 1 || threads > kMaxThreads || shared > kSharedLimit) return 0;
   const size_t by_shared = (kSharedLimit + 1024) / (shared + 1024);  // a block's own kilobyte included
-  return int(std::min<size_t>({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / threads, by_shared}));
+  return static_cast<int>(std::min<size_t>({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / threads, by_shared}));
 }
 
 uint64_t oldest_running_block() {
-  uint64_t oldest = ~uint64_t(0);
+  uint64_t oldest = ~static_cast<uint64_t>(0);
   for (const Worker* w : pool().workers()) oldest = std::min<uint64_t>(oldest, w->oldest);
   return oldest;
 }
@@ -286,8 +286,8 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   FunctionState& state = functions()[function];
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
-      if (value < 0 || size_t(value) > kSharedLimit) return record(cudaErrorInvalidValue);
-      state.max_dynamic_shared = std::max(value, int(kStaticSharedLimit));
+      if (value < 0 || static_cast<size_t>(value) > kSharedLimit) return record(cudaErrorInvalidValue);
+      state.max_dynamic_shared = std::max(value, static_cast<int>(kStaticSharedLimit));
       return cudaSuccess;
     case cudaFuncAttributePreferredSharedMemoryCarveout:
       return value < -1 || value > 100 ? record(cudaErrorInvalidValue) : cudaSuccess;
@@ -306,7 +306,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   *attributes = {};
   attributes->maxThreadsPerBlock = kMaxThreads;
   attributes->maxDynamicSharedSizeBytes =
-      known == functions().end() ? int(kStaticSharedLimit) : known->second.max_dynamic_shared;
+      known == functions().end() ? static_cast<int>(kStaticSharedLimit) : known->second.max_dynamic_shared;
   attributes->binaryVersion = attributes->ptxVersion = 90;
   return cudaSuccess;
 }
@@ -317,13 +317,13 @@ cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { retur
 cudaError_t simt_occupancy_block_size(int* grid, int* block, const std::function<size_t(int)>& shared, int limit) {
   if (!grid || !block || limit < 0) return record(cudaErrorInvalidValue);
   int best_threads = 0;
-  for (int size = std::min(limit ? limit : int(kMaxThreads), int(kMaxThreads)); size >= 1;
+  for (int size = std::min(limit ? limit : static_cast<int>(kMaxThreads), static_cast<int>(kMaxThreads)); size >= 1;
        size -= size % 32 ? size % 32 : 32) {
     const int blocks = blocks_per_multiprocessor(size, shared(size));
     if (blocks * size <= best_threads) continue;
     best_threads = blocks * size;
     *block = size;
-    *grid = blocks * int(kMultiprocessors);
+    *grid = blocks * static_cast<int>(kMultiprocessors);
   }
   return best_threads ? cudaSuccess : record(cudaErrorInvalidValue);
 }

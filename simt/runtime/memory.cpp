@@ -25,17 +25,18 @@ namespace simt {
 
 namespace {
 
-constexpr size_t kAlignment = 256;                // of every allocation
-constexpr size_t kHuge = size_t(2) << 20;         // a huge page
-constexpr size_t kLarge = 2 * kHuge;              // allocations of this size get huge pages
-constexpr size_t kPoisonLimit = size_t(1) << 30;  // larger allocations stay untouched zero pages until used
+constexpr size_t kAlignment = 256;                      // of every allocation
+constexpr size_t kHuge = static_cast<size_t>(2) << 20;  // a huge page
+constexpr size_t kLarge = 2 * kHuge;                    // allocations of this size get huge pages
+constexpr size_t kPoisonLimit = static_cast<size_t>(1)
+                                << 30;  // larger allocations stay untouched zero pages until used
 constexpr size_t kSmallestGap = 64 << 10, kLargestGap = 64 << 20;  // between allocations
 constexpr size_t kRemembered = 4096;                               // freed allocations that reports can still name
 constexpr int kPoison = 0xFF;                                      // a NaN in every floating-point format
 constexpr double kProtectionBudget = 0.02;                         // seconds
 
 size_t page_size() {
-  static const size_t size = size_t(sysconf(_SC_PAGESIZE));
+  static const size_t size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return size;
 }
 
@@ -66,10 +67,10 @@ struct Space {
 
   Space() {
     install_fault_handlers();
-    for (size_t size = size_t(1) << 44; size >= size_t(1) << 32; size /= 2) {
+    for (size_t size = static_cast<size_t>(1) << 44; size >= static_cast<size_t>(1) << 32; size /= 2) {
       void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (range == MAP_FAILED) continue;
-      base = uintptr_t(range);
+      base = reinterpret_cast<uintptr_t>(range);
       end = base + size;
       next = base + kSmallestGap;
       return;
@@ -108,11 +109,12 @@ Pages guard_before(const Allocation& a) { return {std::max(pages_of(a).begin, a.
 Pages guard_behind(const Allocation& a) { return {a.begin + a.size, pages_of(a).end}; }
 
 uintptr_t first_overwritten(Pages guard) {
-  static const std::string poisoned(kAlignment, char(kPoison));
+  static const std::string poisoned(kAlignment, static_cast<char>(kPoison));
   const auto* bytes = reinterpret_cast<const char*>(guard.begin);
   const size_t size = guard.end - guard.begin;
   if (!std::memcmp(bytes, poisoned.data(), size)) return guard.end;
-  return uintptr_t(std::find_if(bytes, bytes + size, [](char byte) { return byte != char(kPoison); }));
+  return reinterpret_cast<uintptr_t>(
+      std::find_if(bytes, bytes + size, [](char byte) { return byte != static_cast<char>(kPoison); }));
 }
 
 std::string bytes(size_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
@@ -142,7 +144,7 @@ const Allocation* containing(const std::map<uintptr_t, Allocation>& ranges, uint
 size_t untouched(const Allocation& a) {
   if (a.size <= kPoisonLimit) return 0;
   const Pages pages = pages_of(a);
-  std::vector<unsigned char> resident(size_t(1) << 16);
+  std::vector<unsigned char> resident(static_cast<size_t>(1) << 16);
   size_t absent = 0;
   for (uintptr_t at = pages.begin; at < pages.end; at += resident.size() * page_size()) {
     const size_t count = std::min((pages.end - at) / page_size(), resident.size());
@@ -155,21 +157,21 @@ size_t untouched(const Allocation& a) {
 bool is_readable(const void* pointer) {
   // The kernel reads the set before it refuses the first argument: EFAULT means that the address cannot be read.
   const int saved = errno;
-  syscall(SYS_rt_sigprocmask, ~0, uintptr_t(pointer) & ~uintptr_t(7), nullptr, 8);
+  syscall(SYS_rt_sigprocmask, ~0, reinterpret_cast<uintptr_t>(pointer) & ~static_cast<uintptr_t>(7), nullptr, 8);
   const bool readable = errno != EFAULT;
   errno = saved;
   return readable;
 }
 
 // The host may use at least this much besides the device.
-size_t reserve() { return std::min<size_t>(total_memory() / 16, size_t(512) << 20); }
+size_t reserve() { return std::min<size_t>(total_memory() / 16, static_cast<size_t>(512) << 20); }
 
 // The kernel limits the number of mappings of a process; an allocation is one, and the gap behind it another.
 size_t allocation_limit() {
   static const size_t limit = [] {
     std::ifstream file("/proc/sys/vm/max_map_count");
     size_t mappings = 0;
-    return file >> mappings && mappings > 8192 ? mappings / 2 - 4096 : size_t(1024);
+    return file >> mappings && mappings > 8192 ? mappings / 2 - 4096 : static_cast<size_t>(1024);
   }();
   return limit;
 }
@@ -189,7 +191,7 @@ bool fits(Space& s, size_t size) {
 double thread_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 void set_all(const Space& s, int protection) {
@@ -310,15 +312,16 @@ bool remove_foreign(uintptr_t begin) {
 
 bool in_device_space(const void* pointer) {
   const Space& s = space();
-  return uintptr_t(pointer) >= s.base && uintptr_t(pointer) < s.end;
+  return reinterpret_cast<uintptr_t>(pointer) >= s.base && reinterpret_cast<uintptr_t>(pointer) < s.end;
 }
 
 bool find_allocation(const void* pointer, Allocation& found) {
   Space& s = space();
-  const uintptr_t address = uintptr_t(pointer);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   std::lock_guard<std::mutex> lock(s.mutex);
   const Allocation* a = containing(in_device_space(pointer) ? s.live : s.foreign, address);
-  const uintptr_t managed = uintptr_t(__start_simt_managed), managed_end = uintptr_t(__stop_simt_managed);
+  const uintptr_t managed = reinterpret_cast<uintptr_t>(__start_simt_managed),
+                  managed_end = reinterpret_cast<uintptr_t>(__stop_simt_managed);
   if (a)
     found = *a;
   else if (address >= managed && address < managed_end)
@@ -335,17 +338,17 @@ bool is_host_memory(const void* pointer) {
 
 bool stands_on(Side side, const void* pointer, size_t size) {
   Allocation a;
-  if (!pointer || size > ~uintptr_t(pointer)) return false;
-  if (!find_allocation(pointer, a) || uintptr_t(pointer) == a.begin + a.size)
+  if (!pointer || size > ~reinterpret_cast<uintptr_t>(pointer)) return false;
+  if (!find_allocation(pointer, a) || reinterpret_cast<uintptr_t>(pointer) == a.begin + a.size)
     return side == Side::host && !in_device_space(pointer) && is_readable(pointer) &&
            is_readable(static_cast<const char*>(pointer) + size - 1);
-  if (size > a.begin + a.size - uintptr_t(pointer)) return false;
+  if (size > a.begin + a.size - reinterpret_cast<uintptr_t>(pointer)) return false;
   if (side == Side::device) return true;
   return a.kind == MemoryKind::managed || a.kind == MemoryKind::pinned;
 }
 
 std::string describe_address(const void* pointer) {
-  const uintptr_t address = uintptr_t(pointer);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   if (!address) return "null";
   if (address < 65536) return "null plus " + bytes(address);
   if (is_host_memory(pointer)) return "host memory";
@@ -403,9 +406,9 @@ OpenRange::OpenRange(const void* pointer, size_t size) {
   Allocation a;
   if (!size || s.open || !s.protecting || !find_allocation(pointer, a) || a.kind != MemoryKind::device) return;
   const Accounted accounted(s);
-  const uintptr_t begin = uintptr_t(pointer) / page_size() * page_size();
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(pointer) / page_size() * page_size();
   pages_ = reinterpret_cast<void*>(begin);
-  size_ = round_up(uintptr_t(pointer) + size, page_size()) - begin;
+  size_ = round_up(reinterpret_cast<uintptr_t>(pointer) + size, page_size()) - begin;
   mprotect(pages_, size_, PROT_READ | PROT_WRITE);
 }
 

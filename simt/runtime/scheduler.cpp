@@ -67,7 +67,8 @@ analysis::Operation operation_of(const char* name) {
 #endif
 
 uint3 unflatten(uint64_t linear, dim3 size) {
-  return {unsigned(linear % size.x), unsigned(linear / size.x % size.y), unsigned(linear / size.x / size.y)};
+  return {static_cast<unsigned>(linear % size.x), static_cast<unsigned>(linear / size.x % size.y),
+          static_cast<unsigned>(linear / size.x / size.y)};
 }
 
 }  // namespace
@@ -90,7 +91,7 @@ void Worker::run(Launch& l) {
     run_gang();
   }
   in_kernel = false;
-  oldest = ~uint64_t(0);
+  oldest = ~static_cast<uint64_t>(0);
   worker = nullptr;
   std::lock_guard<std::mutex> lock(l.mutex);
   l.stats.barriers += stats.barriers;
@@ -112,7 +113,7 @@ void Worker::prepare() {
     arenas_.push_back(map_pages(kSharedLimit));  // whole pages
     std::memset(arenas_.back(), kPoison, kSharedLimit);
   }
-  warp_count_ = unsigned(l.blocks_per_gang) * l.warps_per_block;
+  warp_count_ = static_cast<unsigned>(l.blocks_per_gang) * l.warps_per_block;
   if (warp_count_ > warp_capacity_) {
     warps_ = std::make_unique<Warp[]>(warp_count_);
     warp_capacity_ = warp_count_;
@@ -143,7 +144,7 @@ void Worker::start_gang(uint64_t gang) {
     b = Block{};
     b.slot = slot;
     b.sequence = gang * l.blocks_per_gang + slot;
-    b.cluster_rank = unsigned(b.sequence % l.cluster_size);
+    b.cluster_rank = static_cast<unsigned>(b.sequence % l.cluster_size);
     const uint3 cluster = unflatten(b.sequence / l.cluster_size, clusters);
     const uint3 in_cluster = unflatten(b.cluster_rank, l.cluster);
     b.index = {cluster.x * l.cluster.x + in_cluster.x, cluster.y * l.cluster.y + in_cluster.y,
@@ -155,9 +156,9 @@ void Worker::start_gang(uint64_t gang) {
     warp.started = warp.exited = warp.at_barrier = warp.at_active_mask = warp.at_wide[0] = warp.at_wide[1] = 0;
     warp.rendezvous_count = 0;
     warp.position = -1;
-    ready_warps_[i / 64] |= uint64_t(1) << i % 64;
+    ready_warps_[i / 64] |= static_cast<uint64_t>(1) << i % 64;
   }
-  live_lanes_ = uint64_t(l.threads) * blocks_.size();
+  live_lanes_ = static_cast<uint64_t>(l.threads) * blocks_.size();
 #ifdef SIMT_ANALYSIS
   begin_blocks();
 #endif
@@ -188,7 +189,8 @@ void Worker::check_arenas() {
   for (size_t slot = 0; slot < blocks_.size(); ++slot) {
     char* arena = arenas_[slot];
     const size_t checked = std::min(kCanary, kSharedLimit - used);
-    const bool overrun = std::count(arena + used, arena + used + checked, char(kPoison)) != std::ptrdiff_t(checked);
+    const bool overrun = std::count(arena + used, arena + used + checked, static_cast<char>(kPoison)) !=
+                         static_cast<std::ptrdiff_t>(checked);
     if (overrun && !launch->failed.exchange(true)) {
       std::lock_guard<std::mutex> lock(launch->mutex);
       launch->error = cudaErrorIllegalAddress;
@@ -285,9 +287,9 @@ bool Worker::next_ready_warp(uint32_t from, uint32_t& found) const {
   for (size_t i = 0; i <= words; ++i) {
     const size_t word = (from / 64 + i) % words;
     uint64_t bits = ready_warps_[word];
-    if (i == 0) bits &= ~uint64_t(0) << from % 64;
+    if (i == 0) bits &= ~static_cast<uint64_t>(0) << from % 64;
     if (!bits) continue;
-    found = uint32_t(64 * word) + __builtin_ctzll(bits);
+    found = static_cast<uint32_t>(64 * word) + __builtin_ctzll(bits);
     return true;
   }
   return false;
@@ -307,7 +309,7 @@ inline Lane* Worker::pick() {
   const uint32_t later = warp->position < 31 ? warp->ready & ~0u << (warp->position + 1) : 0;
   const int position = __builtin_ctz(later ? later : warp->ready);
   warp->ready &= ~(1u << position);
-  if (!warp->ready) ready_warps_[warp_ / 64] &= ~(uint64_t(1) << warp_ % 64);
+  if (!warp->ready) ready_warps_[warp_ / 64] &= ~(static_cast<uint64_t>(1) << warp_ % 64);
   warp->position = position;
   return &warp->lanes[position];
 }
@@ -319,7 +321,7 @@ void Worker::release(Warp& warp, uint32_t lanes) {
   if (kAnalysis)
     for (uint32_t left = positions; left; left &= left - 1) warp.lanes[__builtin_ctz(left)].waits_no_more();
   warp.position = -1;
-  ready_warps_[warp.index / 64] |= uint64_t(1) << warp.index % 64;
+  ready_warps_[warp.index / 64] |= static_cast<uint64_t>(1) << warp.index % 64;
 }
 
 void Worker::yield() {
@@ -391,7 +393,7 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
     case Vote::count:
       return b.vote_result;
     case Vote::all:
-      return b.vote_result == int(launch->threads - (launch->exited_threads_arrive ? b.exited : 0));
+      return b.vote_result == static_cast<int>(launch->threads - (launch->exited_threads_arrive ? b.exited : 0));
     case Vote::any:
       return b.vote_result != 0;
   }
@@ -400,7 +402,7 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
 
 void Worker::release_block(Block& b) {
   b.arrived = 0;
-  b.vote_result = int(b.votes);
+  b.vote_result = static_cast<int>(b.votes);
 #ifdef SIMT_ANALYSIS
   end_calls();
 #endif
@@ -463,7 +465,7 @@ uint32_t Worker::active_mask(Site site) {
   Warp& warp = *lane->warp;
   warp.at_active_mask |= 1u << lane->number;
   suspend("__activemask", site);
-  return uint32_t(warp.exchange.result[lane->number]);
+  return static_cast<uint32_t>(warp.exchange.result[lane->number]);
 }
 
 // Every lane of the warp waits somewhere: those at the same line are what a GPU would have converged. The first line
@@ -485,7 +487,7 @@ void Worker::resolve_active_mask(Warp& warp) {
 // --- Cluster and grid ----------------------------------------------------------------------------------------------
 
 uint64_t Worker::threads_in(Scope scope) const {
-  return uint64_t(launch->threads) * (scope == kGrid ? blocks_.size() : launch->cluster_size);
+  return static_cast<uint64_t>(launch->threads) * (scope == kGrid ? blocks_.size() : launch->cluster_size);
 }
 
 void Worker::arrive(Scope scope, Site site) {
@@ -513,7 +515,7 @@ void Worker::wait(Scope scope, Site site) {
 void Worker::release_wide(Scope scope) {
   count(steps);
   if (scope == kGrid) SIMT_TELL(grid_barrier_completed());
-  const uint32_t blocks = scope == kGrid ? uint32_t(blocks_.size()) : launch->cluster_size;
+  const uint32_t blocks = scope == kGrid ? static_cast<uint32_t>(blocks_.size()) : launch->cluster_size;
   const uint32_t first_block = scope == kGrid ? 0 : cluster_block(0).slot;
   const uint32_t first = first_block * launch->warps_per_block;
   for (uint32_t i = first; i < first + blocks * launch->warps_per_block; ++i) {
@@ -542,7 +544,7 @@ void Worker::land_copies(size_t n) {
     std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
     note_landing(copy.shared, copy.size, nullptr);
   }
-  lane->copies.erase(lane->copies.begin(), lane->copies.begin() + std::ptrdiff_t(n));
+  lane->copies.erase(lane->copies.begin(), lane->copies.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
 #ifdef SIMT_ANALYSIS
@@ -569,7 +571,7 @@ void Worker::deadlock() {
   [[maybe_unused]] const Lane* waits_elsewhere = nullptr;
   for (uint32_t i = 0; i < warp_count_; ++i) {
     const Warp& warp = warps_[i];
-    exited += unsigned(__builtin_popcount(warp.exited));
+    exited += static_cast<unsigned>(__builtin_popcount(warp.exited));
     for (const Lane& l : warp.lanes) {
       if (!((warp.present & ~warp.exited) >> l.number & 1)) continue;
       ++waiting[{l.waits_for, at_line(l.site)}];
@@ -682,7 +684,7 @@ int query_shared_rank(const void* shared) {
   const char* address = static_cast<const char*>(shared);
   for (uint32_t rank = 0; rank < w.launch->cluster_size; ++rank) {
     const char* base = w.arena(w.cluster_block(rank));
-    if (address >= base && address < base + kSharedLimit) return int(rank);
+    if (address >= base && address < base + kSharedLimit) return static_cast<int>(rank);
   }
   return -1;
 }
@@ -766,7 +768,7 @@ void async_wait(size_t groups_left) {
   const size_t groups = commits.size() - groups_left;
   const size_t landed = commits[groups - 1];
   w.land_copies(landed);
-  commits.erase(commits.begin(), commits.begin() + std::ptrdiff_t(groups));
+  commits.erase(commits.begin(), commits.begin() + static_cast<std::ptrdiff_t>(groups));
   for (size_t& commit : commits) commit -= landed;
 }
 

@@ -165,7 +165,7 @@ class Worker {
   Lane* lane = nullptr;
   LaunchStats stats;
   // Read by other threads: the first block this worker still holds, and signs of life for the watchdog.
-  std::atomic<uint64_t> oldest{~uint64_t(0)};
+  std::atomic<uint64_t> oldest{~static_cast<uint64_t>(0)};
   std::atomic<uint64_t> steps{0}, exits{0};
   std::atomic<bool> in_kernel{false};
   std::atomic<uint64_t> thread{0};

@@ -22,7 +22,7 @@ constexpr ErrorText kErrors[] = {
 const ErrorText& error_text(cudaError_t error) {
   static constexpr ErrorText kUnknown = {0, "unrecognized error code", "unrecognized error code"};
   for (const ErrorText& known : kErrors)
-    if (known.number == int(error)) return known;
+    if (known.number == static_cast<int>(error)) return known;
   return kUnknown;
 }
 }  // namespace

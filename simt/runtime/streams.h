@@ -21,10 +21,10 @@ class HandleTable {
     return reinterpret_cast<Handle>(next_);
   }
   Object* find(Handle handle) {
-    const auto found = objects_.find(uintptr_t(handle));
+    const auto found = objects_.find(reinterpret_cast<uintptr_t>(handle));
     return found == objects_.end() ? nullptr : &found->second;
   }
-  bool erase(Handle handle) { return objects_.erase(uintptr_t(handle)) != 0; }
+  bool erase(Handle handle) { return objects_.erase(reinterpret_cast<uintptr_t>(handle)) != 0; }
   void clear() { objects_.clear(); }
 
  private:
@@ -84,11 +84,11 @@ struct Event {
 };
 
 struct StreamState {
-  HandleTable<cudaStream_t, Stream> streams{uintptr_t(0xC0DA01) << 40};
-  HandleTable<cudaEvent_t, Event> events{uintptr_t(0xC0DA02) << 40};
-  HandleTable<cudaGraph_t, Graph> graphs{uintptr_t(0xC0DA03) << 40};
-  HandleTable<cudaGraphNode_t, Node> nodes{uintptr_t(0xC0DA04) << 40};
-  HandleTable<cudaGraphExec_t, GraphExec> execs{uintptr_t(0xC0DA05) << 40};
+  HandleTable<cudaStream_t, Stream> streams{static_cast<uintptr_t>(0xC0DA01) << 40};
+  HandleTable<cudaEvent_t, Event> events{static_cast<uintptr_t>(0xC0DA02) << 40};
+  HandleTable<cudaGraph_t, Graph> graphs{static_cast<uintptr_t>(0xC0DA03) << 40};
+  HandleTable<cudaGraphNode_t, Node> nodes{static_cast<uintptr_t>(0xC0DA04) << 40};
+  HandleTable<cudaGraphExec_t, GraphExec> execs{static_cast<uintptr_t>(0xC0DA05) << 40};
   std::vector<std::shared_ptr<Capture>> captures;  // active
   unsigned long long last_id = 2;                  // of streams and captures; 1 and 2 are the default streams
 };

@@ -64,7 +64,9 @@ inline unsigned __clusterDimIsSpecified() { return __clusterSizeInBlocks() > 1; 
 inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {
   return simt::map_shared_rank(address, rank);
 }
-inline unsigned __cluster_query_shared_rank(const void* address) { return unsigned(simt::query_shared_rank(address)); }
+inline unsigned __cluster_query_shared_rank(const void* address) {
+  return static_cast<unsigned>(simt::query_shared_rank(address));
+}
 
 // --- Launches that overlap (programmatic dependent launch) -----------------------------------------------------------
 

@@ -208,12 +208,12 @@ template <class SharedOfBlock, class Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel, SharedOfBlock shared,
                                                            int limit = 0) {
   return simt_occupancy_block_size(
-      grid, block, [shared](int size) { return size_t(shared(size)); }, limit);
+      grid, block, [shared](int size) { return static_cast<size_t>(shared(size)); }, limit);
 }
 template <class Kernel>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel, int blocks, int block_size) {
   if (!bytes || blocks < 1 || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
-  *bytes = std::min<size_t>(228 * 1024 / size_t(blocks) - 1024, 227 * 1024);
+  *bytes = std::min<size_t>(228 * 1024 / static_cast<size_t>(blocks) - 1024, 227 * 1024);
   return cudaSuccess;
 }
 template <class Kernel>
@@ -228,6 +228,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel, const cudaLaun
   const simt::LaunchConfig own = simt::from_cuda(*config);
   const unsigned threads = own.block.x * own.block.y * own.block.z;
   const unsigned blocks = own.cluster_size.x * own.cluster_size.y * own.cluster_size.z;
-  *clusters = int(4 * unsigned(simt::blocks_per_multiprocessor(int(threads), own.shared)) / std::max(blocks, 1u));
+  const int resident = simt::blocks_per_multiprocessor(static_cast<int>(threads), own.shared);
+  *clusters = static_cast<int>(4 * static_cast<unsigned>(resident) / std::max(blocks, 1u));
   return cudaSuccess;
 }

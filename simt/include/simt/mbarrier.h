@@ -30,7 +30,7 @@ class Mbarrier {
     if (count < 0 || count > kMaxCount)
       device_fault(cudaErrorLaunchFailure, "a barrier counts 0 to 1048575 threads", site);
     deferred().erase(this);
-    store({uint64_t(count), uint64_t(count), 0, 0});
+    store({static_cast<uint64_t>(count), static_cast<uint64_t>(count), 0, 0});
   }
 
   // Returns the phase arrived in; complete() runs before the phase ends, in the last to arrive.
@@ -41,15 +41,16 @@ class Mbarrier {
     uint64_t word = __atomic_load_n(&word_, __ATOMIC_SEQ_CST);
     for (;;) {
       State next = from_word<State>(word);
-      if (word == ~uint64_t(0)) device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
-      if (threads < 0 || threads > int64_t(next.pending))
+      if (word == ~static_cast<uint64_t>(0))
+        device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
+      if (threads < 0 || threads > static_cast<int64_t>(next.pending))
         device_fault(cudaErrorLaunchFailure, "more threads arrive at the barrier than it was initialized for", site);
-      next.pending -= uint64_t(threads);
-      next.expected -= uint64_t(dropped);
+      next.pending -= static_cast<uint64_t>(threads);
+      next.expected -= static_cast<uint64_t>(dropped);
       next.bytes += bytes;
       if (!__atomic_compare_exchange_n(&word_, &word, to_word(next), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         continue;
-      const unsigned phase = unsigned(next.phase);
+      const unsigned phase = static_cast<unsigned>(next.phase);
       if (next.pending == 0 && next.bytes == 0) {
         complete();
         next.pending = next.expected;
@@ -66,7 +67,7 @@ class Mbarrier {
   // For a loop that asks until it has: when it has not, the other lanes run first.
   SIMT_OWN bool test(unsigned phase, unsigned mask, Site site) {
     note_wait(this);
-    if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~uint64_t(0))
+    if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~static_cast<uint64_t>(0))
       device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
     const bool ended = has_ended(phase, mask, site);
     if (ended)
@@ -83,7 +84,7 @@ class Mbarrier {
   // The copy lands at the wait for the current phase.
   SIMT_OWN void defer(void* destination, const void* source, size_t size, bool counted = false) {
     note_copy(destination, source, size, 0, true);
-    deferred()[this].push_back({destination, source, size, unsigned(load().phase), counted});
+    deferred()[this].push_back({destination, source, size, static_cast<unsigned>(load().phase), counted});
   }
 
  private:
@@ -126,7 +127,7 @@ class Mbarrier {
       if (condition(copy)) {
         copy.land();
         note_landing(copy.destination, copy.size, this);
-        bytes += int64_t(copy.size);
+        bytes += static_cast<int64_t>(copy.size);
       } else {
         left.push_back(copy);
       }

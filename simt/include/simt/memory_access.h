@@ -60,7 +60,7 @@ inline void* __cvta_constant_to_generic(size_t address) { return reinterpret_cas
 // Shared memory of the calling block; of any block of its cluster. Global, local and constant memory cannot be told
 // apart here, so __isGlobal and its kin are absent.
 inline unsigned __isShared(const void* address) {
-  return simt::query_shared_rank(address) == int(simt::cluster_position().rank);
+  return simt::query_shared_rank(address) == static_cast<int>(simt::cluster_position().rank);
 }
 inline unsigned __isCtaShared(const void* address) { return __isShared(address); }
 inline unsigned __isClusterShared(const void* address) { return simt::is_shared(address); }

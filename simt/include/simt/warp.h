@@ -48,7 +48,7 @@ T from_word(uint64_t word) {
 // Calls visit(lane) for each lane of the mask, lowest first.
 template <class Visit>
 void for_each_lane(uint32_t mask, Visit visit) {
-  for (; mask; mask &= mask - 1) visit(unsigned(__builtin_ctz(mask)));
+  for (; mask; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctz(mask)));
 }
 
 // --- Shuffles ------------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ template <Shuffle kind, class T>
 T shuffle(unsigned mask, const T& value, unsigned operand, int width, const char* name, Site site) {
   if (width < 1 || width > warpSize || (width & (width - 1)))
     device_fault(cudaErrorIllegalInstruction, "the width of a shuffle must be 1, 2, 4, 8, 16 or 32", site);
-  const uint32_t packed = (operand & 31) | unsigned(width) << 8;
+  const uint32_t packed = (operand & 31) | static_cast<unsigned>(width) << 8;
   return from_word<T>(warp_collective(&combine_shuffle<kind>, mask, to_word(value), packed, name, site));
 }
 
@@ -99,7 +99,8 @@ struct VoteResult {
 
 inline void combine_vote(Exchange& exchange, uint32_t mask) {
   VoteResult result{mask, 0};
-  for_each_lane(mask, [&](unsigned lane) { result.votes |= uint32_t(exchange.operand[lane] != 0) << lane; });
+  for_each_lane(mask,
+                [&](unsigned lane) { result.votes |= static_cast<uint32_t>(exchange.operand[lane] != 0) << lane; });
   for_each_lane(mask, [&](unsigned lane) { exchange.result[lane] = to_word(result); });
 }
 
@@ -110,8 +111,9 @@ inline VoteResult vote(unsigned mask, bool predicate, const char* name, Site sit
 inline void combine_match_any(Exchange& exchange, uint32_t mask) {
   for_each_lane(mask, [&](unsigned lane) {
     uint32_t equal = 0;
-    for_each_lane(mask,
-                  [&](unsigned other) { equal |= uint32_t(exchange.value[other] == exchange.value[lane]) << other; });
+    for_each_lane(mask, [&](unsigned other) {
+      equal |= static_cast<uint32_t>(exchange.value[other] == exchange.value[lane]) << other;
+    });
     exchange.result[lane] = equal;
   });
 }
@@ -190,7 +192,7 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
 #endif
   const auto address = [](const void* code) { return reinterpret_cast<uint64_t>(code); };
   const uint64_t place = address(__builtin_return_address(0)) ^ address(caller) << 32 ^ address(caller) >> 32;
-  return uint32_t(warp_collective(&combine_match_any, at_line, place, 0, "__activemask", site));
+  return static_cast<uint32_t>(warp_collective(&combine_match_any, at_line, place, 0, "__activemask", site));
 }
 
 }  // namespace simt
@@ -208,7 +210,7 @@ inline void __syncwarp(unsigned mask = 0xffffffff, simt::Site site = simt::Site:
 template <class T>
 simt::Promoted<T> __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
                               simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::index>(mask, value, unsigned(source), width, "__shfl_sync", site);
+  return simt::shuffle<simt::Shuffle::index>(mask, value, static_cast<unsigned>(source), width, "__shfl_sync", site);
 }
 template <class T>
 simt::Promoted<T> __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
@@ -223,7 +225,8 @@ simt::Promoted<T> __shfl_down_sync(unsigned mask, T value, unsigned delta, int w
 template <class T>
 simt::Promoted<T> __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
                                   simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::butterfly>(mask, value, unsigned(lane_mask), width, "__shfl_xor_sync", site);
+  return simt::shuffle<simt::Shuffle::butterfly>(mask, value, static_cast<unsigned>(lane_mask), width,
+                                                 "__shfl_xor_sync", site);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, simt::Site site = simt::Site::here()) {
@@ -243,12 +246,12 @@ inline int __uni_sync(unsigned mask, int predicate, simt::Site site = simt::Site
 
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, simt::Site site = simt::Site::here()) {
-  return unsigned(
+  return static_cast<unsigned>(
       simt::warp_collective(&simt::combine_match_any, mask, simt::to_word(value), 0, "__match_any_sync", site));
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* all_equal, simt::Site site = simt::Site::here()) {
-  const unsigned equal = unsigned(
+  const unsigned equal = static_cast<unsigned>(
       simt::warp_collective(&simt::combine_match_all, mask, simt::to_word(value), 0, "__match_all_sync", site));
   *all_equal = equal != 0;
   return equal;

@@ -26,7 +26,7 @@ struct Contributions {
     simt::for_each_lane(mask, [&](unsigned lane) {
       const int other = partner(lane);
       Contribution<T, Operator>& own = (*this)[lane];
-      own.result = other < 0 ? own.value : (*own.combine)(own.value, (*this)[unsigned(other)].value);
+      own.result = other < 0 ? own.value : (*own.combine)(own.value, (*this)[static_cast<unsigned>(other)].value);
     });
     simt::for_each_lane(mask, [&](unsigned lane) { (*this)[lane].value = (*this)[lane].result; });
   }
@@ -38,7 +38,7 @@ void combine_butterfly(simt::Exchange& exchange, uint32_t mask) {
   const unsigned size = exchange.operand[__builtin_ctz(mask)];
   for (unsigned step = size / 2; step; step /= 2)
     Contributions<T, Operator>{exchange, mask}.round(
-        [&](unsigned lane) { return mask >> (lane ^ step) & 1 ? int(lane ^ step) : -1; });
+        [&](unsigned lane) { return mask >> (lane ^ step) & 1 ? static_cast<int>(lane ^ step) : -1; });
 }
 
 // The sum up to each lane, by rank.
@@ -51,7 +51,7 @@ void combine_scan(simt::Exchange& exchange, uint32_t mask) {
   });
   for (unsigned step = 1; step < size; step *= 2)
     Contributions<T, Operator>{exchange, mask}.round(
-        [&](unsigned lane) { return ranks[lane] >= step ? int(lanes[ranks[lane] - step]) : -1; });
+        [&](unsigned lane) { return ranks[lane] >= step ? static_cast<int>(lanes[ranks[lane] - step]) : -1; });
 }
 
 template <class T, class Operator>
@@ -92,7 +92,7 @@ template <class T, class Operator>
 T reduce(const coalesced_group& group, T value, Operator& op, simt::Site site) {
   const uint32_t mask = Access::mask(group);
   if (group.size() == 32) return reduce_tile<32>(mask, value, op, site);
-  return group.shfl(scan_lanes(mask, value, op, site), int(group.size()) - 1, site);
+  return group.shfl(scan_lanes(mask, value, op, site), static_cast<int>(group.size()) - 1, site);
 }
 
 // A scan gives each thread the sum up to it, with and without its own value; the first has none without.
@@ -118,7 +118,7 @@ Scan<T> scan(const thread_block_tile<Size, Parent>& group, T value, Operator& op
   if constexpr (Size <= 32) {
     return scan_in_warp(group, value, op, site);
   } else {
-    const unsigned last_lane = 31 - unsigned(__builtin_clz(simt::present_lanes()));
+    const unsigned last_lane = 31 - static_cast<unsigned>(__builtin_clz(simt::present_lanes()));
     const Scan<T> own = scan_in_warp(tiled_partition<32>(group), value, op, site);
     return group.of_warps(own.inclusive, site, last_lane, [&](const T* sums, unsigned) {
       const unsigned warp = group.thread_rank() / 32;

@@ -29,9 +29,11 @@ class cluster_group : public thread_group {
   // The same variable in the shared memory of the cluster's block `rank`.
   template <class T>
   static T* map_shared_rank(T* address, int rank) {
-    return static_cast<T*>(simt::map_shared_rank(address, unsigned(rank)));
+    return static_cast<T*>(simt::map_shared_rank(address, static_cast<unsigned>(rank)));
   }
-  static unsigned query_shared_rank(const void* address) { return unsigned(simt::query_shared_rank(address)); }
+  static unsigned query_shared_rank(const void* address) {
+    return static_cast<unsigned>(simt::query_shared_rank(address));
+  }
 
   static dim3 block_index() { return __clusterRelativeBlockIdx(); }
   static unsigned block_rank() { return __clusterRelativeBlockRank(); }
@@ -75,7 +77,7 @@ class grid_group : public thread_group {
   static dim3 cluster_index() { return __clusterIdx(); }
   static unsigned long long cluster_rank() {
     const dim3 index = cluster_index(), size = dim_clusters();
-    return index.x + uint64_t(size.x) * (index.y + uint64_t(size.y) * index.z);
+    return index.x + static_cast<uint64_t>(size.x) * (index.y + static_cast<uint64_t>(size.y) * index.z);
   }
 
  private:

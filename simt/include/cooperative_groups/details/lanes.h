@@ -31,7 +31,7 @@ T shuffle(unsigned mask, const T& value, unsigned operand, unsigned width, const
   static_assert(simt::is_copyable_by_bytes<T>, "groups shuffle trivially copyable types only");
   static_assert(sizeof(T) <= 32, "groups shuffle at most 32 bytes a thread");
   if constexpr (sizeof(T) <= 8) {
-    return simt::shuffle<kind>(mask, value, operand, int(width), name, site);
+    return simt::shuffle<kind>(mask, value, operand, static_cast<int>(width), name, site);
   } else {
     T result = value;
     const Parcel<T> parcel{&value, &result};
@@ -45,7 +45,9 @@ class lane_group : public thread_group {
  public:
   unsigned size() const { return size_; }
   unsigned num_threads() const { return size_; }
-  unsigned thread_rank() const { return unsigned(__builtin_popcount(mask_ & ((1u << simt::lane_id()) - 1))); }
+  unsigned thread_rank() const {
+    return static_cast<unsigned>(__builtin_popcount(mask_ & ((1u << simt::lane_id()) - 1)));
+  }
   unsigned meta_group_rank() const { return meta_rank_; }
   unsigned meta_group_size() const { return meta_size_; }
   void sync(simt::Site site = simt::Site::here()) const { simt::warp_barrier(mask_, "the sync of a group", site); }
@@ -81,7 +83,7 @@ class lane_group : public thread_group {
   unsigned lane_of(unsigned rank) const {
     unsigned mask = mask_;
     for (; rank; --rank) mask &= mask - 1;
-    return unsigned(__builtin_ctz(mask));
+    return static_cast<unsigned>(__builtin_ctz(mask));
   }
 };
 
@@ -91,7 +93,7 @@ class coalesced_group : public details::lane_group {
  public:
   template <class T>
   details::Plain<T> shfl(T&& value, int source, simt::Site site = simt::Site::here()) const {
-    return from_rank<details::Plain<T>>(value, unsigned(source), "coalesced_group::shfl", site);
+    return from_rank<details::Plain<T>>(value, static_cast<unsigned>(source), "coalesced_group::shfl", site);
   }
   template <class T>
   details::Plain<T> shfl_down(T&& value, unsigned delta, simt::Site site = simt::Site::here()) const {
@@ -105,7 +107,7 @@ class coalesced_group : public details::lane_group {
  private:
   friend struct details::Access;
   coalesced_group(unsigned mask, unsigned meta_rank = 0, unsigned meta_size = 1)
-      : lane_group(details::Kind::lanes, mask, unsigned(__builtin_popcount(mask)), meta_rank, meta_size) {}
+      : lane_group(details::Kind::lanes, mask, static_cast<unsigned>(__builtin_popcount(mask)), meta_rank, meta_size) {}
 
   // The lane's own value where the group has no such rank.
   template <class T>
@@ -120,7 +122,7 @@ struct details::Access {
     return {mask, meta_rank, meta_size};
   }
   static thread_group group(Kind kind, unsigned mask, unsigned meta_rank, unsigned meta_size) {
-    return {kind, mask, unsigned(__builtin_popcount(mask)), meta_rank, meta_size};
+    return {kind, mask, static_cast<unsigned>(__builtin_popcount(mask)), meta_rank, meta_size};
   }
   static Kind kind(const thread_group& group) { return group.kind_; }
   static unsigned mask(const thread_group& group) { return group.mask_; }

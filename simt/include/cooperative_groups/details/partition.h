@@ -14,15 +14,17 @@ inline unsigned lanes_of_tile(unsigned mask, unsigned size, simt::Site site) {
                        "tiled_partition(group, size) makes tiles of 1, 2, 4, 8, 16 or 32 threads; for larger ones say "
                        "tiled_partition<size>(block)",
                        site);
-  const unsigned own_rank = unsigned(__builtin_popcount(mask & ((1u << simt::lane_id()) - 1)));
+  const unsigned own_rank = static_cast<unsigned>(__builtin_popcount(mask & ((1u << simt::lane_id()) - 1)));
   unsigned tile = 0, rank = 0;
-  simt::for_each_lane(mask, [&](unsigned lane) { tile |= unsigned(rank++ / size == own_rank / size) << lane; });
+  simt::for_each_lane(mask,
+                      [&](unsigned lane) { tile |= static_cast<unsigned>(rank++ / size == own_rank / size) << lane; });
   return tile;
 }
 
 inline coalesced_group tile_of_lanes(const thread_group& parent, unsigned size, simt::Site site) {
   const unsigned tile = lanes_of_tile(Access::mask(parent), size, site);
-  return Access::coalesced(tile, unsigned(parent.thread_rank()) / size, unsigned((parent.size() + size - 1) / size));
+  return Access::coalesced(tile, static_cast<unsigned>(parent.thread_rank()) / size,
+                           static_cast<unsigned>((parent.size() + size - 1) / size));
 }
 
 inline coalesced_group binary_partition(const thread_group& parent, bool predicate, simt::Site site) {
@@ -38,10 +40,10 @@ coalesced_group labeled_partition(const thread_group& parent, Label label, simt:
   if constexpr (std::is_same_v<Label, bool>) return binary_partition(parent, label, site);
   const unsigned mask = Access::mask(parent);
   const unsigned group = __match_any_sync(mask, label, site);
-  const unsigned leader = unsigned(__builtin_ctz(group));
+  const unsigned leader = static_cast<unsigned>(__builtin_ctz(group));
   const unsigned leaders = simt::vote(mask, leader == simt::lane_id(), "labeled_partition", site).votes;
-  return Access::coalesced(group, unsigned(__builtin_popcount(leaders & ((1u << leader) - 1))),
-                           unsigned(__builtin_popcount(leaders)));
+  return Access::coalesced(group, static_cast<unsigned>(__builtin_popcount(leaders & ((1u << leader) - 1))),
+                           static_cast<unsigned>(__builtin_popcount(leaders)));
 }
 
 template <class Group>

@@ -17,9 +17,9 @@ using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
 
 inline unsigned block_size() { return blockDim.x * blockDim.y * blockDim.z; }
 inline unsigned rank_in_block() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-inline unsigned long long grid_blocks() { return uint64_t(gridDim.x) * gridDim.y * gridDim.z; }
+inline unsigned long long grid_blocks() { return static_cast<uint64_t>(gridDim.x) * gridDim.y * gridDim.z; }
 inline unsigned long long rank_of_block() {
-  return blockIdx.x + uint64_t(gridDim.x) * (blockIdx.y + uint64_t(gridDim.y) * blockIdx.z);
+  return blockIdx.x + static_cast<uint64_t>(gridDim.x) * (blockIdx.y + static_cast<uint64_t>(gridDim.y) * blockIdx.z);
 }
 
 // Memory that tiles of several warps meet in. It is part of the block's shared memory, which is poisoned before each
@@ -63,7 +63,7 @@ class thread_group {
   unsigned long long num_threads() const {
     switch (kind_) {
       case details::Kind::cluster:
-        return uint64_t(details::block_size()) * __clusterSizeInBlocks();
+        return static_cast<uint64_t>(details::block_size()) * __clusterSizeInBlocks();
       case details::Kind::grid:
         return details::block_size() * details::grid_blocks();
       default:
@@ -76,7 +76,7 @@ class thread_group {
       case details::Kind::block:
         return in_block;
       case details::Kind::lanes:
-        return unsigned(__builtin_popcount(mask_ & ((1u << simt::lane_id()) - 1)));
+        return static_cast<unsigned>(__builtin_popcount(mask_ & ((1u << simt::lane_id()) - 1)));
       case details::Kind::cluster:
         return __clusterRelativeBlockRank() * details::block_size() + in_block;
       case details::Kind::grid:

@@ -15,8 +15,8 @@ class lane_tile : public lane_group {
 
   template <class T>
   Plain<T> shfl(T&& value, int source, simt::Site site = simt::Site::here()) const {
-    return shuffle<simt::Shuffle::index, Plain<T>>(mask_, value, unsigned(source), Size, "thread_block_tile::shfl",
-                                                   site);
+    return shuffle<simt::Shuffle::index, Plain<T>>(mask_, value, static_cast<unsigned>(source), Size,
+                                                   "thread_block_tile::shfl", site);
   }
   template <class T>
   Plain<T> shfl_up(T&& value, unsigned delta, simt::Site site = simt::Site::here()) const {
@@ -61,7 +61,7 @@ class warps_tile {
   }
   int all(int predicate, simt::Site site = simt::Site::here()) const {
     const simt::VoteResult vote = simt::vote(~0u, predicate, "the all() of a tile", site);
-    return of_warps(unsigned(vote.votes == vote.voters), site, 0, [](const unsigned* all, unsigned warps) {
+    return of_warps(static_cast<unsigned>(vote.votes == vote.voters), site, 0, [](const unsigned* all, unsigned warps) {
       return std::all_of(all, all + warps, [](unsigned a) { return a != 0; });
     });
   }
@@ -101,8 +101,8 @@ class thread_block_tile : public details::tile_base<Size> {
 
  public:
   thread_block_tile(const Parent& parent)
-      : details::tile_base<Size>(unsigned(parent.thread_rank()) / Size,
-                                 unsigned((parent.num_threads() + Size - 1) / Size)) {}
+      : details::tile_base<Size>(static_cast<unsigned>(parent.thread_rank()) / Size,
+                                 static_cast<unsigned>((parent.num_threads() + Size - 1) / Size)) {}
 };
 
 // A tile that has forgotten what it is a part of.
