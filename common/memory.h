@@ -27,19 +27,24 @@ DeviceMemory<T> allocate(int64_t count) {
   return DeviceMemory<T>(memory);
 }
 
-// Page-locked: copies to and from a GPU run at the bus's speed.
+// Page-locked where that pays: copies to and from a GPU run at the bus's speed then, but the locking takes its time.
 class HostMemory {
  public:
   explicit HostMemory(int64_t bytes = 0) {
-    if (bytes == 0) return;
-    void* memory = nullptr;
-    CUDA_CHECK(cudaMallocHost(&memory, bytes));
-    memory_.reset(static_cast<char*>(memory));
+    if (bytes >= kLeastLocked) {
+      void* memory = nullptr;
+      CUDA_CHECK(cudaMallocHost(&memory, bytes));
+      locked_.reset(static_cast<char*>(memory));
+    } else if (bytes > 0) {
+      plain_.reset(new char[bytes]);
+    }
   }
-  char* data() const { return memory_.get(); }
+  char* data() const { return locked_ ? locked_.get() : plain_.get(); }
 
  private:
-  std::unique_ptr<char, CudaDeleter<cudaFreeHost>> memory_;
+  static constexpr int64_t kLeastLocked = 1 << 20;
+  std::unique_ptr<char, CudaDeleter<cudaFreeHost>> locked_;
+  std::unique_ptr<char[]> plain_;
 };
 
 }  // namespace ladder
