@@ -70,13 +70,13 @@ def test_the_runtime_counts_the_same_barriers(counted, ladder, tmp_path):
 
 
 def test_what_is_stored_is_fresh(counted):
-    """make analyze S=all stores it anew. Another g++ may keep other loads, so it is held to its own."""
+    """make analyze S=all stores it anew. g++ 12, 13 and 14 keep the same loads; a newer one that does not is named."""
     paths = sorted(path.relative_to(counted) for path in counted.rglob("*") if path.is_file())
     assert sorted(path.relative_to(STORE) for path in STORE.rglob("*") if path.is_file()) == paths
-    if (STORE / "environment.txt").read_text() != (counted / "environment.txt").read_text():
-        pytest.skip("what is stored was counted with another g++")
-    stale = [str(path) for path in paths if (STORE / path).read_text() != (counted / path).read_text()]
-    assert stale == [], "make analyze S=all counts them anew"
+    tables = [path for path in paths if path.suffix == ".csv"]
+    stale = [str(path) for path in tables if (STORE / path).read_text() != (counted / path).read_text()]
+    compilers = [(folder / "environment.txt").read_text().strip() for folder in (STORE, counted)]
+    assert stale == [], f"make analyze S=all counts them anew (stored: {compilers[0]}, here: {compilers[1]})"
 
 
 def titles(claim):
