@@ -38,17 +38,19 @@ template <class T>
 void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk, Comparison& result) {
   output.oracle.answer(output.variant, output.place, first, count, chunk.answers());
   const auto* got = static_cast<const typename T::Stored*>(output.got) + first;
+  const bool any_sign = !output.oracle.is_exact(output.place);
   double worst = 0.0;
   int right = 0;
   for (int i = 0; i < count; ++i) {
     const double value = T::value(got[i]);
-    right += (value >= chunk.low[i]) & (value <= chunk.high[i]);  // 0 for NaN
+    const bool right_sign = any_sign | (std::signbit(value) == std::signbit(chunk.expected[i]));
+    right += (value >= chunk.low[i]) & (value <= chunk.high[i]) & right_sign;  // 0 for NaN
     const double off = std::abs(value - chunk.expected[i]) / room(chunk.expected[i], chunk.low[i], chunk.high[i]);
     worst = off > worst ? off : worst;  // false for NaN, which is 0 / 0 too
   }
   result.elements += count;
   result.worst_of_all = std::max(result.worst_of_all, worst);
-  if (right == count && !output.oracle.is_exact(output.place)) return;
+  if (right == count) return;
 
   for (int i = 0; i < count; ++i) {
     if (is_right<T>(output, chunk, i, got[i])) continue;
