@@ -9,7 +9,7 @@ import contextlib
 import math
 import statistics
 
-POOL_BYTES, MOST_PAIRS = 600e6, 64
+POOL_BYTES, MOST_PAIRS = 600e6, 64  # as kPoolBytes of common/timing.h
 GRAPH_MICROSECONDS, MOST_LAUNCHES = 2000.0, 2048
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 SMALLEST = {"float32": 2.0**-126, "float16": 2.0**-22, "bfloat16": 2.0**-126}  # below it, digits are lost
@@ -37,7 +37,7 @@ def least_microseconds(moved_bytes, footprint_bytes, pairs, l2_bytes, peak_bytes
 
 def tolerance(dtype, cols, residual):
     """The largest relative error of a right result. In the output's type: one rounding at the end, one of the
-    normalized value ("llama"), one of the sum where there is a residual. In float32: common/reference.h's bound."""
+    normalized value ("llama"), one of the sum where there is a residual. In float32: the bound of common/operators/rms_norm.h."""
     u, n = 2.0**-24, float(cols)
     likely = 4 * math.sqrt(n) * u + min(0.08 * (n * u) ** 1.5, 0.01)
     in_float32 = 8 * u + 0.5 * min((n - 1) * u, likely)
