@@ -53,7 +53,9 @@ def test_no_stage_has_bank_conflicts(counted, stage):
 def test_sums_are_those_of_the_lines(counted, stage):
     rows = read(path_of(counted, stage))
     for total in (row for row in rows if not row["file"]):
-        same = [r for r in rows if r["file"] and r["what"].startswith(total["what"]) and r["kernel"] == total["kernel"]]
+        launch = (total["kernel"], total["grid"], total["block"])
+        same = [r for r in rows if r["file"] and (r["kernel"], r["grid"], r["block"]) == launch]
+        same = [r for r in same if r["what"].startswith(total["what"])]
         for column in ("requests", "lanes", "bytes", "sectors", "wavefronts"):
             if total[column]:
                 assert int(total[column]) == sum(int(row[column] or 0) for row in same), (total, column)

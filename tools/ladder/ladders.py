@@ -209,9 +209,9 @@ def find(asked):
 
 def stages_of(asked):
     """The stages that S= names for a job that counts: one, those of a ladder, or with S=all those of every ladder that
-    has an input to analyze and is no lecture with experiments."""
+    has an input to analyze."""
     if asked == "all":
-        counted = [ladder for ladder in all_ladders() if ladder.analyze and not ladder.has_experiments]
+        counted = [ladder for ladder in all_ladders() if ladder.analyze]
         return [stage for ladder in counted for stage in ladder.stages]
     found = find(asked)
     return [found] if isinstance(found, Stage) else found.stages
