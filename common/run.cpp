@@ -1,4 +1,5 @@
 // The programs: one stage, a ladder, a ladder with experiments, mutants.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -31,14 +32,14 @@ double available_host_bytes() {
 
 // A problem that does not fit is refused before anything is allocated.
 void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
-  double tensors = 0, slack = 64e6, own = 0;
-  for (const Tensor& tensor : op.tensors(shape)) {
+  const std::vector<Tensor> all = op.tensors(shape);
+  double tensors = 0, slack = 64e6;
+  for (const Tensor& tensor : all) {
     tensors += tensor.bytes();
-    own += tensor.shared ? 0.0 : tensor.bytes();
     slack += 8.0 * (static_cast<double>(tensor.rows) + static_cast<double>(tensor.cols > 1 ? tensor.cols / 8 : 0));
   }
   // The copy kernel's buffers are given back before the pool is made.
-  const double pool = timing ? static_cast<double>(copies_for(own, device)) * own : 0.0;
+  const double pool = timing ? Pool::bytes(all, op.plain(), device) : 0.0;
   const double on_device = std::max(tensors, pool) + slack;
   const double on_host = tensors + slack + (device.cpu ? on_device : 0.0);
   std::string options;
@@ -74,10 +75,20 @@ const char* shown_on(Shows shows) {
   return shows == Shows::anywhere ? "any" : shows == Shows::on_cpu_device ? "cpu" : "sm_90";
 }
 
-// What a profiler looks at: no other kernel runs in this process.
+// What a launch on the main input streams: all but a weight.
+double streamed_bytes(const Operator& op, const Options& options) {
+  const std::vector<Tensor> tensors = op.tensors(options.shape);
+  Variant unshared = options.variant;
+  for (size_t i = 0; i < tensors.size(); ++i) unshared.places[i].absent |= tensors[i].shared;
+  return op.bytes(options.shape, unshared);
+}
+
+// What a profiler looks at: no other kernel runs in this process. Stages of one operator share their tensors.
 void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
   const Device device = current_device();
   std::printf("%s\n", device.line().c_str());
+  std::optional<Case> main_case;
+  std::optional<Problem> problem;
   for (const size_t position : options.stages) {
     const AnyStage& stage = stages[position];
     const std::string skipped = why_skipped(stage, options.shape, device);
@@ -85,13 +96,17 @@ void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
       std::printf("%s skipped: %s\n", stage.name, skipped.c_str());
       continue;
     }
-    require_memory(*stage.op, options.shape, device, false);
-    const Case main_case(*stage.op, options.shape, options.seed);
-    Problem problem(main_case, options.variant);
-    problem.buffers.prepare(main_case);
-    problem.launch(launcher(stage), problem.buffers.arguments(), cudaStreamPerThread);
+    if (!main_case || &main_case->op != stage.op) {
+      problem.reset();
+      main_case.reset();
+      require_memory(*stage.op, options.shape, device, false);
+      main_case.emplace(*stage.op, options.shape, options.seed);
+      problem.emplace(*main_case, options.variant);
+    }
+    problem->buffers.prepare(*main_case);
+    problem->launch(launcher(stage), problem->buffers.arguments(), cudaStreamPerThread);
     cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
-    std::printf("%s launched once, not checked: %s\n", stage.name, problem.context().c_str());
+    std::printf("%s launched once, not checked: %s\n", stage.name, problem->context().c_str());
   }
 }
 
@@ -99,17 +114,16 @@ void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
 class Bench {
  public:
   Bench(const Operator& op, const Options& options, const Device& device, bool timing)
-      : edge_cases_(op, device.cpu, options.seed),
-        main_case_(op, options.shape, options.seed),
-        problem_(main_case_, options.variant) {
+      : main_case_(op, options.shape, options.seed), problem_(main_case_, options.variant) {
+    if (options.small) edge_cases_.emplace(op, device.cpu, options.seed);
     if (timing) pool_.emplace(problem_, device);
   }
-  const EdgeCases& edge_cases() const { return edge_cases_; }
+  const EdgeCases* edge_cases() const { return edge_cases_ ? &*edge_cases_ : nullptr; }
   Problem& problem() { return problem_; }
   Pool* pool() { return pool_ ? &*pool_ : nullptr; }
 
  private:
-  const EdgeCases edge_cases_;
+  std::optional<EdgeCases> edge_cases_;
   const Case main_case_;
   Problem problem_;
   std::optional<Pool> pool_;
@@ -126,12 +140,14 @@ class LadderRun {
       result.reason = why_skipped(stages[position], options.shape, report_.device);
       if (!result.reason.empty()) result.verdict = Verdict::skipped;
     }
-    for (const Result& result : report_.results) {
-      const Operator& op = *result.stage->op;
-      const bool moves = op.bytes(options.shape, options.variant) > 0;
-      timing_ = options.timing && !report_.device.cpu && moves;
-      if (result.verdict != Verdict::skipped) require_memory(op, options.shape, report_.device, timing_);
-    }
+    // Of fewer bytes the copy kernel, which moves whole floats, has none, and a launcher may launch nothing.
+    const bool moves = std::all_of(report_.results.begin(), report_.results.end(), [&](const Result& result) {
+      return streamed_bytes(*result.stage->op, options) >= 2 * sizeof(float);
+    });
+    timing_ = options.timing && !report_.device.cpu && moves;
+    for (const Result& result : report_.results)
+      if (result.verdict != Verdict::skipped)
+        require_memory(*result.stage->op, options.shape, report_.device, timing_);
   }
 
   const Report& run() {
@@ -170,18 +186,14 @@ class LadderRun {
     op_ = &op;
     bench_.emplace(op, report_.options, report_.device, timing_);
     if (bench_->pool()) report_.pool_copies = bench_->pool()->copies();
-    if (report_.options.small) report_.edge_cases = bench_->edge_cases().count();
+    if (bench_->edge_cases()) report_.edge_cases = bench_->edge_cases()->count();
     return *bench_;
   }
 
   void time_copy(const Operator& op) {
     progress_.show("timing the copy kernel");
-    const Options& options = report_.options;
-    const std::vector<Tensor> tensors = op.tensors(options.shape);
-    Variant unshared = options.variant;  // a weight is none of what is streamed
-    for (size_t i = 0; i < tensors.size(); ++i) unshared.places[i].absent |= tensors[i].shared;
-    report_.copied_bytes = op.bytes(options.shape, unshared);
-    report_.copy = measure_copy(report_.copied_bytes, report_.device, options.iterations);
+    report_.copied_bytes = streamed_bytes(op, report_.options);
+    report_.copy = measure_copy(report_.copied_bytes, report_.device, report_.options.iterations);
     const double copies = static_cast<double>(copies_for(report_.copied_bytes, report_.device));
     if (copies * report_.copied_bytes > 4.0 * report_.device.l2_bytes)
       require_possible("the copy kernel", report_.copied_bytes, report_.copy, report_.device);
@@ -202,7 +214,7 @@ class LadderRun {
     };
 
     progress_.show(where + "small problems");
-    if (report_.options.small && failed(bench.edge_cases().check(stage), "")) return;
+    if (bench.edge_cases() && failed(bench.edge_cases()->check(stage), "")) return;
     Problem& problem = bench.problem();
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
@@ -255,13 +267,16 @@ void make_directory(const std::string& path) {
                         path.c_str(), error ? error.message().c_str() : "is not a directory"));
 }
 
+// Whether --experiment asks for that number; those of a lecture begin with 2, after the stages.
+bool is_asked(const Options& options, int number) { return options.experiment == 0 || options.experiment == number; }
+
 // What the experiments write, by their position; none where no directory is given.
 std::map<size_t, CsvFile> files_of(const std::vector<Experiment>& experiments, const Options& options) {
   std::map<size_t, CsvFile> files;
   if (options.csv_dir.empty()) return files;
   make_directory(options.csv_dir);
   for (size_t i = 0; i < experiments.size(); ++i)
-    if (options.experiment == 0 || options.experiment == static_cast<int>(i) + 2)
+    if (is_asked(options, static_cast<int>(i) + 2))
       files.emplace(i, CsvFile(options.csv_dir + "/" + experiments[i].name + ".csv", "--csv-dir"));
   return files;
 }
@@ -270,7 +285,7 @@ void run_experiments(const std::vector<Experiment>& experiments, const Report& r
                      const std::map<size_t, CsvFile>& files) {
   Progress progress;
   for (size_t i = 0; i < experiments.size(); ++i) {
-    if (report.options.experiment != 0 && report.options.experiment != static_cast<int>(i) + 2) continue;
+    if (!is_asked(report.options, static_cast<int>(i) + 2)) continue;
     progress.show(text("experiment %s", experiments[i].name));
     const Table table = experiments[i].run(report);
     progress.clear();
@@ -290,8 +305,8 @@ int run_program(const std::vector<AnyStage>& stages, const std::vector<Experimen
     }
     const CsvFile csv(options.csv);
     const std::map<size_t, CsvFile> files = files_of(experiments, options);
-    const bool stages_asked = !options.csv_dir.empty() && options.experiment <= 1;
-    const CsvFile main_csv(stages_asked ? options.csv_dir + "/main.csv" : "", "--csv-dir");
+    const bool in_directory = !options.csv_dir.empty() && is_asked(options, 1);
+    const CsvFile main_csv(in_directory ? options.csv_dir + "/main.csv" : "", "--csv-dir");
     require_device();
     if (options.profile) {
       launch_once(stages, options);

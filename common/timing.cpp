@@ -42,24 +42,23 @@ int64_t copies_for(double bytes, const Device& device, double pool_bytes) {
 namespace {
 
 // What each launch of a round has for itself.
-double own_bytes(const Case& c, const Variant& variant) {
+double own_bytes(const std::vector<Tensor>& tensors, const Variant& variant) {
   double total = 0;
-  for (size_t i = 0; i < c.tensors.size(); ++i)
-    if (!c.tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0)
-      total += c.tensors[i].bytes();
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += tensors[i].bytes();
   return total;
 }
 
 }  // namespace
 
-double Pool::bytes(const Case& c, const Variant& variant, const Device& device) {
-  const double own = own_bytes(c, variant);
+double Pool::bytes(const std::vector<Tensor>& tensors, const Variant& variant, const Device& device) {
+  const double own = own_bytes(tensors, variant);
   return static_cast<double>(copies_for(own, device)) * own;
 }
 
 Pool::Pool(Problem& problem, const Device& device, double pool_bytes) : problem_(problem) {
   const Case& c = problem.given();
-  const double own = own_bytes(c, problem.variant());
+  const double own = own_bytes(c.tensors, problem.variant());
   const int64_t copies = copies_for(own, device, pool_bytes);
   larger_than_cache_ = static_cast<double>(copies) * own > 4.0 * device.l2_bytes;
   for (int64_t i = 1; i < copies; ++i) extra_.push_back(Buffers(c, problem.variant(), &problem.buffers));

@@ -53,7 +53,8 @@ int64_t copies_for(double bytes, const Device& device, double pool_bytes = kPool
 class Pool {
  public:
   Pool(Problem& problem, const Device& device, double pool_bytes = kPoolBytes);
-  static double bytes(const Case& c, const Variant& variant, const Device& device);  // device memory that it takes
+  // Device memory that it takes.
+  static double bytes(const std::vector<Tensor>& tensors, const Variant& variant, const Device& device);
 
   int64_t copies() const { return 1 + static_cast<int64_t>(extra_.size()); }
   Arguments arguments(int64_t i) { return buffers(i).arguments(); }

@@ -75,8 +75,10 @@ $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
 # A ladder's programs look at the smaller input of ladder.json, mutants at what they are told.
 REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
-ANALYZE_ARGS := $(if $(filter-out $(LADDER)/mutants,$(HERE)),$(if $(LADDER),\
-  --no-small --no-timing $${ARGS:-$$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))},$$ARGS),$$ARGS)
+ANALYZE_ARGS := $$ARGS
+ifneq ($(and $(LADDER),$(filter-out $(LADDER)/mutants,$(HERE))),)
+  ANALYZE_ARGS := --no-small --no-timing $${ARGS:-$$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))}
+endif
 define look
 @mkdir -p $(ROOT)/build/analyze/$(LADDER_ID)
 @cd $(ROOT) && options="$(ANALYZE_ARGS)" && \

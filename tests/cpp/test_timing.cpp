@@ -36,7 +36,7 @@ TEST_CASE("the pool outgrows the cache, within reason") {
   CHECK(pool_bytes(8192, 4096, 126e6) == 4 * 268435456.0);  // eight times a larger cache
   CHECK(pool_bytes(0, 4096, 60e6) == 0.0);
   const Case c(RmsNorm::get(), {{1, 4096}}, 1);
-  CHECK(Pool::bytes(c, RmsNorm::get().plain(), small_cache(60e6)) == 64 * 32768.0);  // the weight is shared
+  CHECK(Pool::bytes(c.tensors, RmsNorm::get().plain(), small_cache(60e6)) == 64 * 32768.0);  // the weight is shared
 }
 
 TEST_CASE("every launch is timed on every buffer of the pool") {

@@ -173,7 +173,7 @@ def all_ladders():
 
 
 def listing(ladders):
-    return "".join(f"\n  {stage.id}" for ladder in ladders for stage in ladder.stages)
+    return listing_of(stage for ladder in ladders for stage in ladder.stages)
 
 
 def find(asked):

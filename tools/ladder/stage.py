@@ -31,9 +31,7 @@ def start(asked, job):
     if asked and (folder / "Makefile").is_file() and ladders.ROOT in folder.parents:
         return make(folder, target, *backend)  # mutants, a benchmark, a folder of one's own
     found = ladders.find(asked)
-    if not isinstance(found, Stage):
-        return make(found.folder, target, *backend)
-    if found.folder != found.ladder.folder:
+    if not isinstance(found, Stage) or found.folder != found.ladder.folder:
         return make(found.folder, target, *backend)
     if found.source.suffix == ".cu":
         return make(found.folder, f"{target}-{found.name}", *backend)
@@ -60,6 +58,6 @@ def build(name):
         found = ladders.find(name)
     except Unusable as error:
         raise ladders.BadCommand(f"make knows no target '{name}', and {error}")
-    if isinstance(found, Stage) and found.folder == found.ladder.folder and found.source.suffix == ".cu":
+    if isinstance(found, Stage) and found.source.suffix == ".cu":
         return make(found.folder, found.name)
     return make(found.folder)
