@@ -24,4 +24,16 @@ int parallel_for(int64_t count, int64_t grain, Body body) {
 
 constexpr int kMaxParts = 64;
 
+// The same over the elements of a matrix: body(row, first, last) for columns [first, last) of one row.
+template <class Body>
+void parallel_for_rows(int64_t rows, int64_t cols, Body body) {
+  parallel_for(rows * cols, 1 << 16, [=](int, int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin / cols, first = begin % cols, last = std::min(cols, first + end - begin);
+      body(row, first, last);
+      begin += last - first;
+    }
+  });
+}
+
 }  // namespace ladder

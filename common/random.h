@@ -26,6 +26,13 @@ inline uint32_t hash32(uint64_t key, int64_t index) {
   return mix32(mix32(low) ^ high);
 }
 
+// Of either sign, magnitude 0.5 to 1.5: never near 1 as a whole, never zero. Element `index` of the sequence `key`.
+inline float weight_like(uint64_t key, int64_t index) {
+  const uint64_t hash = mix64(key + static_cast<uint64_t>(index));
+  const float magnitude = 0.5f + static_cast<float>(hash >> 40) * 0x1p-24f;
+  return hash & 1 ? magnitude : -magnitude;
+}
+
 // Uniform in [-2, 2), a multiple of 2^-22: exact, so fused and separate multiply-adds agree.
 inline float uniform(uint32_t hash) { return static_cast<float>(static_cast<int32_t>(hash) >> 8) * 0x1p-22f; }
 

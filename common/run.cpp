@@ -146,8 +146,7 @@ class LadderRun {
     });
     timing_ = options.timing && !report_.device.cpu && moves;
     for (const Result& result : report_.results)
-      if (result.verdict != Verdict::skipped)
-        require_memory(*result.stage->op, options.shape, report_.device, timing_);
+      if (result.verdict != Verdict::skipped) require_memory(*result.stage->op, options.shape, report_.device, timing_);
   }
 
   const Report& run() {

@@ -65,28 +65,28 @@ double sum_of_squares(const float* x, int64_t count) {
 // twentieth of the row's sum of squares, so that a sum that drops the tail is visibly wrong.
 void fill_input(float* input, int64_t rows, int64_t cols, uint64_t seed) {
   constexpr float scales[8] = {1.0f, 1e-3f, 1e3f, 0.5f, 2e-3f, 0.0f, 3.0f, 0.03125f};
-  parallel_for(rows * cols, 1 << 16, [=](int, int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t row = begin / cols, first = begin % cols, last = std::min(cols, first + end - begin);
-      const float scale = scales[row % 8];
-      const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(row));
-      for (int64_t col = first; col < last; ++col)
-        input[row * cols + col] = (uniform(hash32(key, col)) + 0.25f) * scale;
-      const float heavy = std::max(1.0f, 0.25f * std::sqrt(static_cast<float>(cols)));
-      if (last == cols) input[row * cols + cols - 1] = (key & 1 ? heavy : -heavy) * scale;
-      begin += last - first;
-    }
+  parallel_for_rows(rows, cols, [=](int64_t row, int64_t first, int64_t last) {
+    const float scale = scales[row % 8];
+    const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(row));
+    for (int64_t col = first; col < last; ++col) input[row * cols + col] = (uniform(hash32(key, col)) + 0.25f) * scale;
+    const float heavy = std::max(1.0f, 0.25f * std::sqrt(static_cast<float>(cols)));
+    if (last == cols) input[row * cols + cols - 1] = (key & 1 ? heavy : -heavy) * scale;
   });
 }
 
-// Of either sign, magnitude 0.5 to 1.5: never near 1 as a whole, never zero.
 void fill_weight(float* weight, int64_t cols, uint64_t seed) {
   const uint64_t key = mix64(seed ^ 0x7765696768740000u);
-  for (int64_t col = 0; col < cols; ++col) {
-    const uint64_t hash = mix64(key + static_cast<uint64_t>(col));
-    const float magnitude = 0.5f + static_cast<float>(hash >> 40) * 0x1p-24f;
-    weight[col] = hash & 1 ? magnitude : -magnitude;
-  }
+  for (int64_t col = 0; col < cols; ++col) weight[col] = weight_like(key, col);
+}
+
+// mean(x²) of each row, in float64.
+std::vector<double> mean_squares(const float* x, int64_t rows, int64_t cols) {
+  std::vector<double> result(rows);
+  parallel_for(rows, std::max<int64_t>(1, (1 << 16) / cols), [&](int, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      result[row] = sum_of_squares(x + row * cols, cols) / static_cast<double>(cols);
+  });
+  return result;
 }
 
 enum Place { kInput, kWeight, kOutput };
@@ -94,12 +94,7 @@ enum Place { kInput, kWeight, kOutput };
 class Answer : public Oracle {
  public:
   Answer(const float* input, const float* weight, int64_t rows, int64_t cols)
-      : input_(input), weight_(weight), cols_(cols), mean_squares_(rows) {
-    parallel_for(rows, std::max<int64_t>(1, (1 << 16) / cols), [&](int, int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        mean_squares_[row] = sum_of_squares(input + row * cols, cols) / static_cast<double>(cols);
-    });
-  }
+      : input_(input), weight_(weight), cols_(cols), mean_squares_(mean_squares(input, rows, cols)) {}
 
   double tolerance() const override { return rms_norm::tolerance(cols_); }
 

@@ -49,7 +49,7 @@ namespace ladder {
 namespace rms_norm {  // of common/operators/rms_norm.h
 
 double tolerance(int64_t cols);
-double sum_of_squares(const float* x, int64_t count);
+std::vector<double> mean_squares(const float* x, int64_t rows, int64_t cols);
 
 }  // namespace rms_norm
 
@@ -114,28 +114,19 @@ void answers(int64_t count, const float* kept, double rstd, const float* weight,
 template <class T>
 void fill_rows(typename T::Stored* to, int64_t rows, int64_t cols, uint64_t seed) {
   constexpr float scales[] = {1.0f, 1e-3f, 30.0f, 0.25f, 2.0f, 0.0f, 3.0f};
-  parallel_for(rows * cols, 1 << 16, [=](int, int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t row = begin / cols, first = begin % cols, last = std::min(cols, first + end - begin);
-      const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(row));
-      const float scale = scales[row % 7];
-      for (int64_t col = first; col < last; ++col)
-        to[row * cols + col] = T::from((0.5f * uniform(hash32(key, col)) + 0.1f) * scale);
-      for (const int64_t col : {int64_t{0}, static_cast<int64_t>(key % static_cast<uint64_t>(cols)), cols - 1})
-        if (col >= first && col < last) to[row * cols + col] = T::from((key >> 40 & 1 ? 8.0f : -16.0f) * scale);
-      begin += last - first;
-    }
+  parallel_for_rows(rows, cols, [=](int64_t row, int64_t first, int64_t last) {
+    const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(row));
+    const float scale = scales[row % 7];
+    for (int64_t col = first; col < last; ++col)
+      to[row * cols + col] = T::from((0.5f * uniform(hash32(key, col)) + 0.1f) * scale);
+    for (const int64_t col : {int64_t{0}, static_cast<int64_t>(key % static_cast<uint64_t>(cols)), cols - 1})
+      if (col >= first && col < last) to[row * cols + col] = T::from((key >> 40 & 1 ? 8.0f : -16.0f) * scale);
   });
 }
 
-// Of either sign, magnitude 0.5 to 1.5.
 template <class T>
 void fill_weight(typename T::Stored* to, int64_t cols, uint64_t seed) {
-  for (int64_t col = 0; col < cols; ++col) {
-    const uint64_t hash = mix64(mix64(seed) + static_cast<uint64_t>(col));
-    const float magnitude = 0.5f + static_cast<float>(hash >> 40) * 0x1p-24f;
-    to[col] = T::from(hash & 1 ? magnitude : -magnitude);
-  }
+  for (int64_t col = 0; col < cols; ++col) to[col] = T::from(weight_like(mix64(seed), col));
 }
 
 using Floats = std::unique_ptr<float[]>;
@@ -169,13 +160,9 @@ class Answer : public Oracle {
         cols_(cols),
         error_(Op::float_error(cols)),
         kept_(floats(types.x, inputs[Op::kX], rows * cols)),
-        weight_(floats(types.weight, inputs[Op::kWeight], cols)),
-        mean_squares_(rows) {
+        weight_(floats(types.weight, inputs[Op::kWeight], cols)) {
     if (types.residual) add(kept_.get(), *types.residual, inputs[Op::kResidual], rows * cols);
-    parallel_for(rows, std::max<int64_t>(1, (1 << 16) / cols), [&](int, int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        mean_squares_[row] = rms_norm::sum_of_squares(kept_.get() + row * cols, cols) / static_cast<double>(cols);
-    });
+    mean_squares_ = rms_norm::mean_squares(kept_.get(), rows, cols);
   }
 
   // Two roundings for llama.
