@@ -138,7 +138,7 @@ def test_a_stage_gets_its_row_the_difference_and_its_counters(fresh):
     assert "03_tiled takes 25.0 % more time than 02_reduction5." in text
     assert "| counter | 02_reduction5 | 03_tiled |" in text
     assert "| read from DRAM, MB | 268.4 | 268.4 |" in text
-    assert "| L1 hit rate of global loads | missing | missing |" in text and "threads a block" not in text
+    assert "| L1 hit rate of global loads | missing | missing |" in text and "threads per block" not in text
     assert "](../../../../profiling_results/fake-9000/matrix/ncu/03_tiled.csv)" in text
     assert "01_basic takes" not in fresh.page(f"{LADDER}/01_basic/README.md")
 
@@ -149,7 +149,7 @@ def test_a_stage_can_be_held_against_another_and_show_more(fresh):
     assert fresh.readme().returncode == 0
     text = fresh.page(page)
     assert "03_tiled is 16.0 times as fast as 01_basic." in text and "| counter | 01_basic | 03_tiled |" in text
-    assert "| threads a block | 128 | 128 |" in text
+    assert "| threads per block | 128 | 128 |" in text
     fresh.change(page, "also=threads", "also=thread")
     refused(fresh.readme(), "there is no counter thread", "threads")
     fresh.change(page, "against=01_basic also=thread", "against=09_none")
@@ -166,7 +166,7 @@ def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     assert fresh.readme().returncode == 0
     assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | the idea of 03_tiled |\n" in fresh.page("other.md")
     text = fresh.page(f"{LADDER}/README.md")
-    assert "| stage | the one change | removes | barriers a row | bytes a lane and load | sectors a request |" in text
+    assert "| stage | the one change | removes | barriers per row | bytes per lane and load | sectors per request |" in text
     assert "| [03_tiled](03_tiled/README.md) | a | b |  | 1 | 4 | 4 |" in text
     fresh.write(f"{LADDER}/05_new/kernel.cuh", "// a new stage, and nothing else is touched\n")
     fresh.page(f"{LADDER}/05_new/README.md", stage_page("05_new"))
@@ -232,7 +232,7 @@ def test_the_sweep_over_inputs_of_one_size_is_named_on_the_ladder_s_page(fresh):
 def test_the_walkthrough_compares_what_its_markers_name(fresh):
     text = fresh.page(PROFILING)
     assert "| counter | 01_basic | 02_reduction5 | 03_tiled | 04_short |" in text
-    assert "| duration, µs | 4,000 | 200 | 250 | 40 |" in text and "| threads a block | 128 | 128 | 128 | 128 |" in text
+    assert "| duration, µs | 4,000 | 200 | 250 | 40 |" in text and "| threads per block | 128 | 128 | 128 | 128 |" in text
     second = text[text.index("| counter | 02_reduction5 | 03_tiled |") :]
     assert "duration" in second and "L1 hit rate" in second and "threads" not in second
 
@@ -390,11 +390,11 @@ def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
     assert tree.readme().returncode == 0
     text = tree.page(page)
     for words in (
-        "| line | source | access | requests a row |",
+        "| line | source | access | requests per row |",
         "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 4 | 32 |\n"
         "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n"
         "| [sums.cuh](../../../../common/sums.cuh) 9 | `c` | shared load 4 B | 100 |",
-        "For an element, loads ask for 256 bytes and move 256; 3 barriers a block, 0 shuffles a warp. 64 × 100 float32",
+        "Per element, loads ask for 256 bytes and move 256; 3 barriers per block, 0 shuffles per warp. 64 × 100 float32",
         "`make analyze S=03_tiled`",
         "](../../../../profiling_results/cpu_device/matrix/03_tiled.csv)",
     ):

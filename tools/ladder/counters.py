@@ -13,7 +13,7 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 SHARED = "smsp__inst_executed_op_shared_{}.sum"
 SHARED_PATCHED = "smsp__sass_inst_executed_op_shared_{}.sum"
-PASSES = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+SASS_WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 DURATION = "gpu__time_duration.sum"
 OPCODES = "sass__inst_executed_per_opcode"
 MISSING = "missing"  # the value of a counter that this GPU or this ncu lacks
@@ -22,18 +22,18 @@ MISSING = "missing"  # the value of a counter that this GPU or this ncu lacks
 PROFILE = [
     ("duration", DURATION, "duration"),
     ("blocks", "launch__grid_size", "blocks in the grid"),
-    ("threads", "launch__block_size", "threads a block"),
-    ("registers", "launch__registers_per_thread", "registers a thread"),
-    ("shared", "launch__shared_mem_per_block_static", "shared memory a block"),
-    ("shared_set_aside", "launch__shared_mem_config_size", "shared memory set aside a multiprocessor"),
-    ("limit_slots", "launch__occupancy_limit_blocks", "blocks a multiprocessor, limit of its slots"),
-    ("limit_registers", "launch__occupancy_limit_registers", "blocks a multiprocessor, limit of registers"),
-    ("limit_shared", "launch__occupancy_limit_shared_mem", "blocks a multiprocessor, limit of shared memory"),
-    ("limit_warps", "launch__occupancy_limit_warps", "blocks a multiprocessor, limit of warps"),
+    ("threads", "launch__block_size", "threads per block"),
+    ("registers", "launch__registers_per_thread", "registers per thread"),
+    ("shared", "launch__shared_mem_per_block_static", "shared memory per block"),
+    ("shared_set_aside", "launch__shared_mem_config_size", "shared memory set aside per SM"),
+    ("limit_slots", "launch__occupancy_limit_blocks", "block limit per SM, slots"),
+    ("limit_registers", "launch__occupancy_limit_registers", "block limit per SM, registers"),
+    ("limit_shared", "launch__occupancy_limit_shared_mem", "block limit per SM, shared memory"),
+    ("limit_warps", "launch__occupancy_limit_warps", "block limit per SM, warps"),
     ("possible_occupancy", "sm__maximum_warps_per_active_cycle_pct", "theoretical occupancy"),
     ("occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "achieved occupancy"),
-    ("active", "sm__cycles_active.avg", "cycles a multiprocessor had work"),
-    ("elapsed", "sm__cycles_elapsed.max", "cycles from start to end"),
+    ("active", "sm__cycles_active.avg", "active cycles per SM"),
+    ("elapsed", "sm__cycles_elapsed.max", "elapsed cycles"),
     ("dram_read", "dram__bytes_read.sum", "read from DRAM"),
     ("dram_written", "dram__bytes_write.sum", "written to DRAM"),
     ("dram_busy", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM throughput"),
@@ -51,22 +51,22 @@ PROFILE = [
     ("shared_stores", SHARED_PATCHED.format("st"), "shared-memory store instructions"),
     ("load_conflicts", CONFLICTS.format("ld"), "bank conflicts of shared loads"),
     ("store_conflicts", CONFLICTS.format("st"), "bank conflicts of shared stores"),
-    ("load_passes", PASSES.format("ld"), "passes of shared loads"),
-    ("store_passes", PASSES.format("st"), "passes of shared stores"),
+    ("load_wavefronts", SASS_WAVEFRONTS.format("ld"), "wavefronts of shared loads"),
+    ("store_wavefronts", SASS_WAVEFRONTS.format("st"), "wavefronts of shared stores"),
     ("instructions", "smsp__inst_executed.sum", "instructions executed"),
     ("issue_busy", "smsp__issue_active.avg.pct_of_peak_sustained_active", "issue slots busy"),
-    ("waits", "smsp__average_warp_latency_per_inst_issued.ratio", "cycles a warp waits for an instruction"),
-    ("global_wait", STALL.format("long_scoreboard"), "of these, for global memory (long scoreboard)"),
-    ("barrier", STALL.format("barrier"), "of these, at a barrier (barrier)"),
-    ("lg_throttle", STALL.format("lg_throttle"), "of these, for room in the queue of global accesses (lg throttle)"),
-    ("mio_throttle", STALL.format("mio_throttle"), "of these, for room in the queue of shared accesses (mio throttle)"),
-    ("shared_wait", STALL.format("short_scoreboard"), "of these, for shared memory (short scoreboard)"),
-    ("latency", STALL.format("wait"), "of these, for a fixed latency (wait)"),
-    ("math_throttle", STALL.format("math_pipe_throttle"), "of these, for an arithmetic unit (math pipe throttle)"),
-    ("not_selected", STALL.format("not_selected"), "of these, ready while another warp was chosen (not selected)"),
-    ("fetch", STALL.format("no_instruction"), "of these, for the next instruction itself (no instruction)"),
-    ("drain", STALL.format("drain"), "of these, for its last stores (drain)"),
-    ("selected", STALL.format("selected"), "of these, to be issued (selected)"),
+    ("waits", "smsp__average_warp_latency_per_inst_issued.ratio", "warp cycles per issued instruction"),
+    ("global_wait", STALL.format("long_scoreboard"), "of these, stalled on global memory (long scoreboard)"),
+    ("barrier", STALL.format("barrier"), "of these, stalled at a barrier (barrier)"),
+    ("lg_throttle", STALL.format("lg_throttle"), "of these, stalled on the queue of global accesses (lg throttle)"),
+    ("mio_throttle", STALL.format("mio_throttle"), "of these, stalled on the queue of shared accesses (mio throttle)"),
+    ("shared_wait", STALL.format("short_scoreboard"), "of these, stalled on shared memory (short scoreboard)"),
+    ("latency", STALL.format("wait"), "of these, stalled on a fixed latency (wait)"),
+    ("math_throttle", STALL.format("math_pipe_throttle"), "of these, stalled on arithmetic units (math pipe throttle)"),
+    ("not_selected", STALL.format("not_selected"), "of these, ready but not chosen (not selected)"),
+    ("fetch", STALL.format("no_instruction"), "of these, stalled on fetching the next instruction (no instruction)"),
+    ("drain", STALL.format("drain"), "of these, stalled on its last stores (drain)"),
+    ("selected", STALL.format("selected"), "of these, issuing (selected)"),
 ]
 COUNTERS = {metric: name for _, metric, name in PROFILE}
 SHORT = {short: metric for short, metric, _ in PROFILE}
@@ -92,7 +92,7 @@ HARDWARE = {
 PATCHED = [
     *(f"smsp__sass_inst_executed_op_global_{op}.sum" for op in ("ld", "st")),
     *(SHARED_PATCHED.format(op) for op in ("ld", "st")),
-    *(PASSES.format(op) for op in ("ld", "st")),
+    *(SASS_WAVEFRONTS.format(op) for op in ("ld", "st")),
     *(f"smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st")),
     *(f"smsp__sass_data_bytes_mem_global_op_{op}.sum" for op in ("ld", "st")),
     *("memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"),

@@ -3,7 +3,7 @@
 import math
 
 from . import ladders, markers, results
-from .counters import MISSING, PASSES, REQUESTS, SECTORS, SECTORS_EACH
+from .counters import MISSING, REQUESTS, SASS_WAVEFRONTS, SECTORS, SECTORS_EACH
 from .markdown import code, link, table
 from .results import number
 
@@ -13,8 +13,8 @@ COMPARED = {
     "load sectors": (SECTORS.format("ld"), "global load", "sectors"),
     "store requests": (REQUESTS.format("st"), "global store", "requests"),
     "store sectors": (SECTORS.format("st"), "global store", "sectors"),
-    "shared load wavefronts": (PASSES.format("ld"), "shared load", "wavefronts"),
-    "shared store wavefronts": (PASSES.format("st"), "shared store", "wavefronts"),
+    "shared load wavefronts": (SASS_WAVEFRONTS.format("ld"), "shared load", "wavefronts"),
+    "shared store wavefronts": (SASS_WAVEFRONTS.format("st"), "shared store", "wavefronts"),
 }
 
 
@@ -41,7 +41,7 @@ def elements(given):
 
 
 def operations(rows):
-    """(barriers a block, shuffles a warp), summed over the lines of a launch; of several launches the most."""
+    """(barriers per block, shuffles per warp), summed over the lines of a launch; of several launches the most."""
     barriers, shuffles = {}, {}
     for row in rows:
         launch = row["kernel"], row["grid"], row["block"]
@@ -54,7 +54,7 @@ def operations(rows):
 
 
 def shapes(rows, what):
-    """{(bytes a lane, sectors a request)} of the lines that make more than a hundredth of the requests of this kind."""
+    """{(bytes per lane, sectors per request)} of the lines that make more than a hundredth of the requests of this kind."""
     rows = [row for row in rows if row["what"].startswith(what)]
     most = sum(int(row["requests"]) for row in rows)
     rows = [row for row in rows if int(row["requests"]) > most / 100]
@@ -125,7 +125,7 @@ def lines(stage, page):
         "line",
         "source",
         "access",
-        f"requests a {unit}" if unit else "requests",
+        f"requests per {unit}" if unit else "requests",
         "each takes",
         "at best",
         "lanes",
@@ -134,8 +134,8 @@ def lines(stage, page):
     barriers, shuffles = operations(rows)
     asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
     caption = (
-        f"For an element, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
-        f"{several(barriers, 'barrier')} a block, {several(shuffles, 'shuffle')} a warp. "
+        f"Per element, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
+        f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
         f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
         f"From {link(results.shown(path), path, page)}."
     )

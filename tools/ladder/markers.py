@@ -33,7 +33,7 @@ WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
 CLAIMS = ("loads", "stores", "asked", "barriers", "shuffles")
 WANTED = (
     "what its kernel asks of memory on the input of make analyze, for example loads=16x16 stores=16x16 asked=8 "
-    "barriers=1 shuffles=5: bytes a lane x sectors a request of its global loads and stores (several with commas), "
+    "barriers=1 shuffles=5: bytes per lane x sectors per request of its global loads and stores (several with commas), "
     "bytes that its loads ask for an element, barriers of a block (1x8 where each of its 8 rows takes one), shuffles of a warp"
 )
 
@@ -121,7 +121,7 @@ def claims(stage):
 
 
 def pairs(claim):
-    """The (bytes a lane, sectors a request) of a claim: "4x32,4x1" -> [(4, 32), (4, 1)]."""
+    """The (bytes per lane, sectors per request) of a claim: "4x32,4x1" -> [(4, 32), (4, 1)]."""
     return [tuple(map(int, pair.split("x"))) for pair in claim.split(",") if pair]
 
 

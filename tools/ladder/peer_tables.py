@@ -178,7 +178,7 @@ def markdown(path, page):
     row = next(iter(next(iter(shapes.values())).values()))
     clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
     caption = (
-        f"Microseconds a launch in a CUDA graph, median of {row['replays']} replays. {row['gpu']}{clock}, "
+        f"Microseconds per launch in a CUDA graph, median of {row['replays']} replays. {row['gpu']}{clock}, "
         f"CUDA {row['cuda_runtime']}, {row['date']}. From {link(results.shown(path), path, page)}."
     )
     notes = [cached(shapes), *excluded(shapes)]

@@ -148,7 +148,7 @@ def draw_sweep(ladder, rows, title, target):
         axes.set_ylabel(GB_PER_S)
     else:
         axes.set_yscale("log")
-        axes.set_ylabel("µs a launch in a CUDA graph (log scale)")
+        axes.set_ylabel("µs per launch in a CUDA graph (log scale)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
 

@@ -25,7 +25,7 @@ def stage_link(stage, page):
 # A ladder.
 
 STAGE_COLUMNS = {"idea": "the one idea", "change": "the one change", "removes": "removes"}
-COUNTS = {"barriers": "barriers", "bytes": "bytes a lane and load", "sectors": "sectors a request"}
+COUNTS = {"barriers": "barriers", "bytes": "bytes per lane and load", "sectors": "sectors per request"}
 
 
 def stage_cells(stage, columns):
@@ -48,7 +48,7 @@ def stage_list(ladder, block):
     if unknown:
         choices = ", ".join({**STAGE_COLUMNS, **COUNTS})
         raise Unusable(f"{block.where}: no column {', '.join(unknown)}; choose from {choices}")
-    titles = {**STAGE_COLUMNS, **COUNTS, "barriers": f"barriers a {cpu_device.units_of(ladder)[0] or 'block'}"}
+    titles = {**STAGE_COLUMNS, **COUNTS, "barriers": f"barriers per {cpu_device.units_of(ladder)[0] or 'block'}"}
     lines = [[stage_link(stage, block.page), *stage_cells(stage, columns)] for stage in ladder.stages]
     words = [0, *(place for place, column in enumerate(columns, start=1) if column in STAGE_COLUMNS)]
     return table(["stage", *(titles[column] for column in columns)], lines, words)
@@ -142,8 +142,8 @@ def sweep(folder, ladder, name, block):
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
     said = (
-        f"Microseconds a launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 pairs "
-        "of buffers or 600 MB, whichever is less: what fits into the L2 cache comes from there. "
+        f"Microseconds per launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 "
+        "pairs of buffers or 600 MB, whichever is less: what fits into the L2 cache comes from there. "
         f"Median of {first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
     )

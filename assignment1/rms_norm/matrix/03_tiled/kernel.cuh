@@ -16,11 +16,11 @@
 
 namespace ladder::matrix::tiled {
 
-constexpr int kTileSize = 128;               // also the block size: one element a thread
-constexpr int kTileSizePad = kTileSize + 1;  // kept from the transpose, to see what it does here
-
+// kTileSize is also the block size: one element per thread.
+template <int kTileSize>
 __global__ void rms_norm_kernel_w2l3_tile(const float* __restrict__ input, const float* __restrict__ weight,
                                           float* __restrict__ output, int64_t cols, float eps) {
+  constexpr int kTileSizePad = kTileSize + 1;  // kept from the transpose, to see what it does here
   __shared__ float tile[kTileSizePad];
   __shared__ float sdata[kTileSize];
   const int tid = threadIdx.x;
@@ -51,13 +51,15 @@ __global__ void rms_norm_kernel_w2l3_tile(const float* __restrict__ input, const
   }
 }
 
-inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
-                   cudaStream_t stream) {
+template <int kTileSize>
+void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+            cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
-  rms_norm_kernel_w2l3_tile<<<static_cast<unsigned>(rows), kTileSize, 0, stream>>>(input, weight, output, cols, eps);
+  rms_norm_kernel_w2l3_tile<kTileSize>
+      <<<static_cast<unsigned>(rows), kTileSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
 inline const Stage<RmsNorm> stage{
-    "03_tiled", "a shared-memory tile of 128, a barrier a tile", launch, {0, RmsNorm::one_block_a_row}};
+    "03_tiled", "a shared-memory tile of 128, a barrier per tile", launch<128>, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::tiled

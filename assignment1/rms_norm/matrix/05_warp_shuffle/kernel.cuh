@@ -15,9 +15,7 @@
 
 namespace ladder::matrix::warp_shuffle {
 
-constexpr int kBlockSize = 256;
 constexpr int kWarpSize = 32;
-constexpr int kWarps = kBlockSize / kWarpSize;
 
 // Every lane gets the sum of its warp's 32 values.
 __device__ inline float warp_reduce_sum(float value) {
@@ -27,7 +25,9 @@ __device__ inline float warp_reduce_sum(float value) {
 }
 
 // Every thread gets the sum of its block's values. One call a kernel: a second one would need a barrier in between.
-__device__ inline float block_reduce_sum(float value) {
+template <int kBlockSize>
+__device__ float block_reduce_sum(float value) {
+  constexpr int kWarps = kBlockSize / kWarpSize;
   __shared__ float warp_sums[kWarps];
   const int lane = threadIdx.x % kWarpSize;
   const int warp = threadIdx.x / kWarpSize;
@@ -39,6 +39,7 @@ __device__ inline float block_reduce_sum(float value) {
   return warp_reduce_sum(lane < kWarps ? warp_sums[lane] : 0.0f);
 }
 
+template <int kBlockSize>
 __global__ void rms_norm_kernel_fast(const float* __restrict__ input, const float* __restrict__ weight,
                                      float* __restrict__ output, int64_t cols, float eps) {
   const int tid = threadIdx.x;
@@ -49,7 +50,7 @@ __global__ void rms_norm_kernel_fast(const float* __restrict__ input, const floa
 #pragma unroll 8
   for (int64_t i = tid; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
 
-  const float rstd = rsqrtf(block_reduce_sum(sum) / static_cast<float>(cols) + eps);
+  const float rstd = rsqrtf(block_reduce_sum<kBlockSize>(sum) / static_cast<float>(cols) + eps);
 #pragma unroll 8
   for (int64_t i = tid; i < cols; i += kBlockSize) {
     const float normalized = row_input[i] * rstd;
@@ -57,13 +58,15 @@ __global__ void rms_norm_kernel_fast(const float* __restrict__ input, const floa
   }
 }
 
-inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
-                   cudaStream_t stream) {
+template <int kBlockSize>
+void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+            cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
-  rms_norm_kernel_fast<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
+  rms_norm_kernel_fast<kBlockSize>
+      <<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
 inline const Stage<RmsNorm> stage{
-    "05_warp_shuffle", "warp shuffles, one barrier a row", launch, {0, RmsNorm::one_block_a_row}};
+    "05_warp_shuffle", "warp shuffles, one barrier a row", launch<256>, {0, RmsNorm::one_block_a_row}};
 
 }  // namespace ladder::matrix::warp_shuffle
