@@ -10,6 +10,7 @@ environment.txt says which GPU, driver, compilers and clocks there were. All is 
 program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
 """
 
+import os
 import time
 
 from . import ladders, machine, results
@@ -40,12 +41,12 @@ def options(given):
     return [word for name, value in given.items() for word in (f"--{name}", value)]
 
 
-def run_ladder(ladder, name, work, target, *more, experiments=False):
+def run_ladder(ladder, name, work, target, *more, experiments=False, program=""):
     """(what it prints, the rows of the CSV target); with experiments, a lecture's tables are written beside it too."""
     words = ["--csv-dir", target.parent] if experiments else ["--csv", target, *more]
     if ladder.has_experiments and not experiments:
         words += ["--experiment", 1]  # the stages alone
-    output = measure(name, work, machine.program(ladder), *words)
+    output = measure(name, work, machine.program(ladder, program), *words)
     wanted = ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]
     rows = results.read(target, wanted)
     if not any(row["microseconds"] for row in rows):
@@ -56,13 +57,15 @@ def run_ladder(ladder, name, work, target, *more, experiments=False):
 def sweep(ladder, name, work, target):
     """The ladder's CSVs of several inputs, one below the other."""
     described, lines = ladder.sweeps[name], []
+    program = described.get("program", "")  # its kernels are checked on small problems nowhere else
     left_out = described.get("without", [])
     chosen = (
         ["--stage", ",".join(stage.name for stage in ladder.stages if stage.name not in left_out)] if left_out else []
     )
     for given in described["inputs"]:
         part = f"{ladder.id}_{name}_" + "x".join(map(str, given.values()))
-        run_ladder(ladder, part, work, work / f"{part}.csv", *options(given), "--no-small", *chosen)
+        small = [] if program and not lines else ["--no-small"]
+        run_ladder(ladder, part, work, work / f"{part}.csv", *options(given), *small, *chosen, program=program)
         header, *stages = (work / f"{part}.csv").read_text(encoding="utf-8").splitlines()
         lines += stages if lines else [header, *stages]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -102,6 +105,15 @@ def chosen(what):
     return [found], False
 
 
+def targets(climbed):
+    """What make builds: the ladders' programs, and those of sweeps that have their own."""
+    for ladder in climbed:
+        yield f"{ladder.path}/program"
+        for described in ladder.sweeps.values():
+            if "program" in described:
+                yield f"{ladder.path}/{os.path.dirname(described['program'])}/program"
+
+
 def run(given):
     if not machine.gpu():
         return machine.no_gpu(
@@ -109,7 +121,7 @@ def run(given):
         )
     climbed, header = chosen(given.what)
     work, out = machine.workplace("bench")
-    machine.build(*(f"{ladder.path}/program" for ladder in climbed), *([f"{SHAPES}/program"] if header else []))
+    machine.build(*targets(climbed), *([f"{SHAPES}/program"] if header else []))
 
     gpu, before, after, first, tables, runtime = machine.gpu(), machine.clocks(), None, {}, [], ""
     for ladder in climbed:

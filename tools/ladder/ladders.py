@@ -8,7 +8,10 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     main       the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
     analyze    the smaller input that make analyze counts on
     sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
-               "without": [stages that are left out]}}
+               "without": [stages that are left out]}}; with "program": "controls/rms_norm_controls" those of another
+               program below the ladder's folder, whose kernels are no stages: controls that separate two changes
+    profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
+    details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
     type       of its elements, for captions: float32
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
@@ -25,7 +28,7 @@ from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
-KEYS = {"title", "operator", "program", "baseline", "main", "analyze", "sweeps", "type", "unit", "stages"}
+KEYS = {"title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "type", "unit", "stages"}
 
 
 class Unusable(Exception):
@@ -83,7 +86,7 @@ class Ladder:
 
     def __getattr__(self, key):
         if key in KEYS - {"stages"}:
-            return self.description.get(key, {} if key == "sweeps" else None)
+            return self.description.get(key, {} if key in ("sweeps", "profiles") else None)
         raise AttributeError(key)
 
     @property
@@ -156,6 +159,10 @@ def read(path):
     ladder = Ladder(path.parent, description)
     if not (ROOT / f"common/operators/{ladder.operator}.h").is_file():
         raise Unusable(f"{where}: operator {ladder.operator}: there is no common/operators/{ladder.operator}.h")
+    named = [name for profile in ladder.profiles.values() for name in profile["stages"]] + (ladder.details or [])
+    for name in named if ladder.stages else []:
+        if name not in [stage.name for stage in ladder.stages]:
+            raise Unusable(f"{where}: profiles or details name {name}, and the ladder has no such stage")
     if ladder.baseline and ladder.stages and not ladder.stage(ladder.baseline):
         raise Unusable(f"{where}: baseline {ladder.baseline}: the ladder has no such stage")
     return ladder

@@ -86,9 +86,9 @@ def build(*targets):
         raise Unusable("the build failed, see above; nothing was measured")
 
 
-def program(ladder):
-    """The program over all stages of a ladder, as build() leaves it."""
-    return ladders.ROOT / "build/cuda" / ladder.path / ladder.program
+def program(ladder, name=""):
+    """The program over all stages of a ladder, or another below its folder, as build() leaves it."""
+    return ladders.ROOT / "build/cuda" / ladder.path / (name or ladder.program)
 
 
 def environment(gpu, runtime, before, after):

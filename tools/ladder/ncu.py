@@ -82,6 +82,20 @@ class Ncu:
             self.missing.update(unknown)
             metrics = [metric for metric in metrics if metric not in unknown]
 
+    def details(self, command, name):
+        """All sections of a report on the command's launches, as ncu prints them; the report itself, which ncu's window
+        opens, is left in the work folder."""
+        report = self.work / f"{name.replace('/', '_')}.ncu-rep"
+        counted = ["--set", "full", "--clock-control", "none", "--force-overwrite", "--export", report]
+        done = machine.run(self.path, *counted, *command, timeout=max(self.end - time.monotonic(), 3))
+        if done.returncode == 0 and report.is_file():
+            printed = ["--import", report, "--page", "details", "--print-details", "all"]
+            done = machine.run(self.path, *printed, timeout=60)
+        text = done.stdout.decode(errors="replace")
+        if done.returncode or not report.is_file():
+            raise Unusable(f"{name}: ncu printed no report (exit code {done.returncode}):\n{text}")
+        return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if not line.startswith("[")).lstrip("\n")
+
     def not_listed(self, metrics):
         """Those that this GPU lacks; asked only where ncu does not say which it does not know."""
         listed = machine.output_of(self.path, "--query-metrics", "--query-metrics-collection", "profiling")

@@ -2,13 +2,16 @@
 
 Nsight Compute (ncu) looks at one run of the stage's kernels on the ladder's main input and replays each launch until
 every counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<stage>.csv: name, ncu's name, unit and
-value, one counter a line; a counter that this GPU or this ncu lacks stands there as missing. Clocks are left as found
-(--clock-control none); before each replay the caches are emptied (ncu's default, --cache-control all).
+value, one counter a line; and, of the stages that a profile of ladder.json names, on its input too, to
+<ladder>/ncu_<profile>/<stage>.csv. A counter that this GPU or this ncu lacks stands there as missing. Of the stages in
+ladder.json's details, everything that ncu prints of all its sections goes to <ladder>/ncu_details/<stage>.txt. Clocks
+are left as found (--clock-control none); before each replay the caches are emptied (ncu's default, --cache-control all).
 """
 
 import shutil
 
 from . import ladders, machine, ncu, results
+from .bench import options
 from .counters import COUNTERS, DURATION, MISSING
 
 SECONDS = 600  # a ladder; what does not fit ends the job
@@ -21,10 +24,20 @@ def arguments(parser):
     )
 
 
-def summary(stage, rows):
+def inputs(stage):
+    """(folder of the CSV, input) of everything that the stage is profiled on: the ladder's main input comes first."""
+    profiles = {name: profile for name, profile in stage.ladder.profiles.items() if stage.name in profile["stages"]}
+    return [("ncu", stage.ladder.main), *((f"ncu_{name}", profile["input"]) for name, profile in profiles.items())]
+
+
+def command_of(stage):
+    return [machine.program(stage.ladder), "--profile", *stage.option]
+
+
+def summary(what, rows):
     time = next(row for row in rows if row[1] == DURATION)
     missing = [row[1] for row in rows if row[3] == MISSING]
-    said = f"{stage.id}: {time[3]} {time[2]}".strip() + f", {len(rows) - len(missing)} counters"
+    said = f"{what}: {time[3]} {time[2]}".strip() + f", {len(rows) - len(missing)} counters"
     return said + (f"; missing: {', '.join(missing)}" if missing else "")
 
 
@@ -40,15 +53,21 @@ def run(given):
     for ladder in climbed:
         profiler = ncu.Ncu(work, SECONDS, cold=True)
         facts = profiler.facts(gpu)
-        (out / ladder.id / "ncu").mkdir(parents=True)
         for stage in [stage for stage in stages if stage.ladder == ladder]:
-            command = [machine.program(ladder), "--profile", *stage.option]
-            launches = profiler.launches(list(COUNTERS), command, stage.id)
-            rows = ncu.rows_of(COUNTERS, ncu.together(launches))
-            first = ncu.about(stage, launches, f"{ladder.described(ladder.main, ' x ')}, one run", facts)
-            results.write_csv(out / ladder.id / f"ncu/{stage.name}.csv", ncu.HEADER, first + rows)
-            print(summary(stage, rows), flush=True)
+            for folder, shape in inputs(stage):
+                command = command_of(stage) + ([] if folder == "ncu" else options(shape))
+                launches = profiler.launches(list(COUNTERS), command, f"{stage.id}_{folder}")
+                rows = ncu.rows_of(COUNTERS, ncu.together(launches))
+                first = ncu.about(stage, launches, f"{ladder.described(shape, ' x ')}, one run", facts)
+                target = out / ladder.id / folder / f"{stage.name}.csv"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                results.write_csv(target, ncu.HEADER, first + rows)
+                print(summary(f"{stage.id} on {ladder.described(shape)}", rows), flush=True)
+            if stage.name in (ladder.details or []):
+                target = out / ladder.id / f"ncu_details/{stage.name}.txt"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(profiler.details(command_of(stage), stage.id), encoding="utf-8")
         target = results.target(given.results, gpu)
         results.publish(out, target)
         shutil.rmtree(out / ladder.id)
-        print(f"profile: stored in {results.shown(target / ladder.id / 'ncu')}")
+        print(f"profile: stored in {results.shown(target / ladder.id)}")
