@@ -166,7 +166,7 @@ def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     assert fresh.readme().returncode == 0
     assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | the idea of 03_tiled |\n" in fresh.page("other.md")
     text = fresh.page(f"{LADDER}/README.md")
-    assert "| stage | the one change | removes | barriers per row | bytes per lane and load | sectors per request |" in text
+    assert "| stage | what changes | what it removes | barriers per row | bytes per lane and load | sectors per request |" in text
     assert "| [03_tiled](03_tiled/README.md) | a | b |  | 1 | 4 | 4 |" in text
     fresh.write(f"{LADDER}/05_new/kernel.cuh", "// a new stage, and nothing else is touched\n")
     fresh.page(f"{LADDER}/05_new/README.md", stage_page("05_new"))

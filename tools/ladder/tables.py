@@ -24,7 +24,7 @@ def stage_link(stage, page):
 
 # A ladder.
 
-STAGE_COLUMNS = {"idea": "the one idea", "change": "the one change", "removes": "removes"}
+STAGE_COLUMNS = {"idea": "the idea", "change": "what changes", "removes": "what it removes"}
 COUNTS = {"barriers": "barriers", "bytes": "bytes per lane and load", "sectors": "sectors per request"}
 
 
