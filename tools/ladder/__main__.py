@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, compare, ladders, machine, peers, plots, profile, readme, results, sources, stage, tune,
+    analyze, bench, chain, compare, ladders, machine, peers, plots, profile, readme, results, sources, stage, tune,
 )  # fmt: skip
 
 JOBS = {
@@ -17,6 +17,7 @@ JOBS = {
     "compare": compare,
     "tune": tune,
     "peers": peers,
+    "chain": chain,
     "readme": readme,
     "plot": plots,
     "stage": stage,

@@ -1,0 +1,160 @@
+"""What a norm adds to a layer: what chain.py stores, and the tables made from it.
+
+A CSV has one row for each competitor at each shape. All times are microseconds a layer: added_microseconds is the
+median of chain - products over the rounds, error_microseconds the error of that median, low_ and high_ the 10th and
+90th percentile, chain_ and products_microseconds the medians of a layer's time with norms and without. norm_kernels_ and
+product_kernels_microseconds (--split) say how long the kernels of each are on the GPU; launches counts a norm's.
+"""
+
+import os
+
+from . import peer_tables, results
+from .ladders import Unusable
+from .markdown import link, table
+from .results import number
+
+COLUMNS = (
+    "form rows hidden inner dtype competitor memory verdict added_microseconds error_microseconds low_microseconds "
+    "high_microseconds chain_microseconds products_microseconds norm_kernels_microseconds "
+    "product_kernels_microseconds launches layers rounds worst_error reason version gpu cuda_runtime driver date "
+    "sm_clock_mhz"
+).split()
+NOTHING = "nothing"
+TITLES = {NOTHING: "nothing", "torch_compile_in_place": "torch.compile, in place"}
+
+
+def title(competitor):
+    return TITLES.get(competitor) or peer_tables.title(competitor)
+
+
+def shape(row):
+    """What must be the same to compare: (form, hidden, inner, rows)."""
+    return row["form"], int(row["hidden"]), int(row["inner"]), int(row["rows"])
+
+
+def read(path):
+    """{shape: {competitor: row}}, in the file's order."""
+    shapes = {}
+    for row in results.read(path, COLUMNS):
+        shapes.setdefault(shape(row), {})[row["competitor"]] = row
+    if not shapes:
+        raise Unusable(f"{results.shown(path)} holds no rows")
+    return shapes
+
+
+def kept(path, work):
+    """The rows of a stored file whose shapes are not measured again."""
+    again = {(one.form, one.hidden, one.inner, one.rows) for one in work}
+    rows = results.read(path, COLUMNS) if path.is_file() else []
+    return [[row[column] for column in COLUMNS] for row in rows if shape(row) not in again]
+
+
+def store(path, rows):
+    partial = path.with_name(f".{path.name}.partial")
+    results.write_csv(partial, COLUMNS, rows)
+    os.replace(partial, path)
+
+
+def cell(rows, competitor):
+    """Microseconds that it adds and their error, or why there are none."""
+    row = rows.get(competitor)
+    if row is None:
+        return ""
+    if row["verdict"] == "ok":
+        return f"{number(row, 'added_microseconds'):.2f} ±{number(row, 'error_microseconds'):.2f}"
+    return peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"])
+
+
+def products(rows):
+    """Microseconds of a layer's matrix products alone."""
+    return number(rows[NOTHING], "products_microseconds")
+
+
+def line_of(rows):
+    """What one shape gave, for the progress."""
+    rows = [dict(zip(COLUMNS, row)) for row in rows]
+    by_name = {row["competitor"]: row for row in rows}
+    said = [f"products {products(by_name):.2f}"]
+    for name, row in by_name.items():
+        spread = f" [{row['low_microseconds']}, {row['high_microseconds']}]" if row["verdict"] == "ok" else ""
+        said.append(f"{title(name)} {cell(by_name, name)}{spread}")
+        if row["norm_kernels_microseconds"]:
+            said[-1] += f" ({row['norm_kernels_microseconds']} norm + {row['product_kernels_microseconds']} products)"
+    return ", ".join(said) + f"; {rows[0]['layers']} layers, {by_name[NOTHING]['rounds']} rounds"
+
+
+def groups(shapes):
+    """{(form, hidden, inner): {rows: {competitor: row}}}, in the file's order."""
+    found = {}
+    for key, rows in shapes.items():
+        found.setdefault(key[:3], {})[key[3]] = rows
+    return found
+
+
+def names_of(shapes):
+    """The competitors of all shapes in the order in which they are met, nothing last."""
+    met = dict.fromkeys(name for rows in shapes.values() for name in rows)
+    return [*(name for name in met if name != NOTHING), *([NOTHING] if NOTHING in met else [])]
+
+
+def lines(shapes):
+    """The table's first line, and one line for each number of rows."""
+    names = names_of(shapes)
+    body = []
+    for count, rows in shapes.items():
+        body.append([str(count), f"{products(rows):.1f}", *(cell(rows, name) for name in names)])
+    return ["rows", "products alone", *map(title, names)], body
+
+
+def heading(form, hidden, inner):
+    what = "Residual add + norm" if form == "residual" else "Norm"
+    return f"{what}, products {hidden} → {inner} → {hidden}"
+
+
+def printed(path):
+    """The tables for a terminal: what each adds to a layer, ± the error of the median."""
+    text = []
+    for key, shapes in groups(read(path)).items():
+        header, body = lines(shapes)
+        widths = [max(len(line[column]) for line in [header, *body]) for column in range(len(header))]
+        text.append(f"{heading(*key)}: microseconds a layer")
+        text += ["  ".join(part.rjust(width) for part, width in zip(line, widths)) for line in [header, *body]] + [""]
+    return "\n".join([*text, *excluded(path)])
+
+
+def markdown(path, page):
+    """The tables of all hidden sizes, with the captions."""
+    shapes = read(path)
+    row = next(iter(shapes.values()))[NOTHING]
+    parts = []
+    for key, chosen in groups(shapes).items():
+        parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
+    clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
+    counts = [int(rows[NOTHING]["rounds"]) for rows in shapes.values()]
+    caption = (
+        f"Microseconds that a norm adds to a layer, bfloat16, median of {min(counts)} to {max(counts)} rounds ± the "
+        f"error of the median. {row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {row['date']}. "
+        f"From {link(results.shown(path), path, page)}."
+    )
+    return "\n\n".join(filter(None, [*parts, caption, " ".join(f"{said}." for said in excluded(path))]))
+
+
+def excluded(path):
+    """Sentences on those that were not timed, each reason once."""
+    shapes, found = read(path), {}
+    for rows in shapes.values():
+        for name, row in rows.items():
+            if row["verdict"] != "ok":
+                what = (title(name), peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
+                found[what] = found.get(what, 0) + 1
+    return [
+        f"{name} {'everywhere' if count == len(shapes) else f'at {count} shapes'}: {verdict} ({reason})"
+        for (name, verdict, reason), count in found.items()
+    ]
+
+
+def is_wrong(path, peers):
+    """Whether one that is no peer has a wrong result or refuses."""
+    rows = [row for rows in read(path).values() for row in rows.values()]
+    ours = [row for row in rows if row["competitor"].removesuffix("_in_place") not in peers]
+    return any(row["verdict"] in ("wrong", "refused") for row in ours)
