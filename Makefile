@@ -14,7 +14,7 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage analyze bench peers tune plots readme profile programs objects libs compile-check format clean
+.PHONY: all help run test stage analyze bench peers chain tune plots readme profile programs objects libs compile-check format clean
 
 all:
 	@$(MAKE) -C $(LADDER)
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/;'
 	@echo '                        S=vector measures one ladder only'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
+	@echo 'make chain              time what the header and its peers add to a layer of a model; needs PyTorch'
 	@echo 'make tune               measure which kernels the header should choose on this GPU, and write them into it'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
@@ -41,7 +42,7 @@ help:
 	@echo
 	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
-	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze or peers starts'
+	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze, peers or chain starts'
 	@echo 'RESULTS=dir             where make bench, make profile and make analyze S=all store results'
 	@echo 'GPU=h200                whose stored results make plots, make readme and make tune take'
 
@@ -56,7 +57,7 @@ test:
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
-bench profile stage analyze peers tune plots readme: export PYTHONPATH := $(CURDIR)/tools
+bench profile stage analyze peers chain tune plots readme: export PYTHONPATH := $(CURDIR)/tools
 stage:
 	@python3 -B -m ladder stage "$$S"
 analyze:
@@ -67,6 +68,8 @@ profile:
 	@python3 -B -m ladder profile "$$S" --results "$$RESULTS"
 peers:
 	@python3 -B -m ladder peers $$ARGS
+chain:
+	@python3 -B -m ladder chain $$ARGS
 tune:
 	@python3 -B -m ladder tune --gpu "$$GPU"
 readme:

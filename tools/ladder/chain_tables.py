@@ -2,8 +2,8 @@
 
 A CSV has one row for each competitor at each shape. All times are microseconds a layer: added_microseconds is the
 median of chain - products over the rounds, error_microseconds the error of that median, low_ and high_ the 10th and
-90th percentile, chain_ and products_microseconds the medians of a layer's time with norms and without. norm_kernels_ and
-product_kernels_microseconds (--split) say how long the kernels of each are on the GPU; launches counts a norm's.
+90th percentile, chain_ and products_microseconds the medians of a layer's time with norms and without. With --split,
+norm_kernels_ and product_kernels_microseconds say how long the kernels of each are on the GPU. launches counts a norm's.
 """
 
 import os
@@ -55,13 +55,19 @@ def store(path, rows):
     os.replace(partial, path)
 
 
+def added(rows, competitor):
+    """Microseconds that it adds to a layer, None where it was not timed."""
+    row = rows.get(competitor)
+    return number(row, "added_microseconds") if row and row["verdict"] == "ok" else None
+
+
 def cell(rows, competitor):
     """Microseconds that it adds and their error, or why there are none."""
     row = rows.get(competitor)
     if row is None:
         return ""
     if row["verdict"] == "ok":
-        return f"{number(row, 'added_microseconds'):.2f} ±{number(row, 'error_microseconds'):.2f}"
+        return f"{added(rows, competitor):.2f} ±{number(row, 'error_microseconds'):.2f}"
     return peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"])
 
 
@@ -147,10 +153,11 @@ def excluded(path):
             if row["verdict"] != "ok":
                 what = (title(name), peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
                 found[what] = found.get(what, 0) + 1
-    return [
-        f"{name} {'everywhere' if count == len(shapes) else f'at {count} shapes'}: {verdict} ({reason})"
-        for (name, verdict, reason), count in found.items()
-    ]
+    said = []
+    for (name, verdict, reason), count in found.items():
+        where = "everywhere" if count == len(shapes) else f"at {count} shape{'s' * (count > 1)}"
+        said.append(f"{name} {where}: {verdict} ({reason})")
+    return said
 
 
 def is_wrong(path, peers):

@@ -2,7 +2,7 @@
 
 import os
 
-from . import any_csv, counter_tables, counters, cpu_device, ladders, markers, peer_tables, results, timed
+from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, peer_tables, results, timed
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
@@ -226,18 +226,20 @@ def header_table(folder, name, block):
     if name == "peers_plot":
         text = "Speed of the header and its peers beside a copy of the same bytes"
         return "".join(image(folder.name, "header_peers", text, block.page)) or None
+    if name == "chain_plot":
+        text = "What the header and its peers add to a layer"
+        return "".join(image(folder.name, "header_chain", text, block.page)) or None
     path = folder / results.HEADER / f"{name}.csv"
-    if name not in (*peer_tables.FILES, "shapes"):
-        raise Unusable(
-            f"{block.where}: the tables of the header are {', '.join(peer_tables.FILES)}, peers_plot, shapes"
-        )
+    known = (*peer_tables.FILES, "chain", "shapes")
+    if name not in known:
+        raise Unusable(f"{block.where}: the tables of the header are {', '.join(known)}, peers_plot, chain_plot")
     if not path.is_file():
         return None
-    return (
-        peer_tables.markdown(path, block.page)
-        if name in peer_tables.FILES
-        else any_csv.build(path, block.page, block.words)
-    )
+    if name == "chain":
+        return chain_tables.markdown(path, block.page)
+    if name in peer_tables.FILES:
+        return peer_tables.markdown(path, block.page)
+    return any_csv.build(path, block.page, block.words)
 
 
 def build(block, folder):

@@ -1,0 +1,256 @@
+"""make chain and the tables of its results, on invented numbers and with stand-ins for PyTorch and its GPU."""
+
+import argparse
+import types
+
+import pytest
+
+from fakes import Machine
+from ladder import __main__ as command_line
+from ladder import chain, chain_tables, chain_timing, competitors, ladders
+from ladder.chain_timing import ATTENTION, RESIDUAL
+
+
+def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
+    known = {"form": form, "rows": rows, "hidden": 4096, "inner": 12288, "competitor": competitor, "layers": 6}
+    known.update(verdict="ok", gpu="NVIDIA Fake 9000", cuda_runtime="13.0", date="2026-01-31", sm_clock_mhz="10")
+    if added is not None:
+        known.update(added_microseconds=added, error_microseconds=0.05, low_microseconds=added - 1, rounds=100)
+        known.update(high_microseconds=added + 1, products_microseconds=48.25, chain_microseconds=48.25 + added)
+    return [str({**dict.fromkeys(chain_tables.COLUMNS, ""), **known, **values}[name]) for name in chain_tables.COLUMNS]
+
+
+ROWS = [
+    row("ours", 2.5),
+    row("ours_pdl", 1.75),
+    row("liger", 3.0),
+    row("quack", verdict="missing", reason="not installed: pip install quack-kernels"),
+    row("nothing", 0.01),
+    row("ours", 1.5, form=ATTENTION),
+    row("nothing", -0.01, form=ATTENTION, rounds=300),
+]
+
+
+# The method.
+
+
+def test_the_weights_of_a_chain_are_cold_and_a_replay_is_short():
+    def count(form, rows, hidden, inner):
+        shape = chain_timing.Shape(form, rows, hidden, inner)
+        layers = shape.layers(60e6)
+        return layers, layers * shape.weight_elements * 2
+
+    assert count(RESIDUAL, 16, 4096, 12288) == (6, 6 * 2 * 2 * 4096 * 12288)
+    layers, size = count(ATTENTION, 16, 2048, 4096)
+    assert layers == 20 and size >= 8 * 60e6
+    assert count(RESIDUAL, 8192, 8192, 28672)[0] == 2
+    assert count(RESIDUAL, 1, 64, 128)[0] == 24  # the most
+
+
+class FakeClock:
+    """Clocks that slow down steadily: the n-th replay takes its graph's time and a tenth of a microsecond more."""
+
+    def __init__(self):
+        self.times, self.count = [], 0
+
+    def time(self, graph):
+        self.count += 1
+        self.times.append(graph + 0.1 * self.count)
+
+    def read(self):
+        times, self.times = self.times, []
+        return times
+
+
+def test_a_steady_drift_cancels():
+    times = chain_timing.one_round(FakeClock(), {"a": 112.0, "b": 130.0}, 100.0, ["b", "a"])
+    assert times["b"][0] - times["b"][1] == pytest.approx(30)
+    assert times["a"][0] - times["a"][1] == pytest.approx(12)
+
+
+def test_all_rounds_count_but_those_that_warm_up():
+    samples = chain_timing.measure(FakeClock(), {"a": 112.0, "nothing": 100.0}, 100.0, 6, 0.0, (4, 9))
+    found = {name: one.summary() for name, one in samples.items()}
+    assert len(samples["a"].added) == 4
+    assert found["a"]["added"] == pytest.approx(2) and found["nothing"]["added"] == pytest.approx(0)
+    assert found["a"]["error"] == pytest.approx(0) and found["a"]["chain"] - found["a"]["products"] == pytest.approx(2)
+    assert len(chain_timing.measure(FakeClock(), {"a": 1.0}, 1.0, 1, 60.0, (4, 9))["a"].added) == 9
+
+
+def test_the_error_is_of_the_median():
+    samples = chain_timing.Samples(2)
+    for extra in range(101):
+        samples.add(100.0 + 2 * extra, 100.0)
+    found = samples.summary()
+    assert found["added"] == 50 and (found["low"], found["high"]) == (10, 90)
+    assert found["error"] == pytest.approx(1.57 * 50 / 101**0.5)
+
+
+class Matrix:
+    """Stands for a tensor: its name alone."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def t(self):
+        return self
+
+    def __getitem__(self, part):
+        return self
+
+
+def recorded(norm, count=2):
+    """What a pass asks for, in order: (product's input, weight, output), or what the norm notes."""
+    asked = []
+    layers = object.__new__(chain_timing.Layers)
+    layers.torch = types.SimpleNamespace(mm=lambda a, b, out: asked.append((a.name, b.name, out.name)))
+    layers.shape = chain_timing.Shape(RESIDUAL, 4, 64, 128)
+    for name in ("first", "x", "y", "r", "h"):
+        setattr(layers, name, Matrix(name))
+    layers.sums = [Matrix("s0"), Matrix("s1")]
+    layers.norms, layers.ups, layers.downs = ([Matrix(f"{n}{i}") for i in range(count)] for n in ("w", "up", "down"))
+    result = layers.run(norm(layers, asked))
+    return asked, [one.name for one in result]
+
+
+class Noting(competitors.Ours):
+    def __init__(self, asked):
+        self.asked = asked
+
+    def forward(self, x, weight, y):
+        self.asked.append((x.name, weight.name, y.name))
+        return y
+
+    def residual(self, x, r, weight, y, s):
+        self.asked.append((x.name, r.name, weight.name, y.name, s.name))
+        return y, s
+
+
+def test_each_layer_has_weights_of_its_own_and_each_norm_follows_a_product():
+    asked, result = recorded(lambda layers, asked: lambda x, r, weight: (x, r))
+    expected = [("first", "down1", "x"), ("x", "up0", "h"), ("h", "down0", "x"), ("x", "up1", "h"), ("h", "down1", "x")]
+    assert asked == expected and result == ["x", "r"]
+
+
+@pytest.mark.parametrize(
+    "new_memory, norms, sum_at_end",
+    [
+        (False, [("x", "r", "w0", "x", "r"), ("x", "r", "w1", "x", "r")], "r"),
+        (True, [("x", "r", "w0", "y", "s0"), ("x", "s0", "w1", "y", "s1")], "s1"),
+    ],
+)
+def test_the_sum_goes_over_the_residual_or_to_new_memory(new_memory, norms, sum_at_end):
+    asked, result = recorded(lambda layers, asked: chain.norm_of(Noting(asked), layers, new_memory))
+    assert [one for one in asked if len(one) == 5] == norms and result == ["x", sum_at_end]
+    assert asked[2][0] == ("y" if new_memory else "x")
+
+
+# The command.
+
+
+def chosen(*words):
+    parser = argparse.ArgumentParser()
+    chain.arguments(parser)
+    return chain.complete(parser.parse_args(words))
+
+
+def test_the_default_run_covers_both_forms_and_only_it_or_parts_of_it_are_stored():
+    default = chosen()
+    assert default.default_run and len(default.work) == 2 * len(chain.MODELS) * len(chain.ROWS)
+    assert {(one.hidden, one.inner) for one in default.work if one.form == ATTENTION} >= {(4096, 6144), (5120, 7168)}
+    assert chosen("--hidden", "4096", "--add").default_run
+    for words in ("--hidden 4096", "--rows 16", "--variant a=b.so --add", "--peers liger --add", "--split"):
+        assert not chosen(*words.split()).default_run, words
+    assert [one.rows for one in chosen("--residual", "--hidden", "4096", "--rows", "16,128").work] == [16, 128]
+    assert chosen("--residual", "--hidden", "64", "--inner", "128", "--rows", "1").work[0].inner == 128
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        (["--rows", "16,x"], "x is not a whole number above 0"),
+        (["--variant", "mine"], "mine is no variant; say NAME=PATH"),
+        (["--peers", "nobody"], "unknown peer nobody"),
+        (["--hidden", "333"], "no model of this size is known here, so say --inner, too"),
+    ],
+)
+def test_a_bad_command_line_ends_with_2(words, complaint, capsys):
+    assert command_line.main(["chain", *words]) == 2 and complaint in capsys.readouterr().err
+
+
+def made(monkeypatch, *words):
+    def ours(torch, lib, dependent_launch=False):
+        return lib, dependent_launch
+
+    def library(path):
+        if "none" in str(path):
+            raise OSError(f"{path.name}: cannot open shared object file")
+        return path.name
+
+    def not_here(torch):
+        raise competitors.Missing("not here")
+
+    monkeypatch.setattr(competitors, "Ours", ours)
+    monkeypatch.setattr(competitors, "library", library)
+    monkeypatch.setattr(competitors, "PEERS", {"liger": not_here, "torch_compile": lambda torch: "compiled"})
+    monkeypatch.setattr(chain, "IN_PLACE", {"torch_compile_in_place": lambda torch: "in place"})
+    return chain.load(None, "the header", chosen(*words))
+
+
+def test_other_builds_of_the_header_are_timed_beside_it(monkeypatch, capsys):
+    loaded = made(monkeypatch, "--variant", "a=x/a.so", "--variant", "b=none.so", "--peers", "liger,torch_compile")
+    assert loaded["ours"] == ("the header", False) and loaded["ours_pdl"] == ("the header", True)
+    assert loaded["a"] == ("a.so", False) and loaded["a_pdl"] == ("a.so", True)
+    assert "cannot open" in str(loaded["b"]) and str(loaded["liger"]) == "not here"
+    assert loaded["torch_compile"] == "compiled" and loaded["torch_compile_in_place"] == "in place"
+    assert "b_pdl is missing: OSError: none.so" in capsys.readouterr().out
+    few = made(monkeypatch, "--no-plain", "--new-memory", "--peers", "torch_compile")
+    assert list(few) == ["ours_pdl", "torch_compile"]
+
+
+# The tables.
+
+
+def stored(path, rows=ROWS):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    chain_tables.store(path, rows)
+    return path
+
+
+def test_the_tables_show_the_error_and_who_is_missing(tmp_path):
+    path = stored(tmp_path / "chain.csv")
+    text = chain_tables.markdown(path, tmp_path / "page.md")
+    assert "Residual add + norm, products 4096 → 12288 → 4096:" in text and "\nNorm, products" in text
+    assert "| rows | products alone | this header | with PDL | Liger | QuACK | nothing |" in text
+    assert "| 16 | 48.2 | 2.50 ±0.05 | 1.75 ±0.05 | 3.00 ±0.05 | missing | 0.01 ±0.05 |" in text
+    assert "median of 100 to 300 rounds" in text and "NVIDIA Fake 9000" in text and "(chain.csv)" in text
+    assert "QuACK at 1 shape: missing (not installed: pip install quack-kernels)." in text
+    assert "1.75 ±0.05" in chain_tables.printed(path)
+
+
+def test_only_the_header_s_faults_are_the_command_s(tmp_path):
+    wrong = {"verdict": "wrong", "reason": "7 wrong"}
+    for name, is_wrong in (("ours_pdl", True), ("mine", True), ("liger", False), ("torch_compile_in_place", False)):
+        path = stored(tmp_path / "chain.csv", [row(name, **wrong), row("nothing", 0.0)])
+        assert chain_tables.is_wrong(path, {"liger", "torch_compile"}) == is_wrong
+
+
+def test_another_run_s_shapes_are_kept(tmp_path):
+    path = stored(tmp_path / "chain.csv")
+    work = [chain_timing.Shape(RESIDUAL, 16, 4096, 12288)]
+    assert chain_tables.kept(path, work) == ROWS[5:]
+    assert chain_tables.kept(tmp_path / "none.csv", work) == []
+
+
+def test_a_file_without_rows_is_named(tmp_path):
+    with pytest.raises(ladders.Unusable, match="holds no rows"):
+        chain_tables.read(stored(tmp_path / "chain.csv", []))
+
+
+def test_the_page_and_the_plot_come_from_the_stored_file(tmp_path):
+    tree = Machine(tmp_path)
+    stored(tree.root / "profiling_results/fake-9000/header/chain.csv")
+    drawn = [tree.run("plot", "--out", tree.root / folder) for folder in ("plots", "again")]
+    assert all(one.returncode == 0 for one in drawn), drawn[0].stderr
+    first, second = ((tree.root / folder / "fake-9000_header_chain.svg").read_text() for folder in ("plots", "again"))
+    assert first == second and "Liger" in first and "NVIDIA Fake 9000" in first
