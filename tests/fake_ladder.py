@@ -68,7 +68,7 @@ def main():
         pathlib.Path(options["--csv-dir"], "copies.csv").write_text("a,b\n")
     else:
         pathlib.Path(options["--csv"]).write_text(text)
-    print("the table")
+    print("NVIDIA Fake 9000, sm_90, 100 SMs, 5000 GB/s datasheet\nthe table")
 
 
 if __name__ == "__main__":

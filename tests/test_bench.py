@@ -40,6 +40,7 @@ def test_every_ladder_is_stored_under_its_name(machine):
     assert (repeat["02_reduction5"]["limit_percent"], repeat["04_short"]["limit_percent"]) == ("2.0", "")
 
     said = (stored / "environment.txt").read_text()
+    assert "\ndatasheet bandwidth: 5000 GB/s\n" in said
     for line in ("GPU: NVIDIA Fake 9000", "CUDA runtime: 13.0", "SM clock right after: 1234 MHz", "driver: 999.99"):
         assert line in said.splitlines()
     assert str(machine.root) not in said

@@ -1,5 +1,6 @@
 """The plots are those of the stored files, the same data give the same files, and nothing needs a GPU."""
 
+import re
 import shutil
 import sys
 
@@ -55,6 +56,22 @@ def test_stored_plots_are_not_stale(tmp_path):
         if name.endswith(".svg"):
             assert (ROOT / "plots" / name).read_bytes() == content, f"{name} is stale: make plots"
     assert set(drawn(ROOT / "plots")) == set(drawn(tmp_path)), "a plot of what is not stored"
+
+
+def datasheets(plots):
+    """The datasheet's bandwidths that the SVGs name; matplotlib draws letters, and writes the text in a comment."""
+    return {int(rate) for plot in plots.values() for rate in re.findall(rb"<!-- datasheet,? (\d+) -->", plot)}
+
+
+def test_all_plots_of_a_gpu_have_its_stored_datasheet(machine, tmp_path):
+    """The percentages in the CSVs have three digits, so that a number derived from them depends on the file."""
+    machine.write("profiling_results/fake-9000/environment.txt", "datasheet bandwidth: 4987 GB/s\n")
+    assert machine.run("plot", "--out", tmp_path / "stored").returncode == 0
+    assert datasheets(drawn(tmp_path / "stored")) == {4987}
+    for gpu in results.stored_gpus():
+        stored = results.environment(results.store() / gpu).get(results.DATASHEET, "")
+        of_gpu = {name: plot for name, plot in drawn(ROOT / "plots").items() if name.startswith(f"{gpu}_")}
+        assert datasheets(of_gpu) == {int(stored.split()[0])}
 
 
 def test_the_same_data_give_the_same_files(machine, tmp_path):

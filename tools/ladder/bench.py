@@ -11,6 +11,7 @@ program has ended, and only if every kernel above 50 us repeats within 2 percent
 """
 
 import os
+import re
 import time
 
 from . import ladders, machine, results
@@ -93,6 +94,12 @@ def compare(ladder, first, second, target):
     return complaints
 
 
+def datasheet_of(outputs):
+    """The datasheet's bandwidth, "4814 GB/s", from the line in which a program describes the GPU; "" if none knows it."""
+    said = [re.search(r"(\d+ GB/s) datasheet$", output, re.MULTILINE) for output in outputs]
+    return next((found.group(1) for found in said if found), "")
+
+
 def chosen(what):
     """The ladders, and whether the header is measured as well."""
     if what == results.HEADER:
@@ -145,7 +152,7 @@ def run(given):
     # One ladder measured alone says for itself where; the others were measured as the GPU's environment.txt says.
     whole = given.what in ("", "all")
     place = out if whole else out / (climbed[0].id if climbed else results.HEADER)
-    text = machine.environment(gpu, runtime, before, after or machine.clocks())
+    text = machine.environment(gpu, runtime, before, after or machine.clocks(), datasheet_of(tables))
     (place / results.ENVIRONMENT).write_text(text, encoding="utf-8")
     print("\n" + "\n".join(tables))
     if complaints:

@@ -91,8 +91,9 @@ def program(ladder, name=""):
     return ladders.ROOT / "build/cuda" / ladder.path / (name or ladder.program)
 
 
-def environment(gpu, runtime, before, after):
-    """The text of environment.txt; before and after are clocks(), runtime is CUDA's version as people write it."""
+def environment(gpu, runtime, before, after, datasheet=""):
+    """The text of environment.txt; before and after are clocks(), runtime is CUDA's version as people write it, datasheet
+    the bandwidth that the programs took for the datasheet's, with its unit."""
     flags = ladders.ROOT / "build/cuda/flags.txt"
     compiler = re.findall(r"release [\d.]+, V[\d.]+", flags.read_text() if flags.is_file() else "")
     facts = {
@@ -105,6 +106,7 @@ def environment(gpu, runtime, before, after):
     }
     for name in CLOCKS:
         facts[f"{name} before"], facts[f"{name} right after"] = before[name], after[name]
+    facts[results.DATASHEET] = datasheet
     facts.update((name, query(field)) for name, field in SETTINGS.items())
     return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
 

@@ -66,18 +66,22 @@ def save(plt, figure, target, what, row):
     print(f"plot: {results.shown(target)}.png and .svg")
 
 
-def datasheet_of(rows, rate="gb_per_s", percent="percent_of_datasheet"):
-    """The datasheet's GB/s, from the fastest row; its percentage has three digits, so three are told."""
+def datasheet_of(folder, rows, rate="gb_per_s", percent="percent_of_datasheet"):
+    """The datasheet's GB/s: what is stored of the GPU, or of a run that is not stored, three digits from its fastest
+    row, whose percentage has no more."""
+    stored = results.environment(folder).get(results.DATASHEET, "")
+    if stored:
+        return float(stored.split()[0])
     known = [(number(row, rate), number(row, percent)) for row in rows]
     known = [(rate, percent) for rate, percent in known if rate and percent]
     return round(100 * max(known)[0] / max(known)[1], -1) if known else None
 
 
-def draw_stages(ladder, rows, target):
-    """A bar a stage; the copy kernel and the datasheet as lines."""
+def draw_stages(ladder, rows, folder, target):
+    """A bar per stage; the copy kernel and the datasheet as lines. folder: where the rows are stored."""
     plt, figure, axes = figure_of(1.6 + 0.33 * len(rows))
     rates = [number(row, "gb_per_s") or 0 for row in rows]
-    copy, datasheet = timed.copy_rate(rows)[0], datasheet_of(rows)
+    copy, datasheet = timed.copy_rate(rows)[0], datasheet_of(folder, rows)
     most = max(rates + [copy or 0, datasheet or 0])
     axes.barh([row["stage"] for row in rows], rates, color=BLUE, height=0.7)
     axes.invert_yaxis()
@@ -116,7 +120,7 @@ def draw_stages(ladder, rows, target):
     save(plt, figure, target, f"{ladder.id}: {timed.described(ladder, rows[0])}, cold cache", rows[0])
 
 
-def draw_sweep(ladder, rows, title, target):
+def draw_sweep(ladder, rows, title, folder, target):
     """A line a stage over the parameter that changes: bandwidth where all inputs are of one size, else microseconds."""
     plt, figure, axes = figure_of(4.8)
     is_rate = timed.is_of_one_size(ladder, rows)
@@ -136,7 +140,7 @@ def draw_sweep(ladder, rows, title, target):
     first_of = list({row[changes]: row for row in rows if number(row, "gb_per_s")}.values())
     of_copy = (lambda row: timed.copy_rate([row])[0]) if is_rate else (lambda row: number(row, "copy_microseconds"))
     line(first_of, of_copy, "copy kernel", color=BLACK, linestyle="--")
-    datasheet = datasheet_of(rows) if is_rate else None
+    datasheet = datasheet_of(folder, rows) if is_rate else None
     if datasheet:
         axes.axhline(datasheet, color=BLACK, linestyle=":", linewidth=1.6, label=f"datasheet, {datasheet:.0f}")
     values = sorted({int(row[changes]) for row in rows})
@@ -153,7 +157,7 @@ def draw_sweep(ladder, rows, title, target):
     save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
 
 
-def draw_cold_warm(rows, target):
+def draw_cold_warm(rows, folder, target):
     """W1L2's copy out of memory and out of the cache."""
     plt, figure, axes = figure_of(3.8)
     sizes = [int(row["buffer_bytes"]) for row in rows]
@@ -163,7 +167,7 @@ def draw_cold_warm(rows, target):
     ):
         rates = [number(row, column) for row in rows]
         axes.plot(sizes, rates, color=color, marker=marker, markersize=5, linewidth=1.6, label=label)
-    datasheet = datasheet_of(rows, "cold_gb_per_s", "cold_percent_of_datasheet")
+    datasheet = datasheet_of(folder, rows, "cold_gb_per_s", "cold_percent_of_datasheet")
     if datasheet:
         axes.axhline(datasheet, color=BLACK, linestyle=":", linewidth=1.6, label=f"datasheet, {datasheet:.0f}")
     l2 = int(rows[0]["l2_bytes"])
@@ -265,13 +269,13 @@ def draw_stored(folder, target):
     for ladder in ladders.all_ladders():
         own, name = folder / ladder.id, f"{folder.name}_{ladder.id}"
         if (own / results.MAIN).is_file():
-            draw_stages(ladder, timed.read(own / results.MAIN, ladder), target / f"{name}_bandwidth")
+            draw_stages(ladder, timed.read(own / results.MAIN, ladder), own, target / f"{name}_bandwidth")
         for sweep, described in ladder.sweeps.items():
             if (own / f"{sweep}.csv").is_file():
                 rows = timed.read(own / f"{sweep}.csv", ladder)
-                draw_sweep(ladder, rows, described["title"], target / f"{name}_{sweep}")
+                draw_sweep(ladder, rows, described["title"], own, target / f"{name}_{sweep}")
         if (own / "cold_warm.csv").is_file():
-            draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), target / f"{name}_cold_warm")
+            draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), own, target / f"{name}_cold_warm")
     tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
     tables = [path for path in tables if path.is_file()]
     if tables:
@@ -288,13 +292,13 @@ def run(given):
     if given.csv:
         rows, folder = timed.read(given.csv, ladder), given.csv.parent
         if any(number(row, "gb_per_s") for row in rows):
-            return draw_stages(ladder, rows, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth")
+            return draw_stages(ladder, rows, folder, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth")
         print("plot: this run was not timed (no GPU), so a stored one is drawn")
     stored = results.stored(given.gpu)
     if stored is None or given.csv and not (stored / ladder.id / results.MAIN).is_file():
         print("plot: no GPU has been measured yet, so there is nothing to draw; make bench measures one")
     elif given.csv:
         rows = timed.read(stored / ladder.id / results.MAIN, ladder)
-        draw_stages(ladder, rows, given.csv.parent / f"{stored.name}_{ladder.id}_bandwidth")
+        draw_stages(ladder, rows, stored / ladder.id, given.csv.parent / f"{stored.name}_{ladder.id}_bandwidth")
     else:
         draw_stored(stored, given.out or ladders.ROOT / "plots")
