@@ -35,7 +35,7 @@ std::string Device::line() const {
   std::string result = text("%s, sm_%d, CUDA driver %d.%d runtime %d.%d, %d SMs", name.c_str(), compute_capability,
                             driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, multiprocessors);
   if (peak_bytes_per_second > 0) return result + text(", %.0f GB/s datasheet", peak_bytes_per_second / 1e9);
-  return result + ", datasheet bandwidth not told by the driver";
+  return result + ", datasheet bandwidth not reported by the driver";
 }
 
 }  // namespace ladder

@@ -31,19 +31,21 @@ def of_global(access, requests):
         elif step == access.size:
             why = f"of neighbouring elements, only {len(addresses)} are asked for"
         return (
-            f"{number(access.per_request)} sectors a request where {number(access.ideal_per_request)} would do: {why}"
+            f"{number(access.per_request)} sectors per request where {number(access.ideal_per_request)} would do: {why}"
         )
     if access.kind != "atomic" and step == access.size and access.size in (1, 2, 4, 8):
         if access.requests >= MUCH * requests and not access.is_async:
             share = {2: "half", 4: "a quarter", 8: "an eighth", 16: "a sixteenth"}[16 // access.size]
-            return f"neighbouring elements: 16 bytes a lane instead of {access.size} would take {share} of the requests"
+            return (
+                f"neighbouring elements: 16 bytes per lane instead of {access.size} would take {share} of the requests"
+            )
     return None
 
 
 def of_shared(access):
     if access.excess <= TINY * access.transfers:
         return None
-    said = f"{number(access.per_request)} wavefronts a request where {number(access.ideal_per_request)} would do"
+    said = f"{number(access.per_request)} wavefronts per request where {number(access.ideal_per_request)} would do"
     if access.kind == "atomic":
         return f"{said}: lanes that want the same word, or words of one bank, take turns"
     step = stride(access)

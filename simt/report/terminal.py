@@ -137,7 +137,7 @@ def hazards_text(analysis, width, style):
     for position, hazard in enumerate(analysis.hazards[:MOST_HAZARDS], 1):
         lines += ["", *hazard_text(position, hazard, analysis.sources, width, style)]
     left_out = len(analysis.hazards) - MOST_HAZARDS
-    return lines + (["", f"and {left_out} more: --json tells all"] if left_out > 0 else [])
+    return lines + (["", f"and {left_out} more: --json lists all"] if left_out > 0 else [])
 
 
 def notes_text(width, style):

@@ -102,7 +102,7 @@ def launch_line(kernel, others=0):
     shared = kernel.static_shared + kernel.dynamic_shared
     if shared:
         dynamic = f", {kernel.dynamic_shared:,} of them dynamic" if kernel.dynamic_shared else ""
-        parts.append(f"{shared:,} bytes of shared memory a block{dynamic}")
+        parts.append(f"{shared:,} bytes of shared memory per block{dynamic}")
     if others:
         parts.append(f"not shown: {count(others, 'other shape')} (--launches)")
     if kernel.stopped:
@@ -135,16 +135,16 @@ def summary_tables(kernel):
 def operations_line(kernel):
     parts = []
     barriers = kernel.barriers_per_block()
-    parts.append(count(round(barriers, 2), "barrier") + " a block")
+    parts.append(count(round(barriers, 2), "barrier") + " per block")
     for name, (one, many) in OPERATIONS.items():
         calls = kernel.calls(name) / kernel.warps if kernel.warps else 0
         if name != "block_barrier" and calls:
-            parts.append(count(round(calls, 2), one, many) + " a warp")
+            parts.append(count(round(calls, 2), one, many) + " per warp")
     requests = sum(access.requests for access in kernel.accesses)
     if requests:
         lanes = sum(access.lanes for access in kernel.accesses) / requests
         parts.append(
-            f"{number(round(lanes, 1))} of {number(round(kernel.lanes_possible, 1))} lanes active in a request"
+            f"{number(round(lanes, 1))} of {number(round(kernel.lanes_possible, 1))} lanes active per request"
         )
     return "; ".join(parts)
 

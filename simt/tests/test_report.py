@@ -57,15 +57,15 @@ def test_the_text_fits_and_shows_source_numbers_and_remarks(analysis):
     assert max(map(len, text.splitlines())) <= 100
     words = re.sub(r"\s+", " ", text)
     for said in (
-        "1 launch of 2 × 2 blocks of 32 × 32 threads; 4,096 bytes of shared memory a block",
+        "1 launch of 2 × 2 blocks of 32 × 32 threads; 4,096 bytes of shared memory per block",
         "10 out[y * n + x] = tile[threadIdx.x][threadIdx.y];",
         "load shared 4 B 128 32.00 (1) wavefronts 32.0",
-        "32 wavefronts a request where 1 would do: neighbouring lanes are 128 bytes apart, so all want the same bank",
+        "32 wavefronts per request where 1 would do: neighbouring lanes are 128 bytes apart, so all want the same bank",
         "load global 4 B 64 32.00 (4) sectors 12.5 % 32.0",
-        "32 sectors a request where 4 would do: neighbouring lanes are 256 bytes apart",
-        "4 sectors a request where 2 would do: of neighbouring elements, only 16 are asked for",
-        "neighbouring elements: 16 bytes a lane instead of 4 would take a quarter of the requests",
-        "1 barrier a block",
+        "32 sectors per request where 4 would do: neighbouring lanes are 256 bytes apart",
+        "4 sectors per request where 2 would do: of neighbouring elements, only 16 are asked for",
+        "neighbouring elements: 16 bytes per lane instead of 4 would take a quarter of the requests",
+        "1 barrier per block",
         "loads 64 8,192 B 65.5 kB 12.5 % 32.00 (4) 8,192 B 1.00",
         "1. race: read after write, in shared memory, kernel transpose, 3,968 times",
         "sample.cu:9 store, thread 1, block 0 tile[threadIdx.y][threadIdx.x] = in[y * n + x];",
@@ -102,7 +102,7 @@ def test_the_reason_is_read_off_the_addresses(analysis, addresses, transfers, sa
     kernel = analysis.kernels[0]
     load = line_of(kernel, 9, "global", "load")
     load.worst, load.transfers = {"addresses": addresses, "sectors": transfers}, load.requests * transfers
-    assert f"{transfers} sectors a request where 4 would do: " in remarks.remark(load, kernel)
+    assert f"{transfers} sectors per request where 4 would do: " in remarks.remark(load, kernel)
     assert said in remarks.remark(load, kernel)
 
 
@@ -161,7 +161,7 @@ def test_a_pair_of_lines_is_one_hazard(dump):
 def test_of_very_many_hazards_the_first_are_shown(dump):
     dump["hazards"] = [{**dump["hazards"][0], "kernel": f"kernel{i}"} for i in range(25)]
     text = terminal.report(model.read(dump))
-    assert " 20. race" in text and " 21. race" not in text and "and 5 more: --json tells all" in text
+    assert " 20. race" in text and " 21. race" not in text and "and 5 more: --json lists all" in text
 
 
 def test_json_holds_everything(analysis):
