@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -188,8 +189,8 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.cluster = config.cluster_size;
   launch.dynamic_shared = config.shared;
   launch.cooperative = config.cooperative;
-  launch.body = &kernel.thread;
-  for (const auto& [position, pointer] : kernel.pointers)
+  launch.body = &kernel;
+  for (const auto& [position, pointer] : kernel)
     if (is_host_memory(pointer))
       return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
                                                 " points to host memory; allocate it with cudaMalloc and copy it "
@@ -221,14 +222,15 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
 
 }  // namespace
 
-cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel& kernel) {
+cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_over) {
+  const std::shared_ptr<const BoundKernel> kernel(taken_over);
   if (worker)
     worker->fail(cudaErrorNotSupported, "the CPU device does not launch kernels from kernels (dynamic parallelism)");
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (sticky() != cudaSuccess) return sticky();
   const cudaError_t error = validate(config);
   if (error != cudaSuccess) return record(error);
-  return enqueue(config.stream, [config, kernel] { return execute(config, kernel); });
+  return enqueue(config.stream, [config, kernel] { return execute(config, *kernel); });
 }
 
 void register_kernel(const void* function, Binder binder) {
@@ -314,12 +316,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { return cudaSuccess; }
 
-cudaError_t simt_occupancy_block_size(int* grid, int* block, const std::function<size_t(int)>& shared, int limit) {
+cudaError_t simt::occupancy_block_size(int* grid, int* block, size_t (*shared_of)(void* context, int size),
+                                       void* context, int limit) {
   if (!grid || !block || limit < 0) return record(cudaErrorInvalidValue);
   int best_threads = 0;
   for (int size = std::min(limit ? limit : static_cast<int>(kMaxThreads), static_cast<int>(kMaxThreads)); size >= 1;
        size -= size % 32 ? size % 32 : 32) {
-    const int blocks = blocks_per_multiprocessor(size, shared(size));
+    const int blocks = blocks_per_multiprocessor(size, shared_of(context, size));
     if (blocks * size <= best_threads) continue;
     best_threads = blocks * size;
     *block = size;

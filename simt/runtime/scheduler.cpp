@@ -226,7 +226,7 @@ void Worker::fiber_main(transfer_t from) {
   for (;;) {
     w.lane->begins_on(stack, __builtin_frame_address(0));
     w.lane->warp->started |= 1u << w.lane->position;
-    (*w.launch->body)();
+    w.launch->body->run_thread();
     w.lane_exits();
     Lane* next = w.pick();
     if (!next && w.live_lanes_) w.deadlock();

@@ -7,7 +7,6 @@
 #pragma once
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +15,7 @@
 #include "../analysis/lockstep.h"
 #include "cuda_runtime_api.h"
 #include "simt/core.h"
+#include "simt/launch.h"
 #include "simt/stats.h"
 
 namespace simt {
@@ -40,7 +40,7 @@ struct Launch {
   dim3 grid, block, cluster;
   size_t dynamic_shared = 0;
   bool cooperative = false;
-  const std::function<void()>* body = nullptr;  // one thread of the kernel
+  const BoundKernel* body = nullptr;
 
   uint64_t id = 0;
   unsigned threads = 0, warps_per_block = 0, cluster_size = 1;

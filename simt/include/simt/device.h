@@ -1,8 +1,7 @@
 // The built-in functions of device code: block barriers, fences, clusters, clocks and traps. Every function that waits
 // takes the caller's line as a hidden last argument, so that a fault can name it.
 #pragma once
-#include <atomic>
-#include <chrono>
+#include <time.h>
 
 #include "atomic.h"
 #include "core.h"
@@ -31,7 +30,7 @@ inline __thread unsigned fences = 0;
 
 // A loop that polls a flag has a fence in it: every so often the fence lets the lanes run that will set the flag.
 inline void fence(Reach reach) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
   note_fence(reach);
   if (!kAnalysis && ++fences % 32 == 0) yield();
 }
@@ -77,7 +76,11 @@ inline void cudaTriggerProgrammaticLaunchCompletion() {}
 // --- Time and traps ------------------------------------------------------------------------------------------------
 
 // Nanoseconds of wall time: a CPU has no multiprocessor clock. clock() is the C library's.
-inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+inline long long clock64() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1000000000LL * now.tv_sec + now.tv_nsec;
+}
 inline void __nanosleep(unsigned) { simt::yield(); }
 inline void __prof_trigger(int) {}
 

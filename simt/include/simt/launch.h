@@ -1,10 +1,10 @@
 // Kernel launches: what <<<>>> becomes, and CUDA's launch, attribute and occupancy functions.
+//
+// Every CUDA file includes this, so it does without <functional>, <vector> and <algorithm>: they would double the time
+// that a small program takes to compile.
 #pragma once
-#include <functional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "cuda_runtime_api.h"
 #include "vector_types.h"
@@ -28,38 +28,74 @@ struct LaunchConfig {
   }
 };
 
-// One thread of a kernel with its arguments bound; pointers among the arguments are listed so that host memory handed
-// to a kernel is refused.
-struct BoundKernel {
-  std::function<void()> thread;
-  std::vector<std::pair<int, const void*>> pointers;
+// A kernel with its arguments. Pointers among them are listed, so that host memory handed to a kernel is refused.
+class BoundKernel {
+ public:
+  struct Pointer {
+    int position;  // among the arguments, from one
+    const void* value;
+  };
+  virtual ~BoundKernel() = default;
+  virtual void run_thread() const = 0;
+  const Pointer* begin() const { return pointers_; }
+  const Pointer* end() const { return pointers_ + count_; }
+
+ protected:
+  BoundKernel(const Pointer* pointers, int count) : pointers_(pointers), count_(count) {}
+  BoundKernel(const BoundKernel&) = delete;
+
+ private:
+  const Pointer* pointers_;
+  int count_;
 };
 
-cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel& kernel);
+template <class Thread, int arguments>
+class BoundTo final : public BoundKernel {
+ public:
+  template <class... Arguments>
+  explicit BoundTo(Thread thread, const Arguments&... all)
+      : BoundKernel(pointers_, count_of<Arguments...>), thread_(thread) {
+    int position = 0, found = 0;
+    (note(++position, found, all), ...);
+  }
+  void run_thread() const override { thread_(); }
 
-template <class T>
-void note_pointer(BoundKernel& kernel, int position, const T& argument) {
-  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
-    kernel.pointers.emplace_back(position, const_cast<const void*>(static_cast<const volatile void*>(argument)));
-}
+ private:
+  template <class T>
+  static constexpr bool is_data_pointer = std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>;
+  template <class... Arguments>
+  static constexpr int count_of = (0 + ... + static_cast<int>(is_data_pointer<Arguments>));
+  template <class T>
+  void note(int position, int& found, const T& argument) {
+    if constexpr (is_data_pointer<T>)
+      pointers_[found++] = {position, const_cast<const void*>(static_cast<const volatile void*>(argument))};
+  }
+  mutable Thread thread_;
+  Pointer pointers_[arguments + 1];
+};
+
+// Takes the kernel over and deletes it when it has run, or when the graph that it was captured into goes.
+cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* kernel);
 
 template <class Function, class... Arguments>
-BoundKernel bind_arguments(Function function, const Arguments&... arguments) {
-  BoundKernel kernel;
-  int position = 0;
-  (note_pointer(kernel, ++position, arguments), ...);
-  kernel.thread = [function, arguments...]() mutable {
+const BoundKernel* bind_arguments(Function function, const Arguments&... arguments) {
+  auto thread = [function, arguments...]() mutable {
     [&](auto... copies) { function(std::move(copies)...); }(arguments...);  // a thread owns its parameters
   };
-  return kernel;
+  return new BoundTo<decltype(thread), sizeof...(Arguments)>(std::move(thread), arguments...);
 }
 
 // Kernels with a reference among their parameters see the caller's object, which must be managed memory.
+template <class T>
+struct Reference {
+  T& object;
+  operator T&() const { return object; }
+};
 template <class Parameter, class Argument>
 auto keep(Argument& argument) {
   using Referenced = std::remove_reference_t<Parameter>;
   if constexpr (std::is_lvalue_reference_v<Parameter> && !std::is_const_v<Referenced>)
-    return std::ref(argument);
+    return Reference<Argument>{argument};
   else
     return argument;
 }
@@ -80,18 +116,18 @@ auto launch_deduced(Call call, LaunchConfig config) {
 }
 
 // Kernels launched through an untyped pointer: how to bind an array of argument addresses.
-using Binder = BoundKernel (*)(const void* function, void** arguments);
+using Binder = const BoundKernel* (*)(const void* function, void** arguments);
 void register_kernel(const void* function, Binder binder);
 cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arguments);
 
 template <class... Parameters>
 struct TypedBinder {
   template <size_t... I>
-  static BoundKernel bind_each(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
+  static const BoundKernel* bind_each(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
     (void)arguments;
     return bind_arguments(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
   }
-  static BoundKernel bind_all(const void* function, void** arguments) {
+  static const BoundKernel* bind_all(const void* function, void** arguments) {
     return bind_each(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)), arguments,
                      std::index_sequence_for<Parameters...>());
   }
@@ -198,22 +234,29 @@ template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel kernel, int block_size, size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, block_size, shared, 0);
 }
-cudaError_t simt_occupancy_block_size(int* grid, int* block, const std::function<size_t(int)>& shared, int limit);
+namespace simt {
+// shared_of(context, size) is what a block of that size asks for.
+cudaError_t occupancy_block_size(int* grid, int* block, size_t (*shared_of)(void* context, int size), void* context,
+                                 int limit);
+}  // namespace simt
 template <class Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel, size_t shared = 0, int limit = 0) {
-  return simt_occupancy_block_size(
-      grid, block, [shared](int) { return shared; }, limit);
+  const auto same = [](void* context, int) { return *static_cast<size_t*>(context); };
+  return simt::occupancy_block_size(grid, block, same, &shared, limit);
 }
 template <class SharedOfBlock, class Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel, SharedOfBlock shared,
                                                            int limit = 0) {
-  return simt_occupancy_block_size(
-      grid, block, [shared](int size) { return static_cast<size_t>(shared(size)); }, limit);
+  const auto ask = [](void* context, int size) {
+    return static_cast<size_t>((*static_cast<SharedOfBlock*>(context))(size));
+  };
+  return simt::occupancy_block_size(grid, block, ask, &shared, limit);
 }
 template <class Kernel>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel, int blocks, int block_size) {
   if (!bytes || blocks < 1 || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
-  *bytes = std::min<size_t>(228 * 1024 / static_cast<size_t>(blocks) - 1024, 227 * 1024);
+  const size_t part = 228 * 1024 / static_cast<size_t>(blocks) - 1024, most = 227 * 1024;
+  *bytes = part < most ? part : most;
   return cudaSuccess;
 }
 template <class Kernel>
@@ -229,6 +272,6 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel, const cudaLaun
   const unsigned threads = own.block.x * own.block.y * own.block.z;
   const unsigned blocks = own.cluster_size.x * own.cluster_size.y * own.cluster_size.z;
   const int resident = simt::blocks_per_multiprocessor(static_cast<int>(threads), own.shared);
-  *clusters = static_cast<int>(4 * static_cast<unsigned>(resident) / std::max(blocks, 1u));
+  *clusters = static_cast<int>(4 * static_cast<unsigned>(resident) / (blocks ? blocks : 1));
   return cudaSuccess;
 }
