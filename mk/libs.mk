@@ -38,6 +38,9 @@ $(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_F
 $(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
 	$(compile)
 
+# CLI11's templates take five times as long to optimize as to compile, and a command line is read once.
+$(BUILD)/common/options.cpp.o: CUFLAGS := $(CUFLAGS:-O3=-O0)
+
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
 
