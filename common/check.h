@@ -91,13 +91,17 @@ class Problem {
   Variant variant_;
 };
 
-// Both orders show on one CPU what a race would do on a GPU; a GPU is asked twice instead.
+// The thread order that the user asks of the CPU device with SIMT_ORDER; "": none.
+std::string asked_thread_order(bool cpu_device);
+
+// That order alone, or both: they show on one CPU what a race would do on a GPU. A GPU is asked twice instead.
 std::vector<const char*> thread_orders(bool cpu_device);
 
 // All edge cases of an operator in all their variants. Stops at the first failure, which the outcome names.
 class EdgeCases {
  public:
-  EdgeCases(const Operator& op, bool cpu_device, uint64_t seed);
+  // Of shapes whose largest tensor has more than `most` elements none is tried.
+  EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most = INT64_MAX);
   Outcome check(const AnyStage& stage) const;  // shapes that the stage refuses are left out
   int count() const;                           // problems per stage
 
@@ -106,7 +110,8 @@ class EdgeCases {
   std::vector<std::unique_ptr<Case>> cases_;
 };
 
-// One shape as the operator declares it, in all thread orders.
-Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bool cpu_device);
+// One shape as the operator declares it, in all thread orders. `say` hears what is done, for a reader who waits.
+Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bool cpu_device,
+                    const std::function<void(const std::string&)>& say = {});
 
 }  // namespace ladder

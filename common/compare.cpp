@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/parallel.h"
 #include "common/text.h"
@@ -55,8 +56,10 @@ void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk,
   for (int i = 0; i < count; ++i) {
     if (is_right<T>(output, chunk, i, got[i])) continue;
     const double off = distance(chunk.expected[i], chunk.low[i], chunk.high[i], T::value(got[i]));
+    const bool unwritten = is_poison(output.tensor.type, got, i);
     ++result.wrong;
-    result.unwritten += is_poison(output.tensor.type, got, i);
+    result.unwritten += unwritten;
+    result.nans += !unwritten && std::isnan(T::value(got[i]));
     if (result.first < 0) result.first = first + i;
     if (result.worst < 0 || (!std::isnan(result.worst_wrong) && !(off <= result.worst_wrong))) {
       result.worst = first + i;
@@ -70,6 +73,7 @@ void merge(Comparison& all, const Comparison& part) {
   all.elements += part.elements;
   all.wrong += part.wrong;
   all.unwritten += part.unwritten;
+  all.nans += part.nans;
   all.worst_of_all = std::max(all.worst_of_all, part.worst_of_all);
   if (part.first < 0) return;
   if (all.first < 0) all.first = part.first;
@@ -98,6 +102,12 @@ std::string element_text(const Output& output, int64_t index) {
 
 }  // namespace
 
+double error_of(const Comparison& comparison, double tolerance) {
+  if (comparison.wrong > 0 && std::isnan(comparison.worst_wrong)) return comparison.worst_wrong;
+  if (tolerance > 0) return comparison.worst_of_all * tolerance;
+  return comparison.wrong > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+}
+
 Comparison compare(const Output& output, int64_t sample) {
   const int64_t rows = output.tensor.rows, cols = output.tensor.cols;
   const int64_t chosen = std::min(rows, sample);
@@ -121,7 +131,11 @@ Comparison compare(const Output& output, int64_t sample) {
 std::string describe(const Comparison& comparison, const Output& output) {
   std::string result = text("%lld of %lld elements wrong", static_cast<long long>(comparison.wrong),
                             static_cast<long long>(comparison.elements));
-  if (comparison.unwritten > 0) result += text(" (%lld never written)", static_cast<long long>(comparison.unwritten));
+  std::string kinds;
+  if (comparison.nans > 0) kinds = text("%lld NaN", static_cast<long long>(comparison.nans));
+  if (comparison.unwritten > 0)
+    kinds += text("%s%lld never written", kinds.empty() ? "" : ", ", static_cast<long long>(comparison.unwritten));
+  if (!kinds.empty()) result += " (" + kinds + ")";
   result += ", first at " + element_text(output, comparison.first);
   if (comparison.worst != comparison.first) result += ", worst at " + element_text(output, comparison.worst);
   const double tolerance = output.oracle.tolerance();

@@ -13,6 +13,7 @@ struct Comparison {
   int64_t elements = 0;
   int64_t wrong = 0;        // outside the bounds, NaN or unwritten
   int64_t unwritten = 0;    // of those: still poisoned
+  int64_t nans = 0;         // of those: NaN that was written
   int64_t first = -1;       // flat index of the first wrong element
   int64_t worst = -1;       // flat index of the worst wrong element: NaN before any finite error
   double worst_wrong = 0;   // its distance from the exact value, in units of what the bounds allow
@@ -32,6 +33,10 @@ struct Output {
 inline int64_t sampled_row(int64_t number, int64_t chosen, int64_t rows) {
   return chosen == rows ? number : number * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
 }
+
+// The largest error of all elements, in the unit of the tolerance: NaN where a wrong element is NaN, infinite where no
+// error is allowed and there is one.
+double error_of(const Comparison& comparison, double tolerance);
 
 // All elements, or of a tensor with more than `sample` rows those of so many.
 Comparison compare(const Output& result, int64_t sample = INT64_MAX);

@@ -10,6 +10,8 @@ struct Description {
   const char* id;                                       // "matrix"
   const char* baseline;                                 // the stage that speed-ups are relative to; "": none
   std::vector<std::pair<const char*, int64_t>> inputs;  // the main input: parameters that differ from the operator's
+  const char* unit = "";                                // what a block works on: "row"; "": nothing that is named
+  const char* unit_parameter = "";                      // the parameter that counts it: "rows"
 };
 
 // A program that belongs to no ladder gets the empty one of description.cpp.

@@ -29,7 +29,7 @@ Counters last_launch_counters() {
 #ifdef __SIMT__
   const simt::LaunchStats stats = simt::last_launch_stats();
   if (stats.blocks > 0)
-    return {static_cast<double>(stats.barriers) / static_cast<double>(stats.blocks),
+    return {static_cast<double>(stats.blocks), static_cast<double>(stats.barriers) / static_cast<double>(stats.blocks),
             static_cast<double>(stats.warp_ops) / static_cast<double>(stats.blocks)};
 #endif
   return {};

@@ -90,6 +90,8 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   bool no_timing = false, no_small = false;
   app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
   app.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");
+  app.add_flag("--analyze", options.analyze,
+               "What make analyze runs: the smallest of the small problems, uncounted, then the main input; no timing");
   app.add_flag("--profile", options.profile,
                "Launch each stage once on the main input, for a profiler: checks nothing");
   app.add_option("--csv", options.csv, "Also write the table to this file")->type_name("FILE");
@@ -102,7 +104,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   app.add_flag("--list", options.list, "List the stages and stop");
   parse(app, argc, argv);
 
-  options.timing = !no_timing;
+  options.timing = !no_timing && !options.analyze;
   options.small = !no_small;
   if (options.profile && app.count("--csv") > 0)
     throw UsageError("--profile with --csv: a single unchecked launch has no table; leave one of them out");

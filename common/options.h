@@ -17,6 +17,7 @@ struct Options {
   int iterations = 50;
   bool timing = true;
   bool small = true;     // check the edge cases before the main input
+  bool analyze = false;  // for simt/analyze: the smallest edge cases, uncounted, and the main input; no timing
   bool profile = false;  // one launch of each stage on the main input and nothing else
   std::string csv;       // empty: none
   int experiment = 0;    // 0: the stages and all experiments; 1: the stages; from 2 on: one experiment

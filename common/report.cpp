@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "common/description.h"
@@ -42,6 +43,29 @@ std::string baseline_name() {
 
 std::string yes_or_no(bool yes) { return yes ? "1" : "0"; }
 
+// What the counts of the CPU device are told of: a row, or a block where the ladder names nothing.
+const char* unit_name() { return *description.unit ? description.unit : "block"; }
+
+// How many rows, or whatever the ladder says that a block works on, a block of the last launch had; at least one.
+double units_per_block(const Operator& op, const Shape& shape, const Counters& counters) {
+  const std::vector<Parameter> parameters = op.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (std::string(parameters[i].name) == description.unit_parameter && counters.blocks > 0)
+      return std::max(1.0, static_cast<double>(shape[static_cast<int>(i)]) / counters.blocks);
+  return 1;
+}
+
+// A count for people: 163,840; of what is no whole number, four digits.
+std::string count_text(double count) {
+  if (count < 1e4 && count != std::floor(count)) return text("%.4g", count);
+  std::string digits = text("%.0f", count);
+  for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+// A relative error with so many digits. An element that is NaN makes the worst error NaN, whatever its sign.
+std::string error_text(double error, int digits) { return std::isnan(error) ? "NaN" : text("%.*e", digits, error); }
+
 }  // namespace
 
 bool Report::all_right() const {
@@ -58,11 +82,13 @@ std::vector<Column> Report::columns() const {
   for (const Parameter& parameter : op().parameters()) all.push_back({parameter.name, nullptr});
   for (const Tensor& tensor : op().tensors({}))
     if (tensor.optional) all.push_back({tensor.name, nullptr});
+  static const std::string per = text(" per %s", unit_name()), barriers = "barriers" + per;
+  static const std::string warp_operations = "warp ops" + per;
   const std::vector<Column> rest = {{"seed", nullptr},
                                     {"worst_error", "error"},
                                     {"tolerance", "limit"},
-                                    {"barriers_per_block", on_cpu("barriers")},
-                                    {"warp_operations_per_block", on_cpu("warp ops")},
+                                    {"barriers_per_block", on_cpu(barriers.c_str())},
+                                    {"warp_operations_per_block", on_cpu(warp_operations.c_str())},
                                     {"microseconds", on_gpu("us")},
                                     {"spread_percent", on_gpu("spread"), "%"},
                                     {"gb_per_s", on_gpu("GB/s")},
@@ -87,7 +113,7 @@ std::vector<std::string> Report::cells(const Result& result) const {
   const bool counted = result.reached && device.cpu;
   const auto add = [&](bool known, const std::string& cell) { all.push_back(known ? cell : ""); };
   add(true, std::to_string(options.seed));
-  add(result.reached, text("%.3e", result.worst_error));
+  add(result.reached, error_text(result.worst_error, 3));
   add(result.reached, text("%.3e", result.tolerance));
   add(counted, text("%.6g", result.counters.barriers_per_block));
   add(counted, text("%.6g", result.counters.warp_operations_per_block));
@@ -123,8 +149,12 @@ std::string Report::header() const {
   out += edge_cases > 0 ? text("checked on %d small problems first", edge_cases)
                         : std::string(checked ? "checked on the main input only" : "nothing was checked");
   out += "; error: worst relative error on the main input\n";
+  if (!thread_order.empty())
+    out += text("threads ran in the order '%s' alone, as SIMT_ORDER asks\n", thread_order.c_str());
   if (device.cpu)
-    out += "barriers and warp operations are counted, of a block; make analyze counts the accesses to memory\n";
+    out += text("barriers and warp operations are those of one block%s\n",
+                *description.unit ? text(", per %s that it works on", description.unit).c_str() : "");
+  if (device.cpu && !options.analyze) out += "make analyze counts the accesses to memory\n";
   if (!copy_timed) return out;
   out += text("time: median of %d samples with a cold cache (%lld buffer set%s); spread: 10th to 90th percentile\n",
               options.iterations, static_cast<long long>(pool_copies), pool_copies == 1 ? "" : "s");
@@ -139,14 +169,15 @@ std::string Report::table() const {
   Table table{header(), columns(), {}, "", 2};
   for (const Result& result : results) {
     table.rows.push_back(cells(result));
-    for (size_t i = 0; i < table.columns.size(); ++i) {  // fewer digits than in the CSV
+    for (size_t i = 0; i < table.columns.size(); ++i) {  // for people, who want fewer digits than the CSV has
       const std::string name = table.columns[i].name;
-      if (result.reached && name == "worst_error") table.rows.back()[i] = text("%.1e", result.worst_error);
+      if (result.reached && name == "worst_error") table.rows.back()[i] = error_text(result.worst_error, 1);
       if (result.reached && name == "tolerance") table.rows.back()[i] = text("%.1e", result.tolerance);
-      if (result.reached && device.cpu && name == "barriers_per_block")
-        table.rows.back()[i] = text("%.4g", result.counters.barriers_per_block);
-      if (result.reached && device.cpu && name == "warp_operations_per_block")
-        table.rows.back()[i] = text("%.4g", result.counters.warp_operations_per_block);
+      if (!result.reached || !device.cpu) continue;
+      const double units = units_per_block(op(), options.shape, result.counters);
+      if (name == "barriers_per_block") table.rows.back()[i] = count_text(result.counters.barriers_per_block / units);
+      if (name == "warp_operations_per_block")
+        table.rows.back()[i] = count_text(result.counters.warp_operations_per_block / units);
     }
   }
   std::string out = table.print();

@@ -26,6 +26,7 @@ struct Report {
   Device device;
   Options options;
   int edge_cases = 0;
+  std::string thread_order;  // the only one, where the user asks for one
   std::vector<Result> results;
   bool copy_timed = false;
   Timing copy;

@@ -24,6 +24,7 @@ Device current_device();
 
 // What the CPU device counted while the last kernel ran, per block. Not available on a GPU.
 struct Counters {
+  double blocks = 0;
   double barriers_per_block = 0, warp_operations_per_block = 0;
 };
 Counters last_launch_counters();

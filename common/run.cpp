@@ -1,4 +1,6 @@
 // The programs: one stage, a ladder, a ladder with experiments, mutants.
+#include <cuda_profiler_api.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -110,12 +112,32 @@ void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
   }
 }
 
+// The edge cases that make analyze can afford: a tail, a row that is shorter than a block, pointers off by an element.
+constexpr int64_t kAnalyzedElements = 10000;
+
+// What a profiler, simt/analyze among them, does not count.
+class Uncounted {
+ public:
+  explicit Uncounted(bool uncounted) : uncounted_(uncounted) {
+    if (uncounted_) cudaProfilerStop();
+  }
+  ~Uncounted() {
+    if (uncounted_) cudaProfilerStart();
+  }
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+
+ private:
+  bool uncounted_;
+};
+
 // What the stages of one operator are checked and timed on.
 class Bench {
  public:
   Bench(const Operator& op, const Options& options, const Device& device, bool timing)
       : main_case_(op, options.shape, options.seed), problem_(main_case_, options.variant) {
-    if (options.small) edge_cases_.emplace(op, device.cpu, options.seed);
+    if (options.small)
+      edge_cases_.emplace(op, device.cpu, options.seed, options.analyze ? kAnalyzedElements : INT64_MAX);
     if (timing) pool_.emplace(problem_, device);
   }
   const EdgeCases* edge_cases() const { return edge_cases_ ? &*edge_cases_ : nullptr; }
@@ -134,6 +156,7 @@ class LadderRun {
   LadderRun(const std::vector<AnyStage>& stages, const Options& options) {
     report_.options = options;
     report_.device = current_device();
+    report_.thread_order = asked_thread_order(report_.device.cpu);
     for (const size_t position : options.stages) {
       Result& result = report_.results.emplace_back();
       result.stage = &stages[position];
@@ -213,12 +236,22 @@ class LadderRun {
     };
 
     progress_.show(where + "small problems");
-    if (bench.edge_cases() && failed(bench.edge_cases()->check(stage), "")) return;
     Problem& problem = bench.problem();
+    if (bench.edge_cases()) {
+      const auto check_small = [&] {
+        const Uncounted uncounted(report_.options.analyze);
+        return bench.edge_cases()->check(stage);
+      };
+      if (failed(check_small(), "")) {
+        if (report_.options.analyze) launch_unchecked(stage, problem);
+        return;
+      }
+    }
     progress_.show(where + problem.context());
     // On a GPU a second run must repeat the first; on the CPU device the small problems have shown that it does.
-    const Outcome outcome = problem.check(
-        launcher(stage), device.cpu ? std::vector<const char*>{nullptr} : std::vector<const char*>{nullptr, nullptr});
+    std::vector<const char*> orders = thread_orders(device.cpu);
+    if (device.cpu) orders.resize(1);
+    const Outcome outcome = problem.check(launcher(stage), orders);
     result.worst_error = outcome.worst_error;
     result.tolerance = outcome.tolerance;
     result.reached = true;
@@ -235,6 +268,16 @@ class LadderRun {
       result.timed = true;
     }
     result.verdict = Verdict::pass;
+  }
+
+  // A wrong kernel's accesses are counted too, where it can still be launched.
+  static void launch_unchecked(const AnyStage& stage, Problem& problem) {
+    try {
+      problem.buffers.prepare(problem.given());
+      problem.launch(launcher(stage), problem.buffers.arguments(), cudaStreamPerThread);
+      cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+    } catch (const CudaError&) {  // the failed check has its own reason
+    }
   }
 
   Report report_;
@@ -368,7 +411,9 @@ int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv
       try {
         if (mutant.shape[0] > 0) {
           require_memory(*mutant.stage.op, mutant.shape, device, false);
-          outcome = check_shape(mutant.stage, mutant.shape, options.seed, device.cpu);
+          Progress progress;
+          outcome = check_shape(mutant.stage, mutant.shape, options.seed, device.cpu,
+                                [&](const std::string& what) { progress.show(mutant.stage.name + (": " + what)); });
         } else {
           outcome = EdgeCases(*mutant.stage.op, device.cpu, options.seed).check(mutant.stage);
         }

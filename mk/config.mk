@@ -14,7 +14,8 @@ endif
 ifndef BACKEND
   HAS_GPU := $(shell { timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' || [ -e /dev/nvidia0 ]; } && echo yes)
   BACKEND := $(if $(and $(NVCC),$(HAS_GPU)),cuda,cpu)
-  BACKEND_WHY := $(if $(NVCC),nvcc,no nvcc) and $(if $(HAS_GPU),a GPU,no GPU) here
+  BACKEND_WHY := $(if $(NVCC),$(if $(HAS_GPU),there are nvcc and a GPU,there is nvcc$(comma) but no GPU),$\
+    $(if $(HAS_GPU),there is a GPU$(comma) but no nvcc,there is neither nvcc nor a GPU))
 endif
 BACKEND_WHY ?= as asked
 ifneq ($(BACKEND),$(filter cuda cpu,$(firstword $(BACKEND))))

@@ -73,15 +73,15 @@ $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 	@$(COMPILER) $< $(LIBRARIES) -o $@
 
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
-# A ladder's programs look at the smaller input of ladder.json, mutants at what they are told.
+# A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants do what they are told.
 REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
-ANALYZE_ARGS := $$ARGS
 ifneq ($(and $(LADDER),$(filter-out $(LADDER)/mutants,$(HERE))),)
-  ANALYZE_ARGS := --no-small --no-timing $${ARGS:-$$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))}
+  ANALYZE_ALWAYS := --analyze
+  ANALYZE_INPUT := $$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))
 endif
 define look
 @mkdir -p $(ROOT)/build/analyze/$(LADDER_ID)
-@cd $(ROOT) && options="$(ANALYZE_ARGS)" && \
+@cd $(ROOT) && options="$(ANALYZE_ALWAYS) $${ARGS:-$(ANALYZE_INPUT)}" && \
   simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html '$(call REPORT,$(1))' -- $$options
 endef
 
@@ -94,10 +94,23 @@ $(STAGE_FILES:%=analyze-%): analyze-%:
 	$(call look,$*)
 $(STAGE_FILES:%=analyzed-%): analyzed-%: $(ANALYZED)/%
 
+# For simt/analyze, which was given the file FILE of this folder: builds its program for analysis and prints where it is
+# from the root, the options that it always gets, and those that it gets where there are no others.
+ANALYZED_OF = $(if $(filter $(FILE),$(SOURCES)),$(NAME),$(filter $(FILE:.cu=),$(STAGE_FILES)))
+.PHONY: program-for-analysis
+program-for-analysis:
+	@[ -n '$(ANALYZED_OF)' ] || { echo '$(HERE)/Makefile does not build $(FILE)' >&2; exit 2; }
+	@$(MAKE) BACKEND=cpu '$(if $(filter $(FILE),$(SOURCES)),analyzed,analyzed-$(ANALYZED_OF))' >&2
+	@cd $(ROOT) && printf '%s\n' 'build/analyze/$(HERE)/$(ANALYZED_OF)' '$(ANALYZE_ALWAYS)' "$(ANALYZE_INPUT)"
+
 $(ANALYZED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(call compile,--analyze)
 
-ANALYSIS := $(shell find $(ROOT)/simt/analysis -type f)
+# simtcc would build it in silence.
+ANALYSIS := $(ROOT)/build/simt/libsimt_analysis.a
+$(ANALYSIS): prepare
+	@$(MAKE) -s -C $(ROOT)/simt -j"$$(nproc)" BUILD=../build/simt CXX='$(CXX)' ../build/simt/$(@F)
+
 $(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$(NAME) for analysis"
 	@$(COMPILER) --analyze $(filter %.o %/libcommon.a,$^) -o $@

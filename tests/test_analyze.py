@@ -1,6 +1,7 @@
 """make analyze: a stage's counters are those that its write-up speaks of, what is stored is fresh."""
 
 import json
+import re
 
 import pytest
 
@@ -149,9 +150,38 @@ def test_make_analyze(tmp_path):
     result = make("analyze", f"S={folder}", "ARGS=--rows 2 --cols 1024")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 x 1024" in result.stdout and "PASS" in result.stdout
+    assert re.search(r"^checked on \d+ small problems first", result.stdout, re.MULTILINE)  # a tail among them
+    assert "  1 launch of 2 blocks of 256 threads" in result.stdout  # and of these nothing is counted
     assert "::warp_shuffle::rms_norm_kernel" in result.stdout and f"  {folder}/kernel.cuh" in result.stdout
     assert "html: build/analyze/matrix/05_warp_shuffle.html" in result.stdout
     assert (ROOT / "build/analyze/matrix/05_warp_shuffle.html").read_text().endswith("</html>\n")
+
+
+@pytest.mark.parametrize(
+    "file, given, kernel",
+    [
+        (f"{LADDER}/05_warp_shuffle/main.cu", ["--", "--rows", "2", "--cols", "1024"], "::warp_shuffle::rms_norm_kernel"),
+        ("lectures/W2L1_reduction/reduction0.cu", [], "::reduction0::"),
+    ],
+)
+def test_a_file_of_the_course_is_analyzed_as_make_builds_it(tmp_path, file, given, kernel):
+    """From any folder, without -I, with what the program is linked with; without options on make analyze's input."""
+    result = analyze(ROOT / file, "--json", tmp_path / "counted.json", *given, cwd=tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "PASS" in result.stdout and ("2 x 1024" if given else "n 65536") in result.stdout
+    assert kernel in json.loads((tmp_path / "counted.json").read_text())["kernels"][0]["name"]
+
+
+def test_a_file_in_the_repository_finds_its_includes(tmp_path):
+    folder = ROOT / "build/analyze/own"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "own.cu"
+    source.write_text(
+        '#include "common/kernel_helpers.cuh"\n__global__ void k(float* p) { *p = ladder::warp_reduce_sum(1.0f); }\n'
+        "int main() {\n  float* p;\n  cudaMalloc(&p, 4);\n  k<<<1, 32>>>(p);\n  cudaDeviceSynchronize();\n}\n"
+    )
+    result = analyze(source, cwd=tmp_path)
+    assert "hazards" in result.stdout and "kernel k" in result.stdout, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("asked", ["", "nonsense"])

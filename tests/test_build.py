@@ -53,6 +53,20 @@ def test_backend_is_said_in_one_line(built):
     assert len(said) == 1 and said[0].startswith(f"backend: {BACKEND} ") and said[0].endswith("(as asked)")
 
 
+@pytest.mark.parametrize(
+    "nvcc, gpu, backend, why",
+    [
+        ("nvcc", "yes", "cuda", "there are nvcc and a GPU"),
+        ("nvcc", "", "cpu", "there is nvcc, but no GPU"),
+        ("", "yes", "cpu", "there is a GPU, but no nvcc"),
+        ("", "", "cpu", "there is neither nvcc nor a GPU"),
+    ],
+)
+def test_what_decided_the_backend_cannot_be_misread(nvcc, gpu, backend, why):
+    said = make("-n", "-f", "mk/config.mk", "ROOT=.", f"NVCC={nvcc}", f"HAS_GPU={gpu}", "ARCHS=90", "mk").stdout
+    assert said.splitlines()[0] == f"backend: {backend}{' for sm_90' if backend == 'cuda' else ''} ({why})"
+
+
 @pytest.mark.parametrize("suffix", ["kernel.cuh", "main.cu"])
 def test_touched_kernel_is_rebuilt_soon(built, suffix):
     (built / LADDER / STAGE / suffix).touch()

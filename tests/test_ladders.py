@@ -109,6 +109,10 @@ def test_a_stage_that_only_ladder_json_lists_is_an_option_of_the_ladder_s_progra
     tree.add_ladder("lectures/W1L2_memory", described, [])
     result, make = made(tree, "stage", "W1L2/13", ARGS="--n 7")
     assert result.returncode == 0 and make == "make -C lectures/W1L2_memory run ARGS=--stage 13_memcpy --n 7\n"
+    for given, option in (("", "6400"), ("--n 7", "7")):  # the input of make analyze where there is no other
+        _, make = made(tree, "analyze", "W1L2/13", ARGS=given)
+        options = f"ARGS=--stage 13_memcpy --n {option}"
+        assert make == f"make -C lectures/W1L2_memory analyze BACKEND=cpu {options}\n"
 
 
 def test_a_folder_with_a_makefile_can_be_run_too(tree):

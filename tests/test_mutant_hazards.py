@@ -110,6 +110,14 @@ def test_the_tables_name_every_mutant():
     assert sorted(listed) == names()
 
 
+def test_what_is_waited_for_at_a_shuffle_is_not_described_as_a_barrier():
+    page = (MUTANTS / "README.md").read_text(encoding="utf-8").splitlines()
+    for name in (name for name, (kind, *_) in HAZARDS.items() if kind == "mask"):
+        (row,) = [line for line in page if line.startswith(f"| [{name}](")]
+        for text in (row, (MUTANTS / f"{name}.cuh").read_text(encoding="utf-8")):
+            assert "shuffle" in text and "barrier" not in text
+
+
 @pytest.mark.parametrize("order", ["forward", "reversed"])
 @pytest.mark.parametrize("name", sorted(NO_HAZARD))
 def test_a_mutant_in_good_order_gives_no_alarm(program, name, order):

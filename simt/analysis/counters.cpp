@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hooks.h"
+#include "state.h"
 
 namespace simt::analysis {
 
@@ -156,6 +157,8 @@ Counters& counters() {
 }
 
 void Counters::launch_begins(const LaunchInfo& launch) {
+  kernel_ = nullptr;
+  if (!is_profiling) return;
   const auto same = [&](dim3 a, dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
   const auto found = std::find_if(kernels_.begin(), kernels_.end(), [&](const Kernel* k) {
     return k->launch.kernel == launch.kernel && same(k->launch.grid, launch.grid) &&
@@ -169,6 +172,7 @@ void Counters::launch_begins(const LaunchInfo& launch) {
 }
 
 void Counters::launch_ends() {
+  if (!kernel_) return;
   kernel_->distinct_load_bytes += loaded_.count();
   kernel_->distinct_store_bytes += stored_.count();
   loaded_.clear();
@@ -176,12 +180,14 @@ void Counters::launch_ends() {
 }
 
 void Counters::block_ends(const BlockInfo& block) {
+  if (!kernel_) return;
   ++kernel_->blocks;
   const size_t dynamic = (kernel_->launch.dynamic_shared + 127) / 128 * 128;
   kernel_->static_shared = std::max(kernel_->static_shared, block.shared_size - std::min(block.shared_size, dynamic));
 }
 
 void Counters::request(const Request& request) {
+  if (!kernel_) return;
   Site& site = kernel_->sites[{request.pc, request.space, request.kind, request.size, request.is_async}];
   if (!site.requests) site.like = request;
   const uint64_t lanes = lanes_in(request.mask), bytes = lanes * request.size;
@@ -220,12 +226,14 @@ void Counters::request(const Request& request) {
 }
 
 void Counters::called(const OperationCall& call) {
+  if (!kernel_) return;
   OperationCount& count = kernel_->operations[{call.pc, call.operation}];
   ++count.calls;
   count.lanes += lanes_in(call.mask);
 }
 
 void Counters::ran(WarpRef, Pc pc, uint32_t mask) {
+  if (!kernel_) return;
   BlockCount& count = kernel_->blocks_run[pc];
   ++count.times;
   count.lanes += lanes_in(mask);

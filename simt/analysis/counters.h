@@ -86,7 +86,7 @@ class Counters : public Observer {
 
  private:
   std::vector<Kernel*> kernels_;
-  Kernel* kernel_ = nullptr;  // that runs
+  Kernel* kernel_ = nullptr;  // that runs; null where it is not counted
   ByteSet loaded_, stored_;   // by this launch
 };
 Counters& counters();

@@ -267,6 +267,14 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
   return api([] { return cudaSuccess; });
 }
 cudaError_t cudaProfilerStart() {
-  return api([] { return cudaSuccess; });
+  return api([] {
+    is_profiling = true;
+    return cudaSuccess;
+  });
 }
-cudaError_t cudaProfilerStop() { return cudaProfilerStart(); }
+cudaError_t cudaProfilerStop() {
+  return api([] {
+    is_profiling = false;
+    return cudaSuccess;
+  });
+}

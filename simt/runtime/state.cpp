@@ -27,6 +27,7 @@ const ErrorText& error_text(cudaError_t error) {
 }
 }  // namespace
 
+bool is_profiling = true;
 thread_local bool in_host_function = false;
 
 std::recursive_mutex& api_mutex() {

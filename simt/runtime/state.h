@@ -20,6 +20,8 @@ void set_sticky(cudaError_t error);  // after a kernel fault: every later call r
 void clear_errors();
 cudaError_t sticky();
 
+extern bool is_profiling;  // from the start on, and between cudaProfilerStart and cudaProfilerStop
+
 extern thread_local bool in_host_function;  // a callback makes no API calls
 
 inline void refuse_in_kernel() {

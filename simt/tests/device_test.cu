@@ -94,8 +94,8 @@ TEST_CASE("settings") {
   cudaFuncCache config;
   CHECK(cudaDeviceGetCacheConfig(&config) == cudaSuccess);
   CHECK(config == cudaFuncCachePreferShared);
-  CHECK(cudaProfilerStart() == cudaSuccess);
   CHECK(cudaProfilerStop() == cudaSuccess);
+  CHECK(cudaProfilerStart() == cudaSuccess);
   nvtxRangePush("range");
   nvtxRangePop();
   cudaGetLastError();

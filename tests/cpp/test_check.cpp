@@ -95,12 +95,25 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
              "wrote outside its output: 1 guard element overwritten, first 1 before its start"));
   CHECK(says(failure<Fault::input_changed>(), "changed its input"));
   CHECK(says(failure<Fault::weight_changed>(), "changed its weight"));
+  CHECK(says(failure<Fault::nan>(), "1 of 231 elements wrong (1 NaN), first at"));
   CHECK(says(failure<Fault::nan>(), "got NaN"));
   CHECK(says(failure<Fault::weight_ignored>(), "elements wrong"));
   CHECK(says(failure<Fault::one_bit_on_second_run>(), "not deterministic"));
   CHECK(says(failure<Fault::reversed_order>(), "thread order reversed: 1 of 231 elements wrong"));
   CHECK(says(failure<Fault::cuda_error>(), "cudaErrorIllegalAddress"));
   CHECK(says(failure<Fault::reads_past_input>(), "got NaN"));
+}
+
+TEST_CASE("the error of what is wrong is not within the limit") {
+  const auto error = [](const AnyStage& stage) { return check_shape(stage, {{7, 33}}, 1, true).worst_error; };
+  CHECK(std::isnan(error(pretended<Fault::nan>)));
+  CHECK(std::isnan(error(pretended<Fault::unwritten>)));
+  CHECK(error(pretended<Fault::weight_ignored>) > 0.01);
+  CHECK(error(pretended<Fault::none>) < 1e-5);
+  Comparison exact;  // where no error is allowed
+  CHECK(error_of(exact, 0) == 0);
+  exact.wrong = 1;
+  CHECK(std::isinf(error_of(exact, 0)));
 }
 
 TEST_CASE("the edge cases see what one shape does not") {
@@ -137,6 +150,35 @@ TEST_CASE("the user's thread order is put back") {
   unsetenv("SIMT_ORDER");
   failure<Fault::none>();
   CHECK(std::getenv("SIMT_ORDER") == nullptr);
+}
+
+TEST_CASE("the user's thread order is the only one") {
+  setenv("SIMT_ORDER", "forward", 1);
+  CHECK(failure<Fault::reversed_order>() == "");
+  CHECK(runs == 1);
+  setenv("SIMT_ORDER", "reversed", 1);
+  CHECK(says(failure<Fault::reversed_order>(), "thread order reversed: 1 of 231 elements wrong"));
+  CHECK(asked_thread_order(true) == "reversed");
+  CHECK(asked_thread_order(false) == "");
+  CHECK(thread_orders(false).size() == 2);
+  unsetenv("SIMT_ORDER");
+  CHECK(says(failure<Fault::reversed_order>(), "thread order reversed"));
+  CHECK(runs == 2);
+}
+
+TEST_CASE("a wait is not silent") {
+  std::vector<std::string> said;
+  check_shape(pretended<Fault::none>, {{7, 33}}, 1, true, [&](const std::string& what) { said.push_back(what); });
+  CHECK(said.size() == 3);
+  for (const std::string& line : said) CHECK(line.find("7 x 33: ") == 0);
+}
+
+TEST_CASE("of the edge cases, the small ones") {
+  const EdgeCases all(RmsNorm::get(), true, 1), small(RmsNorm::get(), true, 1, 10000),
+      none(RmsNorm::get(), true, 1, -1);
+  CHECK(small.count() > 100);
+  CHECK(small.count() < all.count());
+  CHECK(none.count() == 0);
 }
 
 TEST_CASE("a pointer is off by exactly one element") {

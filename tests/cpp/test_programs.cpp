@@ -1,6 +1,7 @@
 // Command line, table, CSV and exit codes.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,23 @@ namespace fs = std::filesystem;
 namespace {
 
 void does_nothing(const float*, const float*, float*, int64_t, int64_t, float, cudaStream_t) {}
+
+// RMSNorm in whole vectors of four: right where there is no tail.
+void drops_the_tail(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                    cudaStream_t) {
+  std::vector<float> x(rows * cols), w(cols, 1.0f), y(rows * cols, 0.0f);
+  if (rows == 0) return;
+  cudaMemcpy(x.data(), input, x.size() * sizeof(float), cudaMemcpyDeviceToHost);
+  if (weight) cudaMemcpy(w.data(), weight, w.size() * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = x.data() + row * cols;
+    float sum = 0;
+    for (int64_t i = 0; i < cols; ++i) sum += from[i] * from[i];
+    for (int64_t i = 0; i < cols / 4 * 4; ++i)
+      y[row * cols + i] = from[i] / std::sqrt(sum / static_cast<float>(cols) + eps) * w[i];
+  }
+  cudaMemcpy(output, y.data(), y.size() * sizeof(float), cudaMemcpyHostToDevice);
+}
 
 const std::vector<Stage<RmsNorm>> kLadder = {{"01_basic", "one", does_nothing},
                                              {"02_reduction5", "two", does_nothing},
@@ -130,6 +148,8 @@ TEST_CASE("exit codes") {
   CHECK(run({"--rows", "8", "--cols", "8", "--csv", csv.c_str()}) == 1);  // these stages write nothing
   CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,") != std::string::npos);
   CHECK(run({"--rows", "8", "--cols", "8", "--profile"}) == 0);  // launched, and not judged
+  CHECK(run({"--rows", "8", "--cols", "8", "--no-small", "--csv", csv.c_str()}) == 1);
+  CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,NaN,") != std::string::npos);
   const Stage<RmsNorm> hopper = {"07_later", "needs what is not there", does_nothing, {1000}};
   const char* arguments[] = {"program", "--rows", "8", "--cols", "8"};
   CHECK(run_stage(hopper, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
@@ -137,6 +157,37 @@ TEST_CASE("exit codes") {
   const char* many[] = {"program", "--rows", "900000000000", "--cols", "8"};  // no memory for it, and none is asked for
   CHECK(run_stage(narrow, 5, const_cast<char**>(many)) == 0);
   CHECK(run_stage(narrow, 5, const_cast<char**>(arguments)) == 1);
+}
+
+TEST_CASE("make analyze's run looks at a tail too") {
+  const Stage<RmsNorm> stage = {"09_whole", "no tail", drops_the_tail};
+  const auto exit_code = [&](const char* option) {
+    const char* arguments[] = {"program", "--rows", "4", "--cols", "64", option};
+    return run_stage(stage, 6, const_cast<char**>(arguments));
+  };
+  CHECK(exit_code("--no-small") == 0);
+  CHECK(exit_code("--analyze") == 1);
+}
+
+TEST_CASE("counts are for people, and of what the heading names") {
+  Report report;
+  report.device.cpu = true;
+  report.options.shape = {{8192, 8192}};
+  report.options.variant = RmsNorm::get().plain();
+  Result result;
+  result.stage = &kStages[0];
+  result.verdict = Verdict::fail;
+  result.reached = true;
+  result.worst_error = -std::nan("");
+  result.counters = {8, 1024, 163840};
+  report.results.push_back(result);
+  CHECK(report.table().find("barriers per block") != std::string::npos);  // these tests belong to no ladder
+  CHECK(report.table().find("163,840") != std::string::npos);
+  CHECK(report.table().find("e+05") == std::string::npos);
+  CHECK(report.table().find(" NaN ") != std::string::npos);
+  CHECK(report.csv().find(",163840,") != std::string::npos);
+  report.thread_order = "reversed";
+  CHECK(report.table().find("the order 'reversed' alone") != std::string::npos);
 }
 
 TEST_CASE("the table fits 100 columns") {

@@ -23,9 +23,8 @@ def arguments(parser):
 
 
 def make(*words):
-    code, output = machine.make(*words, quiet=True)
-    if code:
-        raise Unusable(f"the build failed:\n{output}")
+    if machine.make(*words):
+        raise Unusable("the build failed, see above")
 
 
 def count(of, work, out):

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from . import ladders
+from .bench import options
 from .ladders import Stage, Unusable
 
 
@@ -35,7 +36,10 @@ def start(asked, job):
         return make(found.folder, target, *backend)
     if found.source.suffix == ".cu":
         return make(found.folder, f"{target}-{found.name}", *backend)
-    return make(found.folder, target, *backend, ARGS=f"--stage {found.name} {os.environ.get('ARGS', '')}".strip())
+    given = os.environ.get("ARGS", "")
+    if job == "analyze" and not given and found.ladder.analyze:  # mk/stage.mk leaves them out where there are others
+        given = " ".join(map(str, options(found.ladder.analyze)))
+    return make(found.folder, target, *backend, ARGS=f"--stage {found.name} {given}".strip())
 
 
 def target(of):

@@ -3,6 +3,7 @@
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
+#include <cuda_profiler_api.h>
 #include <cuda/atomic>
 #include <cuda/barrier>
 
@@ -110,6 +111,19 @@ TEST_CASE("sectors of a warp's request") {
     CHECK(loads.units == c.sectors);
     CHECK(loads.ideal == c.ideal);
   }
+}
+
+TEST_CASE("what runs while the profiler is stopped is not counted, and told to the others") {
+  Device<float> in(64), out(32);
+  const auto launch = [&] { strided<<<1, 32, 4321>>>(in.data, out.data, 1, 0); };
+  const uint64_t before = run(launch).launches;
+  cudaProfilerStop();
+  CHECK(run(launch).launches == before);
+  CHECK(sum_of(Space::global, Kind::load, 4).requests == before);
+  CHECK(log().requests.size() == 2);
+  cudaProfilerStart();
+  CHECK(run(launch).launches == before + 1);
+  CHECK(sum_of(Space::global, Kind::load, 4).requests == before + 1);
 }
 
 __global__ void whole_vectors(const float* in, float* out, const __half* halves, __half* half_out) {

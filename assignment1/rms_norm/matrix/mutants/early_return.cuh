@@ -1,4 +1,5 @@
-// early_return: threads without a column leave before the barrier that the others wait at.
+// early_return: threads without a column leave before the reduction, in whose shuffles the other lanes of their warp
+// wait for them.
 #pragma once
 
 #include "parts.cuh"
@@ -15,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the barrier", launch,
+inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the reduction", launch,
                                     "cudaErrorLaunchFailure", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::early_return
