@@ -1,4 +1,4 @@
-// Device functions that more than one stage uses. The stage that teaches each has it in its own file:
+// Device functions that more than one stage uses. The stage that introduces a function has it in its own file:
 // warp_reduce_sum and block_reduce_sum in 05_warp_shuffle, aligned_for_float4 in 04_hybrid, sum_of_squares and scaled
 // in 07_registers, row_sum in 08_critical_path and 10_block_shapes of the matrix ladder.
 #pragma once
@@ -44,9 +44,9 @@ __device__ inline float4 scaled(float4 x, float rstd, float4 weight) {
   return make_float4(x.x * rstd * weight.x, x.y * rstd * weight.y, x.z * rstd * weight.z, x.w * rstd * weight.w);
 }
 
-// Every thread gets the sum over its row's threads: those with its threadIdx.y. blockDim.x is 32 or, in blocks of one
-// row, a multiple of 128. warp_sums: 32 floats of shared memory, aligned to 16 bytes; who wants to use them again needs
-// a barrier in between, or other 32 floats.
+// Every thread gets the sum over its row's threads, which have the same threadIdx.y. blockDim.x is 32 or, in blocks of
+// one row, a multiple of 128. warp_sums: 32 floats of shared memory, aligned to 16 bytes. A second call needs a barrier
+// in between, or 32 other floats.
 __device__ inline float row_sum(float value, float* warp_sums) {
   value = warp_reduce_sum(value);
   if (blockDim.x == 32) return value;

@@ -12,9 +12,9 @@ struct RmsNorm {
   static const Operator& get();
 
   // What a kernel with one block a row can have: a grid has at most 2^31 - 1 blocks.
-  static const char* one_block_a_row(const Shape& shape) { return blocks_a_row<1>(shape); }
+  static const char* one_block_per_row(const Shape& shape) { return blocks_per_row<1>(shape); }
   template <int kBlocks>
-  static const char* blocks_a_row(const Shape& shape) {
+  static const char* blocks_per_row(const Shape& shape) {
     return shape[0] > INT32_MAX / kBlocks ? "more rows than a grid has blocks for; give fewer rows" : nullptr;
   }
 };

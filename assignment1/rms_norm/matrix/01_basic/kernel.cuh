@@ -1,8 +1,8 @@
-// 01_basic: one thread a row. The formula as a loop, so that every later stage has something right to be compared with.
+// 01_basic: one thread per row. The formula as a loop, a simple and right kernel to compare every later stage with.
 //
 // It leaves two defects. The 32 lanes of a warp read 32 different rows, so one load touches 32 sectors of 32 bytes and
 // uses 4 bytes of each (counter: sectors per request, 32 where 4 would do). And 8192 rows make 8192 threads, in 32
-// blocks, for a chip that wants hundreds of thousands (counter: achieved occupancy).
+// blocks, for a GPU that needs hundreds of thousands (counter: achieved occupancy).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,7 +23,7 @@ __global__ void rms_norm_kernel_basic(const float* __restrict__ input, const flo
   const float* row_input = input + row * cols;
   float* row_output = output + row * cols;
 
-  // In pieces, because a float that has grown to 2^24 times a term no longer notices it: 16 million columns are enough.
+  // In pieces, because adding a term to a float 2^24 times as large changes nothing: 16 million columns are enough.
   float sum = 0.0f;
   for (int64_t first = 0; first < cols; first += kPiece) {
     const int64_t last = first + kPiece < cols ? first + kPiece : cols;
@@ -46,6 +46,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
   rms_norm_kernel_basic<<<blocks, kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
 
-inline const Stage<RmsNorm> stage{"01_basic", "one thread a row", launch};
+inline const Stage<RmsNorm> stage{"01_basic", "one thread per row", launch};
 
 }  // namespace ladder::matrix::basic

@@ -1,9 +1,9 @@
-// 02_reduction5: one block a row, 32 elements a thread, a tree in shared memory; after the course's lecture reduction5.
+// 02_reduction5: one block per row, 32 elements per thread, a tree in shared memory; after the lecture reduction5.
 //
 // It removes both defects of 01_basic: neighbouring lanes now read neighbouring elements (sectors per request: 4), and
 // 8192 rows make 2,097,152 threads. Sequential addressing keeps the tree free of bank conflicts.
-// It leaves: 9 block barriers a row, most of them while most threads have nothing left to add (counter: warps stalled
-// at a barrier), and one load instruction for every 4 bytes a thread reads (counter: global load requests).
+// It leaves: 9 block barriers per row, most of them while most threads have nothing left to add (counter: stalled at a
+// barrier), and one load instruction for every 4 bytes that a thread reads (counter: global load requests).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +26,7 @@ __global__ void rms_norm_kernel_w2l3_reduction(const float* __restrict__ input, 
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
 
-  // 1. Each thread sums its elements, a block's width apart. The outer loop is what lets a row be longer than a chunk.
+  // 1. Each thread sums its elements, a block's width apart. The outer loop allows rows longer than a chunk.
   float sum = 0.0f;
   for (int64_t chunk = 0; chunk < cols; chunk += kChunk) {
 #pragma unroll 8
@@ -61,8 +61,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{"02_reduction5",
-                                  "one block a row, 32 elements a thread, shared-memory tree",
+                                  "one block per row, 32 elements per thread, shared-memory tree",
                                   launch,
-                                  {0, RmsNorm::one_block_a_row}};
+                                  {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::reduction5

@@ -2,9 +2,9 @@
 //
 // An experiment, and its result is negative. A transpose needs its tile because the thread that reads an element is not
 // the one that loaded it. Here it is the same thread, so the tile removes no defect of 02_reduction5 and adds two:
-// every element takes a detour through shared memory, and every tile costs a barrier that protects nobody (8192
-// columns: 64 of them, 72 barriers a row in all; counter: warps stalled at a barrier). The padding changes nothing
-// either: consecutive lanes already use consecutive banks.
+// every element takes a detour through shared memory, and every tile costs a barrier that protects nothing (8192
+// columns: 64 tiles, 72 barriers per row in all; counter: stalled at a barrier). The padding changes nothing either:
+// consecutive lanes already use consecutive banks. A second change: a block has 128 threads, where 02 has 256.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -60,6 +60,6 @@ void launch(const float* input, const float* weight, float* output, int64_t rows
 }
 
 inline const Stage<RmsNorm> stage{
-    "03_tiled", "a shared-memory tile of 128, a barrier per tile", launch<128>, {0, RmsNorm::one_block_a_row}};
+    "03_tiled", "a shared-memory tile of 128, a barrier per tile", launch<128>, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::tiled

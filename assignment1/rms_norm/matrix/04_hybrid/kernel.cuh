@@ -1,10 +1,10 @@
-// 04_hybrid: 02_reduction5 with four floats an instruction and an unrolled tree whose last steps stay inside one warp.
+// 04_hybrid: 02_reduction5 with four floats per instruction and an unrolled tree whose last steps stay in one warp.
 //
 // It removes the tile and its barriers, and from 02_reduction5 two defects: a load instruction moves 16 bytes instead
 // of 4 (counter: global load requests), and the last six steps of the tree need no block barrier, because one warp
-// does them (4 barriers a row where there were 9).
-// It leaves: the partial sums still travel through shared memory, two reads and a write for an addition, and it takes
-// four barriers to bring 256 numbers together (counter: warps stalled at a barrier).
+// does them (4 barriers per row where there were 9).
+// It leaves: the partial sums still travel through shared memory, two reads and a write for each addition, and it takes
+// four barriers to bring 256 numbers together (counter: stalled at a barrier).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,7 +27,7 @@ __device__ inline bool aligned_for_float4(const float* a, const float* b, const 
 
 __global__ void rms_norm_kernel_w2l3_hybrid(const float* __restrict__ input, const float* __restrict__ weight,
                                             float* __restrict__ output, int64_t cols, float eps) {
-  __shared__ float sdata[kBlockSize + 1];  // the padding is the transpose's again, and idle again
+  __shared__ float sdata[kBlockSize + 1];  // padded as in the transpose; it does nothing here
   const int tid = threadIdx.x;
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
@@ -35,8 +35,8 @@ __global__ void rms_norm_kernel_w2l3_hybrid(const float* __restrict__ input, con
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
 
-  // Columns [0, 4 × vec_cols) go by vectors and the rest one by one: at most 3 in an aligned row, all of an unaligned
-  // one.
+  // Columns [0, 4 × vec_cols) are read as vectors and the rest one by one: at most 3 columns of an aligned row, all
+  // columns of an unaligned one.
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
 
   float sum = 0.0f;
@@ -90,6 +90,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "04_hybrid", "float4 × 16 a thread, unrolled tree, warp tail", launch, {0, RmsNorm::one_block_a_row}};
+    "04_hybrid", "16 × float4 per thread, unrolled tree, warp tail", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::hybrid

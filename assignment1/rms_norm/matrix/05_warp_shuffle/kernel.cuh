@@ -1,8 +1,8 @@
-// 05_warp_shuffle: the block's sum through registers, with one float a warp in shared memory.
+// 05_warp_shuffle: the block's sum goes through registers, with one float per warp in shared memory.
 //
 // It removes the tree of 02_reduction5 and 04_hybrid: a shuffle hands a register to another lane, so a warp adds its 32
-// sums in five steps without memory and without a barrier; then 8 warps leave 8 floats, and one barrier a row is all
-// that remains (9 in 02, 4 in 04). Loads and stores are 02's again, 4 bytes a lane, so that only one thing changes.
+// sums in five steps without memory and without a barrier. Then 8 warps leave 8 floats, and one barrier per row is all
+// that remains (9 in 02, 4 in 04). Loads and stores are 02's again, 4 bytes per lane: against 02 one thing changes.
 // It leaves: four times the load and store instructions that the same bytes need (counter: global load requests).
 #pragma once
 
@@ -24,7 +24,7 @@ __device__ inline float warp_reduce_sum(float value) {
   return value;
 }
 
-// Every thread gets the sum of its block's values. One call a kernel: a second one would need a barrier in between.
+// Every thread gets the sum of its block's values. A kernel may call it once: a second call needs a barrier in between.
 template <int kBlockSize>
 __device__ float block_reduce_sum(float value) {
   constexpr int kWarps = kBlockSize / kWarpSize;
@@ -35,7 +35,7 @@ __device__ float block_reduce_sum(float value) {
   value = warp_reduce_sum(value);
   if (lane == 0) warp_sums[warp] = value;
   __syncthreads();
-  // Each warp adds the 8 sums for itself: 7 idle warps would have to wait for the eighth at a second barrier.
+  // Each warp adds the 8 sums for itself. Otherwise 7 idle warps would wait for the eighth at a second barrier.
   return warp_reduce_sum(lane < kWarps ? warp_sums[lane] : 0.0f);
 }
 
@@ -67,6 +67,6 @@ void launch(const float* input, const float* weight, float* output, int64_t rows
 }
 
 inline const Stage<RmsNorm> stage{
-    "05_warp_shuffle", "warp shuffles, one barrier a row", launch<256>, {0, RmsNorm::one_block_a_row}};
+    "05_warp_shuffle", "warp shuffles, one barrier per row", launch<256>, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::warp_shuffle

@@ -1,9 +1,9 @@
 // 06_vectorized: 05_warp_shuffle with 128-bit loads and stores, of input, weight and output.
 //
-// It removes the last defect of 05: one instruction moves 16 bytes a lane, 512 a warp, so a row takes a quarter of the
-// load and store instructions (counter: global load requests; sectors per request rises to 16, all of them used).
-// It leaves: the row is read twice, and the second read has to be served by a cache (counters: L1 and L2 hit rates, and
-// DRAM bytes read once the caches cannot hold the rows). Keeping the row in registers is the next idea.
+// It makes two changes. One instruction moves 16 bytes per lane, so a row takes a quarter of the load and store
+// instructions (counter: global load requests; sectors per request rise to 16, all used). And a block has 512 threads.
+// It leaves: the row is read twice, and a cache has to serve the second read (counters: L1 and L2 hit rates, and DRAM
+// bytes read once the caches cannot hold the rows). Keeping the row in registers is the next idea.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -56,10 +56,10 @@ void launch(const float* input, const float* weight, float* output, int64_t rows
       <<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 
-// 512 threads, twice as many as in the stages before: as many fit on a multiprocessor (1536, with 40 registers each),
-// but in half as many blocks, so that the rows they work on (3 × 32 KiB at 8192 columns) stay in its L1 cache until the
-// second read. ../controls/ has this kernel with 256 threads, and 05's with 512.
+// 512 threads per block, twice as many as in 02, 04 and 05. With 40 registers per thread 1536 threads fit on an SM
+// either way, but in half as many blocks, so fewer rows (3 × 32 KiB at 8192 columns) pass through the caches between
+// the two reads of one. ../controls/ has this kernel with 256 threads, and 05's with 512.
 inline const Stage<RmsNorm> stage{
-    "06_vectorized", "warp shuffles, 128-bit accesses", launch<512>, {0, RmsNorm::one_block_a_row}};
+    "06_vectorized", "warp shuffles, 128-bit accesses", launch<512>, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::vectorized

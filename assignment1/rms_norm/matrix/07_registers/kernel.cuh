@@ -3,8 +3,8 @@
 //
 // It removes the second read of 06 (counters: global load requests, half as many for the input; moved from L2 to L1,
 // one matrix instead of up to two; L1 hit rate no longer matters). The price is registers: four for each float4 kept.
-// It leaves: after the last element has arrived a block does nothing but wait, for the sum first and for the weight
-// after it (counter: cycles a warp waits for an instruction; of these, at a barrier).
+// It leaves: after the last element has arrived a block does nothing but wait, first for the sum and then for the
+// weight (counters: warp cycles per issued instruction; of these, stalled at a barrier).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
-  // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
+  // Only the largest kernel is used for rows longer than what it keeps. It reads the rest twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
   float4 kept[kVectors] = {};
@@ -83,6 +83,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "07_registers", "the row stays in registers, read once", launch, {0, RmsNorm::one_block_a_row}};
+    "07_registers", "the row stays in registers, read once", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::registers

@@ -1,11 +1,11 @@
 // 08_critical_path: 07_registers with less to wait for between a row's last element and its first output.
 //
-// Of what 07 does one after the other in that time, three things need not be there. The weight does not depend on the
-// sum: its loads are issued before the reduction and arrive behind it. The last step of the reduction is five shuffles,
-// each waiting for the one before: four reads of shared memory as float4, the same address for all lanes, wait for
-// nothing but themselves. And a division by cols is a dozen instructions: a multiplication by 1/cols is one. The price
-// is registers again: four for each float4 of the weight (counter: registers a thread; occupancy). It leaves: caches
-// that keep what nobody will ask for again.
+// 07 does many things one after the other in that time, and three of them can be avoided. The weight does not depend
+// on the sum, so its loads are issued before the reduction. The last step of 07's reduction is five shuffles, each
+// waiting for the one before; four reads of shared memory as float4, the same address for all lanes, wait only for the
+// barrier. And a division by cols is a dozen instructions, where a multiplication by 1/cols is one. The price is
+// registers again: four for each float4 of the weight (counters: registers per thread; occupancy). It leaves: caches
+// that keep data that no thread will ask for again.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@ constexpr int kBlockSize = 512;
 constexpr int kMostVectors = 8;  // float4 that a thread keeps
 constexpr int kWarps = kBlockSize / 32;
 
-// Every thread gets the sum of its block's values. A read that all lanes do at one address is served at once: a
+// Every thread gets the sum of its block's values. All lanes read the same address, which one access serves: a
 // broadcast.
 __device__ inline float block_sum(float value) {
   __shared__ alignas(16) float warp_sums[kWarps];
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
-  // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
+  // Only the largest kernel is used for rows longer than what it keeps. It reads the rest twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
   float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
@@ -102,6 +102,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "08_critical_path", "the weight first, a shorter reduction, no division", launch, {0, RmsNorm::one_block_a_row}};
+    "08_critical_path", "the weight first, a shorter reduction, no division", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::critical_path

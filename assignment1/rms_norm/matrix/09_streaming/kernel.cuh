@@ -1,9 +1,9 @@
-// 09_streaming: 08_critical_path with caches told what is used once: __ldcs for the input, __stcs for the output.
+// 09_streaming: 08_critical_path with cache hints for what is used once: __ldcs for the input, __stcs for the output.
 //
-// An element of the input is read once and one of the output written once, yet each takes a line of L2 from something
-// that will be needed again: the weight, or what the next kernel reads. Marked so, they are the first to be evicted.
-// What does not fit into registers is marked at its second read only (counter: read from DRAM). It
-// leaves: 512 threads for every row, whether it has 256 columns or 65536.
+// An element of the input is read once and one of the output is written once, yet each takes a line of L2 from data
+// that will be needed again: the weight, or what the next kernel reads. With the hint evict_first they leave first.
+// Columns that do not fit into registers get the hint only at their second read (counter: read from DRAM). A second
+// change: row_sum works for any number of warps. It leaves: 512 threads for every row, of 256 columns or of 65536.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
-  // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
+  // Only the largest kernel is used for rows longer than what it keeps. It reads the rest twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
   float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
@@ -84,6 +84,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "09_streaming", "evict-first loads and stores of what is used once", launch, {0, RmsNorm::one_block_a_row}};
+    "09_streaming", "evict-first loads and stores of what is used once", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::streaming

@@ -1,9 +1,9 @@
-// 10_block_shapes: 09_streaming with as many threads for a row as its length wants, chosen by the launcher.
+// 10_block_shapes: 09_streaming with as many threads per row as its length needs, chosen by the launcher.
 //
-// A row of 256 columns is 64 float4: with 512 threads, 14 of 16 warps came for nothing, and waited at the barrier all
-// the same. Now a short row is one warp's, which needs no barrier, and 8 such rows share a block. A long row gets up to
-// 1024 threads, each with fewer float4; too many, where registers leave room for one such block (counters: registers a
-// thread; limit by registers). It leaves: between a block's end and the next one's start, neither asks for memory.
+// A row of 256 columns is 64 float4: with 512 threads, 14 of 16 warps have nothing to load and wait at the barrier all
+// the same. Now one warp takes a short row, which needs no barrier, and 8 such rows share a block. A long row gets up
+// to 1024 threads, each with fewer float4. That is too many if registers leave room for only one such block (counters:
+// registers per thread; block limit). It leaves: between one block's end and the next one's start, neither loads.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,8 +19,8 @@ namespace ladder::matrix::block_shapes {
 constexpr int kMostThreads = 1024;
 constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
-// Every thread gets the sum over its row's threads: those with its threadIdx.y. A row has one warp, or a block to
-// itself with a multiple of 4 warps.
+// Every thread gets the sum over its row's threads, which have the same threadIdx.y. A row has one warp, or a block of
+// its own with a multiple of 4 warps.
 __device__ inline float row_sum(float value) {
   value = warp_reduce_sum(value);
   if (blockDim.x == 32) return value;
@@ -35,14 +35,14 @@ __device__ inline float row_sum(float value) {
   return sum;
 }
 
-// blockDim = (threads a row, rows a block)
+// blockDim = (threads per row, rows per block)
 template <int kVectors>
 __global__ void __launch_bounds__(kMostThreads)
     rms_norm_kernel_block_shapes(const float* __restrict__ input, const float* __restrict__ weight,
                                  float* __restrict__ output, int64_t rows, int64_t cols, float inverse_cols,
                                  float eps) {
   const int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  if (row >= rows) return;  // whole warps, and only where no barrier follows: blocks with several rows
+  if (row >= rows) return;  // only whole warps of blocks with several rows return, and these have no barrier
   const int tid = threadIdx.x, threads = blockDim.x;
   const float* row_input = input + row * cols;
   float* row_output = output + row * cols;
@@ -88,22 +88,22 @@ __global__ void __launch_bounds__(kMostThreads)
 }
 
 template <int kVectors>
-void launch_shape(int threads, int rows_a_block, const float* input, const float* weight, float* output, int64_t rows,
+void launch_shape(int threads, int rows_per_block, const float* input, const float* weight, float* output, int64_t rows,
                   int64_t cols, float eps, cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
-  const auto blocks = static_cast<unsigned>((rows + rows_a_block - 1) / rows_a_block);
-  rms_norm_kernel_block_shapes<kVectors><<<blocks, dim3(threads, rows_a_block), 0, stream>>>(
+  const auto blocks = static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block);
+  rms_norm_kernel_block_shapes<kVectors><<<blocks, dim3(threads, rows_per_block), 0, stream>>>(
       input, weight, output, rows, cols, 1.0f / static_cast<float>(cols), eps);
 }
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
   const int64_t vectors = cols / 4;
-  const auto run = [&](auto launch_shape, int64_t threads, int rows_a_block) {
-    launch_shape(static_cast<int>(threads), rows_a_block, input, weight, output, rows, cols, eps, stream);
+  const auto run = [&](auto launch_shape, int64_t threads, int rows_per_block) {
+    launch_shape(static_cast<int>(threads), rows_per_block, input, weight, output, rows, cols, eps, stream);
   };
-  const auto threads = [&](int64_t a_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
-    return std::clamp<int64_t>((vectors + a_thread - 1) / a_thread + 127, 128, kMostThreads) / 128 * 128;
+  const auto threads = [&](int64_t per_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
+    return std::clamp<int64_t>((vectors + per_thread - 1) / per_thread + 127, 128, kMostThreads) / 128 * 128;
   };
   if (vectors <= 32)
     run(launch_shape<1>, 32, 8);
@@ -120,6 +120,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "10_block_shapes", "a warp a row or up to 32 of them, by the row's length", launch, {0, RmsNorm::one_block_a_row}};
+    "10_block_shapes", "one warp per row or up to 32, by the row's length", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::block_shapes

@@ -1,11 +1,11 @@
-// 11_persistent: 10_block_shapes for rows of a block, with only as many blocks as fit on the GPU. Each walks over rows.
-//
-// An experiment: there is something to save, at a price. Nothing starts and ends between two rows, the weight is loaded
-// once for all rows of a block, and the next row is asked for before this one is done, so that memory has work while
-// the sum is made. But a thread holds the next row as well, and rows are dealt out before anybody knows which
-// multiprocessors will be slow, while the hardware's scheduler hands them out as blocks end (counters: registers a
-// thread; cycles active and cycles elapsed; DRAM throughput).
-// It leaves: a prefetch that is paid for in registers.
+// 11_persistent: 10_block_shapes with one row per block at a time, and only as many blocks as fit on the GPU. Each of
+// them walks over rows.
+// An experiment: it saves something, at a price. No block starts or ends between two rows, the weight is loaded once
+// for all rows of a block, and the block asks for the next row before it adds up this one, so memory stays busy. But a
+// thread holds the next row as well, and the rows are dealt out before anybody knows which SMs will be slow, while the
+// hardware's scheduler would hand them out as blocks end (counters: registers per thread; active and elapsed cycles;
+// DRAM throughput).
+// It leaves: a prefetch that costs registers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,14 +19,14 @@
 
 namespace ladder::matrix::persistent {
 
-constexpr int kVectors = 2;  // kept of this row, of the next and of the weight
+constexpr int kVectors = 2;  // float4 per thread: of this row, of the next and of the weight
 constexpr int kMostThreads = 1024;
 
 __global__ void __launch_bounds__(kMostThreads)
     rms_norm_kernel_persistent(const float* __restrict__ input, const float* __restrict__ weight,
                                float* __restrict__ output, int64_t rows, int64_t cols, float inverse_cols, float eps) {
-  // Two, in turns: a warp that is a row ahead must not write where another still reads. With one barrier a row, no warp
-  // can be two rows ahead.
+  // Two arrays in turn: a warp that is a row ahead must not write where another still reads. With one barrier per row,
+  // no warp can be two rows ahead.
   __shared__ alignas(16) float warp_sums[2][kMostThreads / 32];
   const int tid = threadIdx.x, threads = blockDim.x;
   const int64_t rest = int64_t{kVectors} * threads + tid;

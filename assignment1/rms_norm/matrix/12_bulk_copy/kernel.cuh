@@ -1,11 +1,11 @@
-// 12_bulk_copy: 11_persistent with the next row fetched by the copy engine of the multiprocessor into shared memory.
+// 12_bulk_copy: 11_persistent, with the next row fetched into shared memory by the copy engine of the SM.
 //
 // One thread asks for a whole row, and a barrier in shared memory counts the bytes that have arrived: no register holds
-// what is on its way, no thread computes an address for it (counters: registers a thread; instructions executed; global
-// load requests). A block has two buffers: one is filled once the other's sum is known. The weight comes the same way,
-// once. It costs shared memory, a trip through it, and alignment: addresses and sizes are multiples of 16 bytes. Rows
-// that are not, or too long for shared memory, are read from global memory. Needs sm_90. It leaves: a row has no more
-// than one multiprocessor to work on it, however long it is.
+// what is on its way, and no thread computes an address for it (counters: registers per thread; instructions executed;
+// global load requests). A block has two buffers: one is filled once the other's sum is known. The weight comes in the
+// same way, once. It costs shared memory, a trip through it, and alignment: addresses and sizes must be multiples of 16
+// bytes. Rows that are not aligned, or too long for shared memory, are read from global memory. Needs sm_90. It leaves:
+// only one SM works on a row, however long it is.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ using Barrier = cuda::barrier<cuda::thread_scope_block>;
 constexpr int kMostThreads = 512;
 constexpr int kBarriers = 32;  // bytes of shared memory before the buffers, which begin at a multiple of 16
 
-// By one thread. When all bytes have arrived, the barrier's current phase ends.
+// One thread calls it. When all bytes have arrived, the barrier's current phase ends.
 __device__ inline void fetch(float4* to, const float* from, int64_t bytes, Barrier& arrived) {
 #if __CUDA_ARCH__ >= 900
   const auto* vectors = reinterpret_cast<const float4*>(from);
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 
   int turn = 0;
-  bool parity = false;  // of the phase that ends when the row is there; each barrier has one in two rows
+  bool parity = false;  // of the phase that ends when the row is there; each barrier has one phase in two rows
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const float* row_input = input + row * cols;
     float* row_output = output + row * cols;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kMostThreads)
     for (int64_t i = tid; i < vec_cols; i += threads) sum += sum_of_squares(vec_input[i]);
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += threads) sum += row_input[i] * row_input[i];
     sum = row_sum(sum, warp_sums[turn]);
-    // The barrier in row_sum: all threads have left the row before this one, so its buffer may be filled again.
+    // All threads have passed the barrier in row_sum, so none still reads the row before this one: refill its buffer.
     if (row >= gridDim.x) fetch_row(row + gridDim.x, turn ^ 1);
     const float rstd = rsqrtf(sum * inverse_cols + eps);
 
@@ -103,7 +103,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   const auto bits = reinterpret_cast<uintptr_t>(input) | reinterpret_cast<uintptr_t>(weight) |
                     reinterpret_cast<uintptr_t>(output) | static_cast<uintptr_t>(cols * sizeof(float));
   const int64_t wanted = kBarriers + 3 * cols * static_cast<int64_t>(sizeof(float));
-  constexpr int64_t kElse = 2 * kMostThreads / 32 * sizeof(float);  // shared memory that the kernel has besides
+  constexpr int64_t kElse = 2 * kMostThreads / 32 * sizeof(float);  // the kernel's other shared memory
   const bool bulk = bits % 16 == 0 && wanted + kElse <= most_bytes;
   const int bytes = bulk ? static_cast<int>(wanted) : kBarriers;
   const int threads = static_cast<int>(std::clamp<int64_t>(cols / 16 + 127, 128, kMostThreads) / 128 * 128);

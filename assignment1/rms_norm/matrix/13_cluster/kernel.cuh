@@ -1,11 +1,11 @@
-// 13_cluster: 10_block_shapes with 2, 4 or 8 blocks for a row, which exchange their sums through each other's shared
+// 13_cluster: 10_block_shapes with 2, 4 or 8 blocks per row, which exchange their sums through each other's shared
 // memory.
 //
-// It removes the limit of all stages before: one block, hence one multiprocessor, for a row. The blocks of a cluster
-// run at the same time on neighbouring multiprocessors, and each can write into the shared memory of the others. For a
-// matrix of few long rows that is up to eight times the machine (counters: blocks; achieved occupancy); for one of many
-// rows, whose blocks fill the GPU anyway, there is nothing to gain, and the exchange to pay. Needs sm_90.
-// It leaves: eight of 132 multiprocessors for one row; and a launch that waits for the launch before it.
+// It removes the limit of all stages before: one block, hence one SM, per row. The blocks of a cluster run at the same
+// time on neighbouring SMs, and each can write into the shared memory of the others. A matrix of a few long rows gets
+// up to eight times as many SMs (counters: blocks in the grid; achieved occupancy). A matrix of many rows, whose blocks
+// fill the GPU anyway, gains nothing and pays for the exchange. Needs sm_90.
+// It leaves: only eight of 132 SMs work on one row, and a launch waits for the launch before it.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kMostThreads)
                             float* __restrict__ output, int64_t cols, float inverse_cols, float eps, int parts) {
 #if __CUDA_ARCH__ >= 900
   const auto cluster = cooperative_groups::this_cluster();
-  auto here = cluster.barrier_arrive();  // waited for below, when it takes no time any more
+  auto here = cluster.barrier_arrive();  // the wait is below, where it no longer takes time
 #endif
   __shared__ alignas(16) float warp_sums[kMostThreads / 32];
   const int part = blockIdx.x % parts, tid = threadIdx.x, threads = blockDim.x;
@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(kMostThreads)
   sum = row_sum(sum, warp_sums);
 
 #if __CUDA_ARCH__ >= 900
-  // Each block writes its sum into all blocks, and after the barrier reads only what is its own: no block has to
-  // outlive its end for the others' sake. The first wait makes sure that a block has begun before somebody writes into
-  // it.
+  // Each block writes its sum into all blocks, and after the barrier reads only its own shared memory, so no block has
+  // to stay for the others. The first wait makes sure that every block has begun before another block writes into its
+  // shared memory.
   __shared__ float part_sums[kMostParts];
   cluster.barrier_wait(std::move(here));
   if (tid < parts) *cluster.map_shared_rank(part_sums + part, tid) = sum;
@@ -91,10 +91,11 @@ inline void launch(const float* input, const float* weight, float* output, int64
                    cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
   const int parts = cols <= 16384 ? 2 : cols <= 32768 ? 4 : kMostParts;
-  const int64_t vectors = (cols / 4 + parts - 1) / parts;  // of a block
-  const int a_thread = vectors <= 2 * kMostThreads ? 2 : 4;
-  const int64_t threads = std::clamp<int64_t>((vectors + a_thread - 1) / a_thread + 127, 128, kMostThreads) / 128 * 128;
-  auto* kernel = a_thread == 2 ? rms_norm_kernel_cluster<2> : rms_norm_kernel_cluster<4>;
+  const int64_t vectors = (cols / 4 + parts - 1) / parts;  // per block
+  const int per_thread = vectors <= 2 * kMostThreads ? 2 : 4;
+  const int64_t threads =
+      std::clamp<int64_t>((vectors + per_thread - 1) / per_thread + 127, 128, kMostThreads) / 128 * 128;
+  auto* kernel = per_thread == 2 ? rms_norm_kernel_cluster<2> : rms_norm_kernel_cluster<4>;
 
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
@@ -111,8 +112,8 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{"13_cluster",
-                                  "2 to 8 blocks a row, sums through distributed shared memory",
+                                  "2 to 8 blocks per row, sums through distributed shared memory",
                                   launch,
-                                  {90, RmsNorm::blocks_a_row<kMostParts>}};
+                                  {90, RmsNorm::blocks_per_row<kMostParts>}};
 
 }  // namespace ladder::matrix::cluster

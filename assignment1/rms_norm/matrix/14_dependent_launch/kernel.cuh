@@ -1,10 +1,10 @@
 // 14_dependent_launch: 10_block_shapes, started while the kernel before it in the stream ends.
 //
-// A short kernel's time is not spent on memory. Its blocks have to be brought to the multiprocessors, find their
-// arguments and compute addresses, and nothing of that begins before the last block of the kernel before has ended.
-// With programmatic dependent launch all of it, and the loads of the weight, happen while that kernel still runs; only
-// the input is waited for. In exchange, the weight must not be written by that kernel. Needs sm_90. It leaves: a row
-// that one block works on.
+// A short kernel spends little time on memory. Its blocks have to be brought to the SMs, load their arguments and
+// compute addresses, and normally this begins only after the last block of the kernel before has ended. With
+// programmatic dependent launch all of it, and the loads of the weight, happen while that kernel still runs; only the
+// input has to wait. In exchange, that kernel must not write the weight. Needs sm_90. It leaves: only one block works
+// on a row.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,29 +21,29 @@ namespace ladder::matrix::dependent_launch {
 constexpr int kMostThreads = 1024;
 constexpr int kMostVectors = 8;  // float4 that a thread keeps
 
-// Nothing that the kernel before this one in the stream writes may be touched before this, and nothing that it still
-// reads may be written. It returns when that kernel has ended and its writes can be seen.
+// Before this call the kernel must not touch what the kernel before it in the stream writes, nor write what that kernel
+// still reads. The call returns when that kernel has ended and its writes are visible.
 __device__ inline void wait_for_previous_kernel() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
 
-// Once every block has said so, the next kernel's blocks take the places of those that end.
+// Once every block has called this, the next kernel's blocks may start where there is room.
 __device__ inline void let_next_kernel_start() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
-// blockDim = (threads a row, rows a block)
+// blockDim = (threads per row, rows per block)
 template <int kVectors>
 __global__ void __launch_bounds__(kMostThreads)
     rms_norm_kernel_dependent_launch(const float* __restrict__ input, const float* __restrict__ weight,
                                      float* __restrict__ output, int64_t rows, int64_t cols, float inverse_cols,
                                      float eps) {
   const int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  if (row >= rows) return;  // whole warps, and only where no barrier follows: blocks with several rows
+  if (row >= rows) return;  // only whole warps of blocks with several rows return, and these have no barrier
   const int tid = threadIdx.x, threads = blockDim.x;
   const float* row_input = input + row * cols;
   float* row_output = output + row * cols;
@@ -93,18 +93,18 @@ __global__ void __launch_bounds__(kMostThreads)
 }
 
 template <int kVectors>
-void launch_shape(int threads, int rows_a_block, const float* input, const float* weight, float* output, int64_t rows,
+void launch_shape(int threads, int rows_per_block, const float* input, const float* weight, float* output, int64_t rows,
                   int64_t cols, float eps, cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
-  config.blockDim = dim3(threads, rows_a_block);
+  config.blockDim = dim3(threads, rows_per_block);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  config.gridDim = dim3(static_cast<unsigned>((rows + rows_a_block - 1) / rows_a_block));
+  config.gridDim = dim3(static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block));
   CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_dependent_launch<kVectors>, input, weight, output, rows, cols,
                                 1.0f / static_cast<float>(cols), eps));
 }
@@ -112,11 +112,11 @@ void launch_shape(int threads, int rows_a_block, const float* input, const float
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
   const int64_t vectors = cols / 4;
-  const auto run = [&](auto launch_shape, int64_t threads, int rows_a_block) {
-    launch_shape(static_cast<int>(threads), rows_a_block, input, weight, output, rows, cols, eps, stream);
+  const auto run = [&](auto launch_shape, int64_t threads, int rows_per_block) {
+    launch_shape(static_cast<int>(threads), rows_per_block, input, weight, output, rows, cols, eps, stream);
   };
-  const auto threads = [&](int64_t a_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
-    return std::clamp<int64_t>((vectors + a_thread - 1) / a_thread + 127, 128, kMostThreads) / 128 * 128;
+  const auto threads = [&](int64_t per_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
+    return std::clamp<int64_t>((vectors + per_thread - 1) / per_thread + 127, 128, kMostThreads) / 128 * 128;
   };
   if (vectors <= 32)
     run(launch_shape<1>, 32, 8);
@@ -133,6 +133,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "14_dependent_launch", "starts while the kernel before it ends", launch, {90, RmsNorm::one_block_a_row}};
+    "14_dependent_launch", "starts while the kernel before it ends", launch, {90, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::dependent_launch

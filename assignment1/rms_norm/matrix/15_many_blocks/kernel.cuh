@@ -1,10 +1,10 @@
-// 15_many_blocks: 10_block_shapes with up to 128 blocks for a row, which exchange their sums through global memory.
+// 15_many_blocks: 10_block_shapes with up to 128 blocks per row, which exchange their sums through global memory.
 //
-// It removes the limit of 13_cluster: when there are fewer rows than multiprocessors, every multiprocessor gets a part
-// of a row (counter: blocks; DRAM throughput). A block publishes its sum as one 64-bit word together with the number of
-// the launch: who reads the number has the sum, and no word of the launch before is mistaken for one of this. To wait
-// for one another, all blocks must be running: the launch is cooperative, which means that or an error. It costs a trip
-// to L2 and back: with many rows, a row is one block's as before.
+// It removes the limit of 13_cluster: if there are fewer rows than SMs, every SM gets a part of a row (counters: blocks
+// in the grid; DRAM throughput). A block publishes its sum and the number of the launch as one 64-bit word: a thread
+// that reads the number has the sum, and cannot mistake a word of an earlier launch for one of this launch. Blocks that
+// wait for one another must all be running: the launch is cooperative, which guarantees this or returns an error. The
+// exchange costs a trip to L2 and back, so with many rows one block takes a row as before.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,18 +21,18 @@ namespace ladder::matrix::many_blocks {
 
 constexpr int kMostThreads = 1024;
 constexpr int kVectors = 4;
-constexpr int kMostBlocks = 128;  // of a launch in which blocks wait for each other
+constexpr int kMostBlocks = 128;  // of a launch whose blocks wait for each other
 
-// One for all launches, so two of them must not run at the same time: not on two streams, not in two branches of a
-// graph. A library asks its caller for memory instead. Zero when the program starts, which is no launch's number.
-__device__ uint64_t launches;            // kMostBlocks a launch that has ended
-__device__ uint64_t words[kMostBlocks];  // number of the launch << 32 | bits of the sum; one a block
+// All launches share these, so two launches must not run at the same time: not on two streams, not in two branches of a
+// graph. A library asks its caller for memory instead. They start as zero, which is no launch's number.
+__device__ uint64_t launches;            // kMostBlocks per launch that has ended
+__device__ uint64_t words[kMostBlocks];  // number of the launch << 32 | bits of the sum; one per block
 
 using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
 
-// Thread `tid` of the row's block `part` gets the sum of block `tid`, or 0. first: the word of the row's first block.
+// In each block of the row, thread `tid` gets the sum of block `tid`, or 0. first: the word of the row's first block.
 __device__ inline float exchange(float sum, int first, int part, int parts) {
-  constexpr auto relaxed = cuda::memory_order_relaxed;  // a word is complete in itself: it orders nothing else
+  constexpr auto relaxed = cuda::memory_order_relaxed;  // each word is complete in itself, so no order is needed
   const unsigned number = static_cast<unsigned>(Atomic(launches).load(relaxed) / kMostBlocks) + 1;
   const int tid = threadIdx.x;
   if (tid == 0) Atomic(words[first + part]).store(uint64_t{number} << 32 | __float_as_uint(sum), relaxed);
@@ -43,7 +43,7 @@ __device__ inline float exchange(float sum, int first, int part, int parts) {
   return __uint_as_float(static_cast<unsigned>(word));
 }
 
-// parts: blocks a row. More than one: all blocks of the grid run at once, at most kMostBlocks.
+// parts: blocks per row. If it is more than 1, all blocks of the grid run at once, at most kMostBlocks.
 __global__ void __launch_bounds__(kMostThreads)
     rms_norm_kernel_many_blocks(const float* __restrict__ input, const float* __restrict__ weight,
                                 float* __restrict__ output, int64_t cols, float inverse_cols, float eps, int parts) {
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kMostThreads)
   sum = row_sum(sum, warp_sums[0]);
   if (parts > 1) {
     sum = row_sum(exchange(sum, blockIdx.x - part, part, parts), warp_sums[1]);
-    // This block's share of kMostBlocks. All others have read `launches` before the last of them adds to it.
+    // Add this block's share of kMostBlocks. Every block has read `launches` before any block can get here.
     if (tid == 0) Atomic(launches).fetch_add(blockIdx.x > 0 ? 1 : kMostBlocks + 1 - gridDim.x);
   }
   const float rstd = rsqrtf(sum * inverse_cols + eps);
@@ -103,7 +103,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   const int64_t together = std::min(kMostBlocks, multiprocessors);
-  const bool shared_rows = rows > 0 && 2 * rows <= together && cols >= 8192;  // of less, a part is not worth the trip
+  const bool shared_rows = rows > 0 && 2 * rows <= together && cols >= 8192;  // shorter rows: no gain
   const int parts = shared_rows ? static_cast<int>(together / rows) : 1;
   const int64_t wanted = (cols / 4 / parts + kVectors - 1) / kVectors;
   const int64_t threads = std::clamp<int64_t>(wanted + 127, 128, kMostThreads) / 128 * 128;
@@ -122,6 +122,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "15_many_blocks", "up to 128 blocks a row, sums through global memory", launch, {0, RmsNorm::one_block_a_row}};
+    "15_many_blocks", "up to 128 blocks per row, sums through global memory", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::many_blocks

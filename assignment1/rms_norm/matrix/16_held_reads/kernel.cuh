@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kBlockSize)
   const auto* vec_weight = reinterpret_cast<const float4*>(weight);
   auto* vec_output = reinterpret_cast<float4*>(row_output);
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
-  // Only the largest kernel meets rows that are longer than what it keeps. The rest is read twice.
+  // Only the largest kernel is used for rows longer than what it keeps. It reads the rest twice.
   const int64_t rest = kVectors == kMostVectors ? kMostVectors * kBlockSize + tid : vec_cols;
 
   float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
@@ -91,6 +91,6 @@ inline void launch(const float* input, const float* weight, float* output, int64
 }
 
 inline const Stage<RmsNorm> stage{
-    "16_held_reads", "evict-last loads, evict-first stores", launch, {0, RmsNorm::one_block_a_row}};
+    "16_held_reads", "evict-last loads, evict-first stores", launch, {0, RmsNorm::one_block_per_row}};
 
 }  // namespace ladder::matrix::held_reads

@@ -11,7 +11,7 @@
 
 namespace ladder::matrix {
 
-constexpr Requires kBlockPerRow = {0, RmsNorm::one_block_a_row};
+constexpr Requires kBlockPerRow = {0, RmsNorm::one_block_per_row};
 
 const std::vector<Stage<RmsNorm>> all = {
     reduction5::stage,

@@ -1,5 +1,5 @@
-// assumed_alignment: float4 accesses after a look at the number of columns and none at the addresses. A matrix whose
-// first element is not at a multiple of 16 bytes takes the vector path all the same.
+// assumed_alignment: float4 accesses that check the number of columns and not the addresses. A matrix whose first
+// element is not at a multiple of 16 bytes takes the vector path all the same.
 #pragma once
 
 #include "parts.cuh"
@@ -22,7 +22,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   }
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"assumed_alignment", "float4 accesses to unaligned addresses", launch,
                                     "cudaErrorMisalignedAddress"};

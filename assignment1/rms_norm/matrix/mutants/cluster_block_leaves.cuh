@@ -1,5 +1,5 @@
-// cluster_block_leaves: two blocks share a row, and each reads the other's sum out of the other's shared memory. That
-// ends with its block, and a block may have ended before the other has read.
+// cluster_block_leaves: two blocks share a row, and each reads the other's sum from the other's shared memory. Shared
+// memory ends with its block, and a block may have ended before the other has read.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -18,7 +18,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
   const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(input + begin, count));
   if (tid == 0) part_sum = sum;
-  cluster.sync();  // both sums are there
+  cluster.sync();  // both blocks have written their sums
   const float both = *cluster.map_shared_rank(&part_sum, 0) + *cluster.map_shared_rank(&part_sum, 1);
   const float rstd = rsqrtf(both / static_cast<float>(cols) + eps);
   parts::scale_row(input + begin, weight == nullptr ? nullptr : weight + begin % cols, output + begin, count, rstd);

@@ -1,5 +1,5 @@
-// cluster_without_barrier: two blocks share a row, and wait for their own threads only before they read what the other
-// block was to write.
+// cluster_without_barrier: two blocks share a row. Each waits only for its own threads before it reads what the other
+// block has to write.
 #pragma once
 
 #include <cooperative_groups.h>

@@ -1,5 +1,5 @@
 // columns_beyond_8192: 32 elements for each of 256 threads and no loop around them, so a longer row loses its end. This
-// limit is easy to write and easy to forget: at 8192 columns all is well.
+// limit is easy to write and easy to forget: at 8192 columns the result is right.
 #pragma once
 
 #include "parts.cuh"
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, seen, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"columns_beyond_8192", "columns beyond 32 × 256 are dropped", launch,
                                     "never written), first at"};

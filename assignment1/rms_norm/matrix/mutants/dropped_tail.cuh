@@ -14,7 +14,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, whole, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"dropped_tail", "the last cols % 4 columns are dropped", launch,
                                     "never written), first at"};

@@ -14,7 +14,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, parts::row_rstd(row_input, cols, eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"early_return", "threads without a column return before the reduction", launch,
                                     "cudaErrorLaunchFailure", Shows::on_cpu_device};

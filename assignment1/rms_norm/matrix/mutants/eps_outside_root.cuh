@@ -1,5 +1,5 @@
-// eps_outside_root: 1 / (sqrt(mean) + eps). With inputs of ordinary size nobody sees it; with small ones the output is
-// many times too large.
+// eps_outside_root: 1 / (sqrt(mean) + eps). With inputs of ordinary size the error does not show; with small inputs the
+// output is many times too large.
 #pragma once
 
 #include "parts.cuh"
@@ -15,7 +15,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rstd);
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"eps_outside_root", "eps is added outside the root", launch,
                                     "elements wrong, first at"};

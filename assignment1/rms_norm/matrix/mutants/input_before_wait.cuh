@@ -1,5 +1,5 @@
-// input_before_wait: 14_dependent_launch with the input read before the wait for the kernel that writes it. Here that
-// is a kernel which copies the input to the output, where it is then normalized in place.
+// input_before_wait: 14_dependent_launch, but it reads the input before it waits for the kernel that writes it. Here
+// that kernel copies the input to the output, where the mutant then normalizes it in place.
 #pragma once
 
 #include "parts.cuh"
@@ -8,7 +8,7 @@ namespace ladder::matrix::mutants::input_before_wait {
 
 __global__ void slow_copy(const float* input, float* output, int64_t count) {
 #if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();  // allowed at any time: who comes next has to wait, not who triggers
+  cudaTriggerProgrammaticLaunchCompletion();  // allowed at any time: the next kernel has to wait, not this one
 #endif
   for (int i = 0; i < 50; ++i) __nanosleep(1000);
   const int64_t i = int64_t{blockIdx.x} * parts::kBlockSize + threadIdx.x;

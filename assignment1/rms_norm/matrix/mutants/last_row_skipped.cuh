@@ -14,7 +14,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
-  parts::one_block_a_row<rms_norm_kernel>(input, weight, output, rows - 1, cols, eps, stream);  // the fault
+  parts::one_block_per_row<rms_norm_kernel>(input, weight, output, rows - 1, cols, eps, stream);  // the fault
 }
 
 inline const Mutant<RmsNorm> mutant{"last_row_skipped", "the last row is never computed", launch,

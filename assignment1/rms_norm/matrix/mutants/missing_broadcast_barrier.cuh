@@ -1,5 +1,5 @@
-// missing_broadcast_barrier: thread 0 puts the result into shared memory, and nobody waits for it. Right whenever
-// thread 0 happens to come first.
+// missing_broadcast_barrier: thread 0 puts the result into shared memory, and the other threads do not wait for it. The
+// result is right if thread 0 happens to come first.
 #pragma once
 
 #include "parts.cuh"
@@ -17,7 +17,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rstd);
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "nobody waits for the result in shared memory", launch,
                                     "thread order reversed", Shows::on_cpu_device};

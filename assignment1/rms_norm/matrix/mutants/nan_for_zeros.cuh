@@ -1,5 +1,5 @@
-// nan_for_zeros: eps only for rows that seem to need no eps. A row of zeros has no size, so 0 · 1 / sqrt(0) is NaN.
-// Such a row is what padding looks like. A checker that asks "error > tolerance?" finds nothing wrong with NaN.
+// nan_for_zeros: eps is added only to rows that do not need it. For a row of zeros, 0 · 1 / sqrt(0) is NaN. Padding
+// makes such rows. A checker that asks "error > tolerance?" accepts NaN.
 #pragma once
 
 #include "parts.cuh"
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rstd);
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"nan_for_zeros", "a row of zeros becomes NaN", launch, "got NaN"};
 

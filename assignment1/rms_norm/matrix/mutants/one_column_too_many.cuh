@@ -1,5 +1,5 @@
-// one_column_too_many: the sum reads one element past the row: the next row's first one, or what lies behind the
-// matrix.
+// one_column_too_many: the sum reads one element past the end of the row: the next row's first one, or what follows
+// the matrix in memory.
 #pragma once
 
 #include "parts.cuh"
@@ -14,7 +14,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"one_column_too_many", "the sum reads past the end of the row", launch,
                                     "elements wrong, first at"};

@@ -1,5 +1,5 @@
-// overrun_by_one: "<=" where "<" is meant. Every row writes one element past its end; the next row repairs the damage
-// of all but the last.
+// overrun_by_one: "<=" where "<" is meant. Every row writes one element past its end. The next row overwrites that
+// element, for all rows but the last.
 #pragma once
 
 #include "parts.cuh"
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   }
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"overrun_by_one", "one element is written past the end of the output", launch,
                                     "wrote outside its output"};

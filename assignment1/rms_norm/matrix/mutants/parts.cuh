@@ -1,4 +1,4 @@
-// The right parts of a kernel with one block a row, so that each mutant spells out its fault and nothing else.
+// The right parts of a kernel with one block per row, so that each mutant contains its fault and nothing else.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,10 +34,10 @@ __device__ inline void scale_row(const float* row_input, const float* weight, fl
 
 using Kernel = void (*)(const float*, const float*, float*, int64_t, int64_t, float);
 
-// The parameter has the kernels' own name, because errors name the kernel as the launch spells it.
+// The parameter has the same name as the kernels, because errors name the kernel as the launch spells it.
 template <Kernel rms_norm_kernel>
-void one_block_a_row(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
-                     cudaStream_t stream) {
+void one_block_per_row(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
+                       cudaStream_t stream) {
   if (rows <= 0) return;
   rms_norm_kernel<<<static_cast<unsigned>(rows), kBlockSize, 0, stream>>>(input, weight, output, rows, cols, eps);
 }
@@ -54,7 +54,7 @@ void launch_with(const cudaLaunchAttribute& attribute, int64_t blocks, cudaStrea
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = 1;
-  cudaLaunchKernelEx(&config, rms_norm_kernel, arguments...);  // cudaGetLastError tells how it went, as after <<<>>>
+  cudaLaunchKernelEx(&config, rms_norm_kernel, arguments...);  // cudaGetLastError returns the error, as after <<<>>>
 }
 
 }  // namespace ladder::matrix::mutants::parts

@@ -1,5 +1,5 @@
-// refilled_too_early: 12_bulk_copy with one buffer for two rows. The next row is fetched when the sum of this one is
-// known, while other threads still have to read this one.
+// refilled_too_early: 12_bulk_copy with one buffer instead of two. The next row is fetched when the sum of this row is
+// known, while other threads still have to read this row.
 #pragma once
 
 #include <cuda/barrier>

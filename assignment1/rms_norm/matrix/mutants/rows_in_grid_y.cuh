@@ -1,5 +1,5 @@
-// rows_in_grid_y: rows counted by blockIdx.y. That dimension ends at 65535; a larger grid does not launch at all, and a
-// program that never asks for the error goes on with what was in the output before.
+// rows_in_grid_y: rows counted by blockIdx.y. That dimension ends at 65535. A larger grid does not launch at all, and a
+// program that does not check the error continues with whatever was in the output before.
 #pragma once
 
 #include "parts.cuh"

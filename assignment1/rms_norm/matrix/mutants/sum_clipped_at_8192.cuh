@@ -1,5 +1,5 @@
-// sum_clipped_at_8192: as columns_beyond_8192, but every column is written. Only the sum stops early, so the output
-// looks complete and is too large by a factor: sqrt(2) at 16384 columns.
+// sum_clipped_at_8192: like columns_beyond_8192, but every column is written. Only the sum stops early, so the output
+// looks complete and is too large: by a factor of sqrt(2) at 16384 columns.
 #pragma once
 
 #include "parts.cuh"
@@ -16,7 +16,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"sum_clipped_at_8192", "the sum stops after 32 × 256 columns", launch,
                                     "elements wrong, first at"};

@@ -27,7 +27,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sdata[0] / static_cast<float>(cols) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"volatile_warp_tail", "a volatile warp tail without __syncwarp", launch,
                                     "elements wrong, first at", Shows::on_cpu_device};

@@ -1,5 +1,5 @@
-// weight_checked_once: one block walks over all rows with the weight in registers, and loads it if its first row may
-// be read as float4. Others may be, where the first is not.
+// weight_checked_once: one block walks over all rows with the weight in registers, and loads it only if its first row
+// is aligned for float4. Other rows may be aligned if the first is not.
 #pragma once
 
 #include "parts.cuh"

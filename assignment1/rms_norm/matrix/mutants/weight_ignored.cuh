@@ -1,4 +1,4 @@
-// weight_ignored: normalizes and stops there. Without a weight it is right.
+// weight_ignored: normalizes the row and does not multiply by the weight. Without a weight it is right.
 #pragma once
 
 #include "parts.cuh"
@@ -13,7 +13,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, nullptr, row_output, cols, parts::row_rstd(row_input, cols, eps));  // the fault
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"weight_ignored", "the weight is never applied", launch, "1 x 1, weight"};
 

@@ -1,12 +1,12 @@
 // weight_of_whole_passes: the weight is loaded before the sum is known, but only where every thread has a column. The
-// columns of the last, unfinished pass are not multiplied by it.
+// columns of the last, incomplete pass are not multiplied by it.
 #pragma once
 
 #include "parts.cuh"
 
 namespace ladder::matrix::mutants::weight_of_whole_passes {
 
-constexpr int kKept = 8;  // columns that a thread keeps the weight of
+constexpr int kKept = 8;  // columns whose weight a thread keeps
 
 __global__ void rms_norm_kernel(const float* input, const float* weight, float* output, int64_t, int64_t cols,
                                 float eps) {
@@ -23,7 +23,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
     row_output[i] = pass < kKept ? row_input[i] * rstd * kept[pass] : parts::scaled(row_input[i], rstd, weight, i);
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"weight_of_whole_passes", "the last columns are not multiplied by the weight",
                                     launch, "elements wrong, first at"};

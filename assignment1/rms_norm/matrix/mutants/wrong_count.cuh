@@ -1,4 +1,4 @@
-// wrong_count: the sum is divided by the columns rounded up to whole blocks. Right at 8192 columns.
+// wrong_count: the sum is divided by the number of columns rounded up to whole blocks. It is right at 8192 columns.
 #pragma once
 
 #include "parts.cuh"
@@ -14,7 +14,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(sum / static_cast<float>(count) + eps));
 }
 
-constexpr RmsNorm::Launch launch = parts::one_block_a_row<rms_norm_kernel>;
+constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
 inline const Mutant<RmsNorm> mutant{"wrong_count", "divided by the columns rounded up to the block", launch,
                                     "elements wrong, first at"};
