@@ -235,7 +235,8 @@ std::vector<const char*> thread_orders(bool cpu_device) {
 EdgeCases::EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most) : cpu_device_(cpu_device) {
   for (const Shape& shape : op.edge_cases(cpu_device)) {
     const std::vector<Tensor> tensors = op.tensors(shape);
-    if (std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& tensor) { return tensor.count() <= most; }))
+    if (std::all_of(tensors.begin(), tensors.end(),
+                    [&](const Tensor& tensor) { return tensor.role == Role::scratch || tensor.count() <= most; }))
       cases_.push_back(std::make_unique<Case>(op, shape, seed));
   }
 }

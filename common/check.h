@@ -100,7 +100,7 @@ std::vector<const char*> thread_orders(bool cpu_device);
 // All edge cases of an operator in all their variants. Stops at the first failure, which the outcome names.
 class EdgeCases {
  public:
-  // Of shapes whose largest tensor has more than `most` elements none is tried.
+  // Of shapes with a tensor of more than `most` elements, scratch memory left out, none is tried.
   EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most = INT64_MAX);
   Outcome check(const AnyStage& stage) const;  // shapes that the stage refuses are left out
   int count() const;                           // problems per stage

@@ -55,9 +55,9 @@ double units_per_block(const Operator& op, const Shape& shape, const Counters& c
   return 1;
 }
 
-// A count for people: 163,840; of what is no whole number, four digits.
+// A count for people: 163,840; of what is no whole number, three digits.
 std::string count_text(double count) {
-  if (count < 1e4 && count != std::floor(count)) return text("%.4g", count);
+  if (count < 1e4 && count != std::floor(count)) return text("%.3g", count);
   std::string digits = text("%.0f", count);
   for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
   return digits;

@@ -8,6 +8,7 @@
 
 #include "common/check.h"
 #include "common/operators/rms_norm.h"
+#include "common/operators/sum.h"
 
 using namespace ladder;
 
@@ -179,6 +180,7 @@ TEST_CASE("of the edge cases, the small ones") {
   CHECK(small.count() > 100);
   CHECK(small.count() < all.count());
   CHECK(none.count() == 0);
+  CHECK(EdgeCases(Sum::get(), true, 1, 10000).count() > 20);  // whose scratch memory is larger
 }
 
 TEST_CASE("a pointer is off by exactly one element") {

@@ -1,5 +1,7 @@
 // Command line, table, CSV and exit codes.
 #include <doctest/doctest.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -169,6 +171,24 @@ TEST_CASE("make analyze's run looks at a tail too") {
   CHECK(exit_code("--analyze") == 1);
 }
 
+TEST_CASE("a mutant that takes long says on a terminal what it is doing") {
+  int ours = -1, terminal = -1;
+  if (openpty(&ours, &terminal, nullptr, nullptr, nullptr) != 0) return;  // this machine has no pseudo-terminals
+  const Mutant<RmsNorm> mutant{"large", "does nothing", does_nothing, "", Shows::anywhere, {{7, 33}}};
+  const char* arguments[] = {"program", "--mutant", "large"};
+  const int errors = dup(STDERR_FILENO);
+  dup2(terminal, STDERR_FILENO);
+  const int code = run_mutants(std::vector<Mutant<RmsNorm>>{mutant}, 3, const_cast<char**>(arguments));
+  dup2(errors, STDERR_FILENO);
+  close(errors);
+  char shown[4096] = {};
+  CHECK(read(ours, shown, sizeof shown - 1) > 0);
+  close(terminal);
+  close(ours);
+  CHECK(code == 1);
+  CHECK(std::string(shown).find("large: 7 x 33: running the kernel") != std::string::npos);
+}
+
 TEST_CASE("counts are for people, and of what the heading names") {
   Report report;
   report.device.cpu = true;
@@ -186,6 +206,8 @@ TEST_CASE("counts are for people, and of what the heading names") {
   CHECK(report.table().find("e+05") == std::string::npos);
   CHECK(report.table().find(" NaN ") != std::string::npos);
   CHECK(report.csv().find(",163840,") != std::string::npos);
+  report.results[0].counters.barriers_per_block = 1025.0 / 1024;
+  CHECK(report.table().find("1.00098") == std::string::npos);
   report.thread_order = "reversed";
   CHECK(report.table().find("the order 'reversed' alone") != std::string::npos);
 }
