@@ -367,6 +367,21 @@ def test_runtime_is_built_on_demand_once(folder, tmp_path):
     assert [path.name for path in build.glob("libsimt*")] == ["libsimt.a"]
 
 
+def test_on_a_terminal_it_shows_how_the_runtime_is_built(folder, tmp_path):
+    """Building it takes a minute. In a log or a pipe only its errors are of interest."""
+    fake = tmp_path / "make"
+    fake.write_text(f'#!/bin/sh\necho "  compile  simt/runtime/some.cpp"\nexec {shutil.which("make")} "$@"\n')
+    fake.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert made("-O0", "one.cu", cwd=folder, PATH=path).stderr == ""
+    parent, child = os.openpty()
+    command = [str(SIMTCC), "-O0", "one.cu"]
+    subprocess.run(command, cwd=str(folder), env={**os.environ, "PATH": path}, stderr=child, check=True)
+    os.close(child)
+    assert b"  compile  simt/runtime/some.cpp" in os.read(parent, 4096)
+    os.close(parent)
+
+
 def test_runtime_folder_that_cannot_be_written(folder):
     (folder / "file").write_text("")
     result = simtcc("-O0", "one.cu", cwd=folder, SIMT_BUILD_DIR=str(folder / "file/build"))
