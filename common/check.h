@@ -14,15 +14,15 @@ using Launcher = std::function<void(const Arguments& arguments, cudaStream_t str
 // A stage's launch, as the operator calls it.
 Launcher launcher(const AnyStage& stage);
 
-// The inputs of one shape on the host, and what knows their answers. Each shape draws its own numbers from the seed.
+// The inputs of one shape on the host, and the oracle for them. Each shape draws its own numbers from the seed.
 struct Case {
-  // `change` may write other inputs over those drawn, before the oracle sees them.
+  // `change` may replace the inputs that were drawn, before the oracle sees them.
   Case(const Operator& op, const Shape& shape, uint64_t seed, const std::function<void(Case&)>& change = {});
 
   const Operator& op;
   Shape shape;
   std::vector<Tensor> tensors;
-  std::vector<HostMemory> inputs;  // by tensor, their rows without gaps
+  std::vector<HostMemory> inputs;  // one per tensor, rows without gaps
   std::unique_ptr<Oracle> oracle;
 };
 
@@ -31,7 +31,7 @@ struct Outcome {
   double worst_error = 0, tolerance = 0;
 };
 
-// Device memory for all tensors of a problem, each between guards; those that are the same memory are one.
+// Device memory for all tensors of a problem, each between guards. Tensors that share memory have one buffer.
 class Buffers {
  public:
   Buffers(const Case& c, const Variant& variant);
@@ -42,14 +42,14 @@ class Buffers {
   void upload(const Case& c);   // everything that is read
   void prepare(const Case& c);  // what a run overwrites: fresh inputs in place, poison or zeros in outputs
 
-  // Of tensors with more rows than `sample`, so many rows are looked at by the following two.
-  // What was written that nothing may write; it is put right for the next stage. "" or sentences.
+  // The following two functions check at most `sample` rows of each tensor.
+  // Which memory was written that no kernel may write, "" or sentences. It is restored for the next stage.
   std::string side_effects(const Case& c, int64_t sample = INT64_MAX);
 
   // Whether the outputs are right.
   Outcome verify(const Case& c, const Variant& variant, int64_t sample = INT64_MAX);
 
-  // What the last verify() has seen: whether all outputs hold the same bits now.
+  // Whether all outputs hold the same bits as when verify() last read them.
   bool same_as_verified();
 
  private:
@@ -64,10 +64,10 @@ class Buffers {
   std::vector<std::shared_ptr<DeviceTensor>> tensors_;
   std::vector<void*> pointers_;
   std::vector<bool> written_over_;  // inputs whose memory an output shares
-  std::vector<HostMemory> got_;     // of the outputs
+  std::vector<HostMemory> got_;     // the outputs
 };
 
-// A case on the device in one variant. Keeps its buffers, so that several stages can be run on one upload.
+// A case on the device in one variant. It keeps its buffers, so that several stages can run on one upload.
 class Problem {
  public:
   Problem(const Case& c, const Variant& variant);
@@ -77,7 +77,7 @@ class Problem {
   // written.
   Outcome check(const Launcher& launch, const std::vector<const char*>& orders, int64_t sample = INT64_MAX);
 
-  // Throws where the launch fails.
+  // Throws if the launch fails.
   void launch(const Launcher& launch, const Arguments& arguments, cudaStream_t stream) const;
 
   const Case& given() const { return case_; }
@@ -94,13 +94,14 @@ class Problem {
 // The thread order that the user asks of the CPU device with SIMT_ORDER; "": none.
 std::string asked_thread_order(bool cpu_device);
 
-// That order alone, or both: they show on one CPU what a race would do on a GPU. A GPU is asked twice instead.
+// That order alone, or both: they show on one CPU what a race would do on a GPU. On a GPU the kernel runs twice
+// instead.
 std::vector<const char*> thread_orders(bool cpu_device);
 
 // All edge cases of an operator in all their variants. Stops at the first failure, which the outcome names.
 class EdgeCases {
  public:
-  // Of shapes with a tensor of more than `most` elements, scratch memory left out, none is tried.
+  // Leaves out shapes with a tensor of more than `most` elements; scratch memory does not count.
   EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most = INT64_MAX);
   Outcome check(const AnyStage& stage) const;  // shapes that the stage refuses are left out
   int count() const;                           // problems per stage
@@ -110,7 +111,7 @@ class EdgeCases {
   std::vector<std::unique_ptr<Case>> cases_;
 };
 
-// One shape as the operator declares it, in all thread orders. `say` hears what is done, for a reader who waits.
+// One shape as the operator declares it, in all thread orders. `say` is called with each step, for a progress line.
 Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bool cpu_device,
                     const std::function<void(const std::string&)>& say = {});
 

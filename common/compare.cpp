@@ -10,17 +10,18 @@
 namespace ladder {
 namespace {
 
-constexpr int kChunk = 512;  // elements whose answers are asked for at once
+constexpr int kChunk = 512;  // elements per call of the oracle
 
 struct Chunk {
   double expected[kChunk], low[kChunk], high[kChunk];
   Answers answers() { return {expected, low, high}; }
 };
 
-// How far the bounds let a value be from the exact one, which need not lie between them where it was rounded twice.
+// How far a value may be from the exact one. The exact value may lie outside the bounds if the right result is rounded
+// twice.
 double room(double expected, double low, double high) { return std::max(expected - low, high - expected); }
 
-// Distance from the exact value in units of that; infinite where there is no room.
+// Distance from the exact value, in units of the room that the bounds leave; infinite if they leave none.
 double distance(double expected, double low, double high, double got) {
   const double off = std::abs(got - expected);
   return off == 0.0 ? 0.0 : off / room(expected, low, high);
@@ -34,7 +35,7 @@ bool is_right(const Output& output, const Chunk& chunk, int i, typename T::Store
   return !output.oracle.is_exact(output.place) || std::signbit(got) == std::signbit(chunk.expected[i]);
 }
 
-// Elements [first, first + count). Nearly all are right, so details are looked for only where one is not.
+// Elements [first, first + count). Nearly all are right, so it collects details only if one is wrong.
 template <class T>
 void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk, Comparison& result) {
   output.oracle.answer(output.variant, output.place, first, count, chunk.answers());

@@ -1,5 +1,5 @@
-// Comparison of an output with the oracle. NaN fails where it is not asked for; an element that still holds the poison
-// is named.
+// Comparison of an output with the oracle. NaN fails unless the oracle expects it. An element that still holds the
+// poison is reported as unwritten.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Comparison {
   double worst_of_all = 0;  // the largest such distance of all elements that are not NaN
 };
 
-// One output: its place in the operator's list, how it was asked for, and what was got, its rows without gaps.
+// One output: its place in the operator's list, its variant, and what the kernel wrote, rows without gaps.
 struct Output {
   const Oracle& oracle;
   const Variant& variant;
@@ -29,19 +29,20 @@ struct Output {
   const void* got;
 };
 
-// Which rows are looked at where `chosen` of them are: the first, the last and others in between.
+// Which rows are checked if only `chosen` of them are: the first, the last and others in between.
 inline int64_t sampled_row(int64_t number, int64_t chosen, int64_t rows) {
   return chosen == rows ? number : number * (rows - 1) / std::max<int64_t>(chosen - 1, 1);
 }
 
-// The largest error of all elements, in the unit of the tolerance: NaN where a wrong element is NaN, infinite where no
-// error is allowed and there is one.
+// The largest error of all elements, in the unit of the tolerance. It is NaN if a wrong element is NaN, and infinite if
+// no error is allowed and there is one.
 double error_of(const Comparison& comparison, double tolerance);
 
-// All elements, or of a tensor with more than `sample` rows those of so many.
+// Compares all elements, or those of `sample` rows if the tensor has more.
 Comparison compare(const Output& result, int64_t sample = INT64_MAX);
 
-// One sentence about a failed comparison: how many, the first and the worst with expected and got.
+// One sentence about a failed comparison: how many elements are wrong, and the first and the worst with expected and
+// actual value.
 std::string describe(const Comparison& comparison, const Output& result);
 
 }  // namespace ladder

@@ -1,4 +1,4 @@
 #include "common/description.h"
 
-// A file of its own: the linker takes it from the library only where the program brings no description.
+// This is a file of its own because the linker takes it from the library only if the program has no description.
 const ladder::Description ladder::description = {"", "", {}};

@@ -14,7 +14,7 @@ struct Description {
   const char* unit_parameter = "";                      // the parameter that counts it: "rows"
 };
 
-// A program that belongs to no ladder gets the empty one of description.cpp.
+// A program that belongs to no ladder gets the empty description of description.cpp.
 extern const Description description;
 
 }  // namespace ladder

@@ -13,8 +13,8 @@ struct Experiment {
   Table (*run)(const Report& report);  // report: the stages, checked and timed
 };
 
-// A ladder's program with experiments: it takes --experiment N and --csv-dir DIR too, where main.csv is the table of
-// the stages. The experiments run where all stages are right, on a GPU only.
+// A ladder's program with experiments: it also takes --experiment N and --csv-dir DIR. The table of the stages is
+// main.csv there. The experiments run only if all stages are right, and only on a GPU.
 int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv);
 
 // Cells of an experiment's table.
@@ -25,7 +25,7 @@ Cells rate_cells(double bytes, const Timing& timing,
 std::string size_text(int64_t bytes);    // "64 KiB", "1 GiB"
 void append(Cells& row, std::initializer_list<Cells> parts);
 
-// The host's clock around some work; so many samples of what takes microseconds.
+// Times some work with the host's clock; the number of samples suits work that takes microseconds.
 template <class Work>
 double host_microseconds(Work work) {
   const auto begin = std::chrono::steady_clock::now();

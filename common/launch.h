@@ -8,7 +8,7 @@
 
 namespace ladder {
 
-// The blocks it takes if each covers so many elements.
+// The number of blocks if each covers that many elements.
 inline int64_t blocks_for(int64_t count, int64_t elements) { return (count + elements - 1) / elements; }
 
 // Whether both may be accessed as vectors of type V.

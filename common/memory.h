@@ -8,7 +8,7 @@
 
 namespace ladder {
 
-// unique_ptr's deleter for what a CUDA function destroys.
+// unique_ptr's deleter for an object that a CUDA function destroys.
 template <auto destroy>
 struct CudaDeleter {
   template <class T>
@@ -27,7 +27,7 @@ DeviceMemory<T> allocate(int64_t count) {
   return DeviceMemory<T>(memory);
 }
 
-// Page-locked where that pays: copies to and from a GPU run at the bus's speed then, but the locking takes its time.
+// Page-locked if that pays: copies to and from a GPU then run at the bus's speed, but the locking itself takes time.
 class HostMemory {
  public:
   explicit HostMemory(int64_t bytes = 0) {

@@ -1,4 +1,4 @@
-// What the harness asks of an operator. Each operator is one file below common/operators/, which says all of this.
+// What the harness needs to know of an operator. Each operator is one file below common/operators/ that defines it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,12 +27,12 @@ struct Variant {
   std::vector<double> scalars;
 };
 
-// For `count` elements: the exact value, and the bounds between which a right one lies. NaN asks for NaN.
+// For `count` elements: the exact value, and the bounds of a right result. If they are NaN, the result must be NaN.
 struct Answers {
   double *expected, *low, *high;
 };
 
-// Knows the answers for the inputs of one problem.
+// Computes the right answers for the inputs of one problem.
 class Oracle {
  public:
   virtual ~Oracle() = default;
@@ -40,13 +40,13 @@ class Oracle {
   // Elements [first, first + count) of an output, in the order of its rows. Called from several threads.
   virtual void answer(const Variant& variant, int tensor, int64_t first, int64_t count, const Answers& to) const = 0;
 
-  // What the bounds allow, in the words of the report's column "limit": mostly a relative error.
+  // What the bounds allow, for the report's column "limit": mostly a relative error.
   virtual double tolerance() const = 0;
 
   // Whether bits are compared, the sign of zero included.
   virtual bool is_exact(int) const { return false; }
 
-  // Of a tensor in pieces: what is wrong with it, "" or one sentence.
+  // For a tensor in pieces: what is wrong with it, "" or one sentence.
   virtual std::string judge(int, const void*) const { return ""; }
 };
 
@@ -62,21 +62,21 @@ class Operator {
   virtual std::vector<Tensor> tensors(const Shape& shape) const = 0;
   virtual void launch(AnyLaunch launch, const Arguments& arguments, cudaStream_t stream) const = 0;
 
-  // Shapes that find faults, and the variants in which each is checked. More of both is slower, so let small shapes
-  // have many variants. On the CPU device everything runs twice and on few cores.
+  // Edge cases: shapes that show faults, and the variants in which each is checked. More of both takes longer, so give
+  // many variants to small shapes only. On the CPU device everything runs twice and on few cores.
   virtual std::vector<Shape> edge_cases(bool cpu_device) const = 0;
   virtual std::vector<Variant> variants(const Shape& shape) const = 0;
 
-  // Draws what a tensor holds before the launch, all its rows without gaps. The same seed, the same bits, everywhere.
+  // Draws the contents of a tensor before the launch, rows without gaps. The same seed gives the same bits everywhere.
   virtual void fill(const Shape& shape, int tensor, uint64_t seed, void* to) const = 0;
 
-  // inputs: by tensor, as filled; nullptr for those that are not read. They outlive the oracle.
+  // inputs: one per tensor, as filled; nullptr for tensors that are not read. They outlive the oracle.
   virtual std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const = 0;
 
   // The fewest bytes that a launch moves: every input once, every output once.
   virtual double bytes(const Shape& shape, const Variant& variant) const;
 
-  // Arithmetic operations of a launch. 0: bandwidth is all that counts, and the report has no column for them.
+  // Arithmetic operations of a launch. 0: only bandwidth matters, and the report has no column for operations.
   virtual double operations(const Shape&) const { return 0; }
 
   Variant plain() const;  // contiguous, aligned, nothing left out, the scalars as declared

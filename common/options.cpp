@@ -156,7 +156,7 @@ CsvFile::CsvFile(const std::string& path, const char* option) : option_(option) 
 
 void CsvFile::write(const std::string& content) const {
   if (path_.empty()) return;
-  sigset_t all, before;  // no Ctrl-C between here and the end of the function leaves the partial file behind
+  sigset_t all, before;  // a Ctrl-C from here to the end of the function must not leave a partial file
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   std::FILE* file = std::fopen(partial_.c_str(), "w");

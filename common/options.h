@@ -26,7 +26,7 @@ struct Options {
   std::string mutant;    // run_mutants only
 };
 
-// What is wrong with the command line, in one sentence. Exit code 2.
+// Says in one sentence what is wrong with the command line. Exit code 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -41,7 +41,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
                       bool own_program = false);
 Options parse_mutant_options(int argc, const char* const* argv);
 
-// Of the main input where nothing else is asked for: the ladder's, or else the operator's.
+// The main input if the command line names no other: the ladder's, or else the operator's.
 Shape main_shape(const Operator& op);
 
 // The number in a stage's name ("05_warp_shuffle" is 5, reduction5 too), or else its place in the ladder, from 1.
@@ -50,7 +50,7 @@ int stage_number(const std::vector<AnyStage>& stages, size_t position);
 // A file that appears whole or not at all: written beside itself, then renamed.
 class CsvFile {
  public:
-  // Throws UsageError, which names the option that gave the path, where no such file could be written.
+  // Throws UsageError, which names the option that gave the path, if the file cannot be written.
   explicit CsvFile(const std::string& path, const char* option = "--csv");
   void write(const std::string& content) const;
 

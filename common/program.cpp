@@ -14,7 +14,7 @@
 namespace ladder {
 namespace {
 
-// Nothing is left behind: a CSV is written at the very end, and in one piece.
+// There is nothing to clean up: a CSV is written at the very end, and in one piece.
 void on_signal(int signal_number) {
   constexpr char message[] = "interrupted before the end, nothing was written\n";
   const ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);

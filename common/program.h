@@ -8,7 +8,7 @@ namespace ladder {
 // code 2 (UsageError) or 1; HelpAsked is printed. After SIGINT, SIGTERM or SIGHUP the exit code is 128 + the signal.
 int guarded(const char* program, const std::function<int()>& body);
 
-// Throws where no device can be used.
+// Throws if no device can be used.
 void require_device();
 
 }  // namespace ladder

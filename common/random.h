@@ -26,7 +26,7 @@ inline uint32_t hash32(uint64_t key, int64_t index) {
   return mix32(mix32(low) ^ high);
 }
 
-// Of either sign, magnitude 0.5 to 1.5: never near 1 as a whole, never zero. Element `index` of the sequence `key`.
+// Either sign, magnitude 0.5 to 1.5: never 1 throughout, never zero. Element `index` of the sequence `key`.
 inline float weight_like(uint64_t key, int64_t index) {
   const uint64_t hash = mix64(key + static_cast<uint64_t>(index));
   const float magnitude = 0.5f + static_cast<float>(hash >> 40) * 0x1p-24f;

@@ -27,7 +27,7 @@ const char* verdict_text(Verdict verdict) {
 
 double per_second(double amount, const Timing& timing) { return amount / (timing.microseconds * 1e-6); }
 
-// The ladder's baseline, when it was timed: what the others are compared with.
+// The ladder's baseline, if it was timed. The other stages are compared with it.
 const Result* baseline(const Report& report) {
   for (const Result& result : report.results)
     if (result.timed && std::string(result.stage->name) == description.baseline) return &result;
@@ -74,7 +74,7 @@ bool Report::all_right() const {
   });
 }
 
-// What stands in the CSV, and with a heading in the table too.
+// The columns of the CSV. Those with a heading are in the table too.
 std::vector<Column> Report::columns() const {
   const auto on_cpu = [&](const char* heading) { return device.cpu ? heading : nullptr; };
   const auto on_gpu = [&](const char* heading) { return device.cpu ? nullptr : heading; };
@@ -169,7 +169,7 @@ std::string Report::table() const {
   Table table{header(), columns(), {}, "", 2};
   for (const Result& result : results) {
     table.rows.push_back(cells(result));
-    for (size_t i = 0; i < table.columns.size(); ++i) {  // for people, who want fewer digits than the CSV has
+    for (size_t i = 0; i < table.columns.size(); ++i) {  // for people, with fewer digits than in the CSV
       const std::string name = table.columns[i].name;
       if (result.reached && name == "worst_error") table.rows.back()[i] = error_text(result.worst_error, 1);
       if (result.reached && name == "tolerance") table.rows.back()[i] = text("%.1e", result.tolerance);

@@ -14,7 +14,7 @@ enum class Verdict { pass, fail, skipped, not_run };
 struct Result {
   const AnyStage* stage = nullptr;
   Verdict verdict = Verdict::not_run;
-  std::string reason;                     // of anything but pass
+  std::string reason;                     // of every verdict but pass
   double worst_error = 0, tolerance = 0;  // on the main input
   bool reached = false;                   // the main input was compared
   bool timed = false;
@@ -26,7 +26,7 @@ struct Report {
   Device device;
   Options options;
   int edge_cases = 0;
-  std::string thread_order;  // the only one, where the user asks for one
+  std::string thread_order;  // the only one, if the user asks for one
   std::vector<Result> results;
   bool copy_timed = false;
   Timing copy;
@@ -44,7 +44,7 @@ struct Report {
   std::string header() const;
 };
 
-// One line on stderr that is overwritten; nothing where stderr is no terminal.
+// One line on stderr that is overwritten; nothing if stderr is no terminal.
 class Progress {
  public:
   Progress();

@@ -24,7 +24,7 @@ Device current_device() {
   device.sm_clock_khz = attribute(cudaDevAttrClockRate);
   device.memory_clock_khz = attribute(cudaDevAttrMemoryClockRate);
   device.l2_bytes = attribute(cudaDevAttrL2CacheSize);
-  // Two transfers a clock over the width of the bus.
+  // Two transfers per clock over the width of the bus.
   device.peak_bytes_per_second =
       2.0 * 1000.0 * device.memory_clock_khz * attribute(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
   return device;

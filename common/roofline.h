@@ -8,14 +8,14 @@
 namespace ladder {
 
 struct Device {
-  bool cpu = false;  // the CPU device: no time and no bandwidth means anything there
+  bool cpu = false;  // the CPU device: times and bandwidths mean nothing there
   std::string name;
   int compute_capability = 0;   // 90 for sm_90
   int driver = 0, runtime = 0;  // CUDA versions as CUDA numbers them: 13000 for 13.0
   int multiprocessors = 0;
-  int sm_clock_khz = 0, memory_clock_khz = 0;  // highest clocks; 0: not told
+  int sm_clock_khz = 0, memory_clock_khz = 0;  // highest clocks; 0: unknown
   double l2_bytes = 0;
-  double peak_bytes_per_second = 0;  // datasheet bandwidth; 0: not told
+  double peak_bytes_per_second = 0;  // datasheet bandwidth; 0: unknown
 
   std::string line() const;  // "NVIDIA H200, sm_90, driver/runtime CUDA 13.0/13.0, 132 SMs, 4800 GB/s datasheet"
 };
@@ -29,7 +29,7 @@ struct Counters {
 };
 Counters last_launch_counters();
 
-// The ceiling: one 16-byte vector a thread, 256 threads a block, no persistence. Both pointers on 16-byte boundaries.
+// The copy kernel: one 16-byte vector per thread, 256 threads per block, no loop. Both pointers are 16-byte aligned.
 void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream);
 
 }  // namespace ladder

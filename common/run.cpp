@@ -16,7 +16,7 @@
 namespace ladder {
 namespace {
 
-// Host memory that can still be had, within the limit of the container too; 0: not told.
+// Host memory that can still be had, within the limit of the container too; 0: unknown.
 double available_host_bytes() {
   double available = 0;
   std::ifstream meminfo("/proc/meminfo");
@@ -65,7 +65,7 @@ bool context_is_dead() {
   return cudaDeviceSynchronize() != cudaSuccess;
 }
 
-// Empty where the device can run the stage on such a shape.
+// Empty if the device can run the stage on such a shape.
 std::string why_skipped(const AnyStage& stage, const Shape& shape, const Device& device) {
   if (stage.needs.compute_capability > device.compute_capability)
     return text("needs sm_%d, this device is sm_%d", stage.needs.compute_capability, device.compute_capability);
@@ -77,7 +77,7 @@ const char* shown_on(Shows shows) {
   return shows == Shows::anywhere ? "any" : shows == Shows::on_cpu_device ? "cpu" : "sm_90";
 }
 
-// What a launch on the main input streams: all but a weight.
+// The bytes that a launch on the main input streams: all tensors but a weight.
 double streamed_bytes(const Operator& op, const Options& options) {
   const std::vector<Tensor> tensors = op.tensors(options.shape);
   Variant unshared = options.variant;
@@ -85,7 +85,7 @@ double streamed_bytes(const Operator& op, const Options& options) {
   return op.bytes(options.shape, unshared);
 }
 
-// What a profiler looks at: no other kernel runs in this process. Stages of one operator share their tensors.
+// For a profiler: no other kernel runs in this process. Stages of one operator share their tensors.
 void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
   const Device device = current_device();
   std::printf("%s\n", device.line().c_str());
@@ -131,7 +131,7 @@ class Uncounted {
   bool uncounted_;
 };
 
-// What the stages of one operator are checked and timed on.
+// The buffers on which the stages of one operator are checked and timed.
 class Bench {
  public:
   Bench(const Operator& op, const Options& options, const Device& device, bool timing)
@@ -163,7 +163,8 @@ class LadderRun {
       result.reason = why_skipped(stages[position], options.shape, report_.device);
       if (!result.reason.empty()) result.verdict = Verdict::skipped;
     }
-    // Of fewer bytes the copy kernel, which moves whole floats, has none, and a launcher may launch nothing.
+    // The copy kernel moves whole floats, so it would have nothing to do for fewer bytes, and a launcher may launch
+    // nothing.
     const bool moves = std::all_of(report_.results.begin(), report_.results.end(), [&](const Result& result) {
       return streamed_bytes(*result.stage->op, options) >= 2 * sizeof(float);
     });
@@ -309,10 +310,10 @@ void make_directory(const std::string& path) {
                         path.c_str(), error ? error.message().c_str() : "is not a directory"));
 }
 
-// Whether --experiment asks for that number; those of a lecture begin with 2, after the stages.
+// Whether --experiment asks for that number. A lecture's experiments begin with 2, after the stages.
 bool is_asked(const Options& options, int number) { return options.experiment == 0 || options.experiment == number; }
 
-// What the experiments write, by their position; none where no directory is given.
+// The files of the experiments, by position; none if no directory is given.
 std::map<size_t, CsvFile> files_of(const std::vector<Experiment>& experiments, const Options& options) {
   std::map<size_t, CsvFile> files;
   if (options.csv_dir.empty()) return files;

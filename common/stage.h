@@ -15,7 +15,7 @@ struct Shape {
   int64_t operator[](int parameter) const { return values[parameter]; }
 };
 
-// What a launcher is called with: device pointers in the order of the operator's tensors, nullptr for one left out.
+// The arguments of a launcher: device pointers in the order of the operator's tensors, nullptr for one left out.
 struct Arguments {
   void* const* tensors;
   Shape shape;
@@ -27,10 +27,11 @@ struct Arguments {
   }
 };
 
-// What a stage asks for; where it does not get it, it is skipped, counted as skipped, and its reason is printed.
+// What a stage requires. If a requirement is not met, the stage is skipped and counted as skipped, and the reason is
+// printed.
 struct Requires {
   int compute_capability = 0;                      // 90 for a stage that needs Hopper
-  const char* (*refuses)(const Shape&) = nullptr;  // the reason why a shape cannot be had; nullptr: it can
+  const char* (*refuses)(const Shape&) = nullptr;  // why the stage refuses a shape; nullptr: it accepts it
 };
 
 // Op is an operator of common/operators/. Its Launch starts a kernel on the stream and returns without waiting.
@@ -42,8 +43,8 @@ struct Stage {
   Requires needs = {};
 };
 
-// Where a fault shows reliably. One that depends on the order of threads shows on the CPU device, one that depends on
-// two kernels running at the same time on a GPU of compute capability 9.0 or newer.
+// Where a fault shows reliably. A fault that depends on the order of threads shows on the CPU device. One that depends
+// on two kernels running at the same time shows on a GPU of compute capability 9.0 or newer.
 enum class Shows { anywhere, on_cpu_device, on_hopper };
 
 // A known-wrong kernel. The checks that a stage must pass must reject it.
@@ -54,10 +55,10 @@ struct Mutant {
   typename Op::Launch launch;
   const char* expect;  // what the rejection's message must contain
   Shows shows = Shows::anywhere;
-  Shape shape = {};  // that shows it; {}: the edge cases do
+  Shape shape = {};  // a shape that shows the fault; {}: the edge cases show it
 };
 
-// The same without the operator's type, which launches what is no function of its own.
+// The same without the operator's type.
 using AnyLaunch = void (*)();
 struct AnyStage {
   template <class Op>

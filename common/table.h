@@ -7,7 +7,7 @@
 
 namespace ladder {
 
-// Columns aligned to their widest cell, the first `left` of them to the left. The first row is the header.
+// Aligns columns to their widest cell, the first `left` of them to the left. The first row is the header.
 std::string align(const std::vector<std::vector<std::string>>& rows, size_t left);
 
 // One line of a CSV, cells quoted where they must be.
@@ -27,9 +27,9 @@ struct Column {
 struct Table {
   std::string title;  // above the table, lines
   std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;  // a cell a column; empty: not measured
+  std::vector<std::vector<std::string>> rows;  // one cell per column; empty: not measured
   std::string remarks;                         // below the table, lines
-  size_t left = 1;                             // so many columns on the screen are words
+  size_t left = 1;                             // this many columns on the screen are words
 
   std::string print() const;
   // Every row ends with the environment: gpu, cuda_runtime, driver, date, sm_clock_mhz (the highest clock; the clocks

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kStagingBytes = 4 << 20;
 
-// A row or 1024 elements, whichever is more, on each side; long rows do not need a guard of their own length.
+// One row or 1024 elements, whichever is more, on each side; long rows do not need a guard of their own length.
 int64_t guard_count(int64_t cols) { return std::clamp<int64_t>(cols, 1024, 1 << 16); }
 
 int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
@@ -18,7 +18,7 @@ void copy(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) {
   if (bytes > 0) CUDA_CHECK(cudaMemcpy(to, from, bytes, kind));
 }
 
-// Whether there is nothing but the word, over and over.
+// Whether the memory holds nothing but this word.
 bool repeats(const std::vector<char>& image, uint32_t word) {
   const size_t first = std::min(image.size(), sizeof word);
   return std::memcmp(image.data(), &word, first) == 0 &&

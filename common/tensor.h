@@ -13,18 +13,18 @@ enum class Role {
   input,
   output,    // every element is determined; poisoned before each run
   in_place,  // read, then overwritten by an output
-  pieces,    // zeros before each run; the oracle judges what is left as a whole (a sum in as many parts as one likes)
-  scratch,   // nobody judges what is left
+  pieces,    // zeros before each run; the oracle judges the contents as a whole (a sum in any number of parts)
+  scratch,   // its contents afterwards are not checked
 };
 
 struct Tensor {
   const char* name;
   Type type;
   Role role;
-  int64_t rows, cols;     // cols elements side by side, rows times
+  int64_t rows, cols;     // `rows` rows of `cols` elements side by side
   bool optional = false;  // may be left out: --no-<name>
-  bool shared = false;    // one for all calls, like a weight: timing takes others in turn, but not this one
-  bool is_matrix = true;  // its elements are told by row and column
+  bool shared = false;    // one for all calls, like a weight: timing does not rotate it as it does the others
+  bool is_matrix = true;  // its elements are named by row and column
 
   int64_t count() const { return rows * cols; }
   double bytes() const {
@@ -51,7 +51,7 @@ struct Place {
   bool absent = false;  // left out: nullptr
 };
 
-// Device memory of one tensor. What lies around it and between its rows holds a guard pattern.
+// Device memory of one tensor. The memory around it and between its rows holds a guard pattern.
 class DeviceTensor {
  public:
   DeviceTensor(const Tensor& tensor, const Place& place);
@@ -60,7 +60,7 @@ class DeviceTensor {
   Type type() const { return type_; }
   const Layout& layout() const { return layout_; }
 
-  // Elements in the order of the rows, without gaps: all of them, or count of them from element `first` on.
+  // Elements in the order of the rows, without gaps: all of them, or `count` of them from element `first` on.
   void upload(const void* dense);
   void download(void* dense, int64_t first, int64_t count) const;
   void download(void* dense) const { download(dense, 0, rows_ * cols_); }
@@ -69,7 +69,7 @@ class DeviceTensor {
   void poison() { fill_rows(poison_of(type_)); }
   void zero() { fill_rows(0); }
 
-  // What was written outside the rows, "" or one sentence; it is put right.
+  // Whether something was written outside the rows, "" or one sentence; the guards are restored.
   std::string overrun(const char* name);
 
  private:
@@ -85,7 +85,7 @@ class DeviceTensor {
   Layout layout_;
   int64_t rows_, cols_;
   bool heads_contiguous_;
-  int64_t first_;        // of row 0, in elements from the begin of the memory
+  int64_t first_;        // of row 0, in elements from the start of the memory
   int64_t begin_, end_;  // of the elements that lie between the lowest and the highest row
   int64_t total_;
   DeviceMemory<> memory_;

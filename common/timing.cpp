@@ -41,7 +41,7 @@ int64_t copies_for(double bytes, const Device& device, double pool_bytes) {
 
 namespace {
 
-// What each launch of a round has for itself.
+// What each launch of a round has of its own.
 double own_bytes(const std::vector<Tensor>& tensors, const Variant& variant) {
   double total = 0;
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -158,7 +158,7 @@ Timing measure_copy(double bytes, const Device& device, int iterations) {
   const auto one = [&](int64_t number, cudaStream_t stream) {
     launch_copy(from.get() + number * step, to.get() + number * step, count, stream);
   };
-  // The first that a program times: a GPU that has been idle takes a while until its clock is what it will be.
+  // The first work that a program times: a GPU that has been idle takes a while to raise its clock.
   return measure(NumberedLaunch(one), copies, iterations, 300e3);
 }
 

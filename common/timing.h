@@ -11,14 +11,14 @@
 namespace ladder {
 
 struct Timing {
-  double microseconds = 0;    // a launch: median of the samples
+  double microseconds = 0;    // per launch: median of the samples
   double spread_percent = 0;  // from the 10th to the 90th percentile, relative to the median
 };
 
 Timing summarize(std::vector<double> microseconds);
 
-// Throws where a cold launch that moves so many bytes took less time than the datasheet's bandwidth allows: then the
-// measurement is wrong. Without a datasheet there is nothing to compare with.
+// Throws if a cold launch that moves that many bytes took less time than the datasheet's bandwidth allows: then the
+// measurement is wrong. If the datasheet's bandwidth is unknown, there is nothing to compare with.
 void require_possible(const std::string& what, double bytes, const Timing& timing, const Device& device);
 
 // A stream of its own, and the time that work on it takes from one event to another.
@@ -40,12 +40,12 @@ class Stopwatch {
 // iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
 // round - 1, over and over. Replays follow each other with no pause, and the first is left out, so that the time in
 // which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several
-// times as much as the cache holds. A GPU that has just been measured on is warm sooner than an idle one.
+// times as much as the cache holds. A GPU that has just been in use reaches its clock sooner than an idle one.
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
-// How many copies of what a launch touches outgrow the L2 cache: so many bytes of them, or 64. What is several times
-// the L2 cache itself needs no copy. (The Python peers' pool is that of tools/ladder/graph_timing.py.)
+// How many copies of the memory that a launch touches are needed to outgrow the L2 cache: pool_bytes of them, or 64. A
+// problem several times as large as the L2 cache needs no copy. (tools/ladder/graph_timing.py has the peers' pool.)
 constexpr double kPoolBytes = 600e6;
 int64_t copies_for(double bytes, const Device& device, double pool_bytes = kPoolBytes);
 
@@ -53,7 +53,7 @@ int64_t copies_for(double bytes, const Device& device, double pool_bytes = kPool
 class Pool {
  public:
   Pool(Problem& problem, const Device& device, double pool_bytes = kPoolBytes);
-  // Device memory that it takes.
+  // The device memory that the pool takes.
   static double bytes(const std::vector<Tensor>& tensors, const Variant& variant, const Device& device);
 
   int64_t copies() const { return 1 + static_cast<int64_t>(extra_.size()); }
@@ -61,8 +61,8 @@ class Pool {
   bool larger_than_cache() const { return larger_than_cache_; }
 
   void prepare();
-  // Every output against the oracle, of tensors with more rows than `sample` that many. What a launch reads and writes
-  // over has changed with every launch: then one more launch is checked.
+  // Compares every output with the oracle, at most `sample` rows of each tensor. If launches overwrite their inputs,
+  // the buffers have changed with every launch: then one more launch is checked.
   Outcome verify(const Launcher& launch, int64_t sample = INT64_MAX);
 
  private:
@@ -77,7 +77,7 @@ class Pool {
 Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations,
                double warm_up_microseconds = 20e3);
 
-// The ceiling: the copy kernel on so many bytes, half of them read and half written, with a cache as cold.
+// The copy kernel on that many bytes, half of them read and half written, with an equally cold cache.
 Timing measure_copy(double bytes, const Device& device, int iterations);
 
 }  // namespace ladder

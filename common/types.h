@@ -22,8 +22,8 @@ To bits_as(From from) {
   return to;
 }
 
-// One struct a type: how an element is stored, and its value as a double and back. from() rounds to nearest, ties to
-// even. They are the host compiler's own, so that CUDA's headers, which are under test, do not judge themselves.
+// One struct per type: how an element is stored, and its value as a double and back. from() rounds to nearest, ties to
+// even. It uses the host compiler's types, so that CUDA's headers, which are under test, do not judge themselves.
 struct Float32 {
   using Stored = float;
   static double value(float stored) { return static_cast<double>(stored); }
@@ -82,13 +82,13 @@ inline float rounded(Type type, float value) {
   return with(type, [=](auto t) { return static_cast<float>(t.value(t.from(value))); });
 }
 
-// Words of 32 bits that fill memory; of a type of 16 bits, each half is an element. All are signalling NaNs: whatever
-// is computed from one is NaN, but never one of them again.
-constexpr uint32_t poison_of(Type type) {  // an element that nothing has written
+// Words of 32 bits that fill memory; for a type of 16 bits, each half is an element. All are signalling NaNs: every
+// result computed from one is NaN, but never this NaN again.
+constexpr uint32_t poison_of(Type type) {  // an element that no kernel has written
   return type == Type::float16 ? 0x7dbe7dbeu : type == Type::bfloat16 ? 0x7fad7fadu : 0x7fadbeefu;
 }
-// An element that belongs to no tensor, which nothing may write. Around inputs it is another one than around outputs,
-// so that what is copied from past the end of one to past the end of the other shows.
+// An element that belongs to no tensor and that no kernel may write. Its value differs between inputs and outputs, so
+// that a copy from past the end of one to past the end of the other shows.
 constexpr uint32_t guard_of(Type type, bool is_read) {
   const uint32_t word = type == Type::float16 ? 0x7d5a7d5au : type == Type::bfloat16 ? 0x7fa57fa5u : 0x7fa5c3e1u;
   return is_read ? word ^ 0x00010001u : word;

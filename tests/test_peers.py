@@ -115,7 +115,7 @@ def test_only_bytes_that_no_cache_can_hold_must_come_from_memory():
     assert least(1e6, 1e6, 50, 60e6, 5e12) == 0  # the pool fits
     assert least(1e9, 1e9, 2, 0, 5e12) == pytest.approx(200)
     assert least(1e6, 1e6, 120, 60e6, 5e12) == pytest.approx(0.1)  # half of it does not fit
-    assert least(1e9, 1e9, 2, 0, 0) == 0  # the datasheet is not told
+    assert least(1e9, 1e9, 2, 0, 0) == 0  # the datasheet is unknown
     assert [graph_timing.cache_state(size, 60) for size in (60, 61, 239, 240)] == ["all", "partly", "partly", "no"]
 
 

@@ -5,21 +5,21 @@
 namespace ladder {
 
 struct Copy {
-  // n floats each, whose bits are any; neither pointer necessarily aligned beyond 4 bytes.
+  // n floats each, with any bits; neither pointer is necessarily aligned beyond 4 bytes.
   using Launch = void (*)(const float* from, float* to, int64_t n, cudaStream_t stream);
   static const Operator& get();
 
   static constexpr uint32_t kPatternStep = 0x9e3779b9u;  // word i of the input is i times this
 };
 
-// Reading alone, with a launcher like Copy's: the words of `to`, zero before, then add up to those of `from`, modulo
-// 2^32.
+// Reading alone, with a launcher like Copy's: `to` is zero before the launch, and afterwards its words add up to the
+// sum of those of `from`, modulo 2^32.
 struct Read {
   using Launch = Copy::Launch;
   static const Operator& get();
 };
 
-// Writing alone, with a launcher like Copy's: what a copy would have written. `from` holds nothing of use.
+// Writing alone, with a launcher like Copy's: it writes what a copy would have written. `from` is not used.
 struct Write {
   using Launch = Copy::Launch;
   static const Operator& get();
@@ -82,7 +82,7 @@ class Description : public Operator {
     reinterpret_cast<Copy::Launch>(launch)(a.tensor<float>(kFrom), a.tensor<float>(kTo), a.shape[0], stream);
   }
 
-  // Around the sizes of vectors, warps, blocks and tiles; the last has more tiles than a resident grid has blocks.
+  // Sizes around those of vectors, warps, blocks and tiles. The last has more tiles than a resident grid has blocks.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
     std::vector<Shape> shapes;
     for (const int64_t n : {0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 1000, 1023, 1024, 1025, 4096, 8193, 65536})

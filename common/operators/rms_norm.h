@@ -11,7 +11,7 @@ struct RmsNorm {
                           cudaStream_t stream);
   static const Operator& get();
 
-  // What a kernel with one block a row can have: a grid has at most 2^31 - 1 blocks.
+  // Which shapes a kernel with one block per row accepts: a grid has at most 2^31 - 1 blocks.
   static const char* one_block_per_row(const Shape& shape) { return blocks_per_row<1>(shape); }
   template <int kBlocks>
   static const char* blocks_per_row(const Shape& shape) {
@@ -21,7 +21,7 @@ struct RmsNorm {
 
 }  // namespace ladder
 
-// What the harness knows of the operator. It is compiled once, into common/'s library.
+// What the harness needs to know of the operator. It is compiled once, into common/'s library.
 #ifdef LADDER_OPERATOR
 #include <algorithm>
 #include <cmath>
@@ -43,14 +43,14 @@ namespace rms_norm {
 //     probabilistic rounding error analysis, λ = 4: under one sum in a thousand exceeds it);
 //     and what is not independent: an addend smaller than u times the running sum is lost whole. With x spread evenly
 //     over ±√3 of its root mean square, as fill_input makes it, adding one by one loses less than 0.08 (cols u)^1.5.
-//   The lost part counts up to a hundredth: above four million columns, adding one by one is no answer any more.
+//   The lost part is allowed up to a hundredth: above four million columns, adding one by one is no right answer.
 double tolerance(int64_t cols) {
   const double u = 0x1p-24, n = static_cast<double>(cols);
   const double likely = 4.0 * std::sqrt(n) * u + std::fmin(0.08 * std::pow(n * u, 1.5), 0.01);
   return 8.0 * u + 0.5 * std::fmin((n - 1.0) * u, likely);
 }
 
-// Eight partial sums: float64 has digits to spare for any order, and the additions need not wait for each other.
+// Eight partial sums: float64 is precise enough for any order, and the additions need not wait for each other.
 double sum_of_squares(const float* x, int64_t count) {
   double sums[8] = {};
   int64_t i = 0;
@@ -60,9 +60,9 @@ double sum_of_squares(const float* x, int64_t count) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// Rows differ in kind (row modulo 8) so that each term of the formula matters somewhere: ordinary rows; rows near 1e-3,
-// where mean(x²) is below eps; rows near 1e3; a row of zeros (never the first). The last column is heavy, about a
-// twentieth of the row's sum of squares, so that a sum that drops the tail is visibly wrong.
+// There are several kinds of rows (row modulo 8), so that each term of the formula matters somewhere: ordinary rows;
+// rows near 1e-3, where mean(x²) is below eps; rows near 1e3; a row of zeros (never the first). The last column is
+// heavy, about a twentieth of the row's sum of squares, so that a sum that drops the tail is visibly wrong.
 void fill_input(float* input, int64_t rows, int64_t cols, uint64_t seed) {
   constexpr float scales[8] = {1.0f, 1e-3f, 1e3f, 0.5f, 2e-3f, 0.0f, 3.0f, 0.03125f};
   parallel_for_rows(rows, cols, [=](int64_t row, int64_t first, int64_t last) {
@@ -146,14 +146,14 @@ class Description : public Operator {
                                               static_cast<float>(a.scalars[0]), stream);
   }
 
-  // Around the sizes of warps, blocks and vectors; no rows; one long row.
+  // Sizes around those of warps, blocks and vectors; no rows; one long row.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
     std::vector<Shape> shapes = {{{0, 1024}}};
     for (const int64_t cols : {1, 7, 31, 32, 33, 1000, 1023, 1024, 1025, 4095, 8191, 8193})
       for (const int64_t rows : {1, 3}) shapes.push_back({{rows, cols}});
     shapes.push_back({{989, 111}});
     shapes.push_back({{1, 1048577}});
-    // More rows than gridDim.y can count. On the CPU device it would cost more than all the others together.
+    // More rows than gridDim.y can count. On the CPU device it would take longer than all the others together.
     if (!cpu_device) shapes.push_back({{65537, 33}});
     return shapes;
   }

@@ -5,9 +5,9 @@
 namespace ladder {
 
 struct Sum {
-  // input: n floats, not necessarily aligned beyond 4 bytes; output: one float, the sum; 0 of no elements.
-  // scratch: kScratch floats for partial sums, enough for one of each 256 elements of 2^27, of these and so on. What is
-  // in it before the launch is unknown.
+  // input: n floats, not necessarily aligned beyond 4 bytes; output: one float, the sum; the sum of no elements is 0.
+  // scratch: kScratch floats, enough for one partial sum per 256 of 2^27 elements, one per 256 of these sums, and so
+  // on. Its contents before the launch are unknown.
   using Launch = void (*)(const float* input, float* output, float* scratch, int64_t n, cudaStream_t stream);
   static const Operator& get();
 
@@ -30,8 +30,8 @@ namespace sum {
 enum Place { kInput, kOutput, kScratchSums };
 
 // A float32 sum in whatever order is off by at most (n - 1) u of the sum of the magnitudes, u = 2^-24; with roundings
-// that are independent of each other, by 4 sqrt(n) u (Higham and Mary 2019, λ = 4). That is what a tree keeps, or a
-// thousand partial sums. A float that adds up millions of elements one by one loses addends whole, and is no answer.
+// that are independent of each other, by 4 sqrt(n) u (Higham and Mary 2019, λ = 4). A tree or a thousand partial sums
+// stay within that. A float that adds up millions of elements one by one loses whole addends, and is not accepted.
 double tolerance(int64_t n) {
   const double u = 0x1p-24, count = static_cast<double>(std::max<int64_t>(n, 1));
   return std::fmin((count - 1.0) * u, 4.0 * std::sqrt(count) * u);
@@ -82,7 +82,7 @@ class Description : public Operator {
                                           a.tensor<float>(kScratchSums), a.shape[0], stream);
   }
 
-  // Around the sizes of warps, blocks and vectors, and of a block's share; one that no power of two divides.
+  // Sizes around those of warps, blocks and vectors, and of a block's share; one that no power of two divides.
   std::vector<Shape> edge_cases(bool) const override {
     std::vector<Shape> shapes;
     for (const int64_t n :

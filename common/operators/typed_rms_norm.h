@@ -14,7 +14,7 @@ struct Answers;
 struct TypedRmsNorm {
   struct Types {
     Type x, weight, y;
-    std::optional<Type> residual = {};  // residual_out has the same
+    std::optional<Type> residual = {};  // residual_out has the same type
   };
   static const Operator& get(const Types& types);
 
@@ -70,7 +70,7 @@ struct Bounds {
 };
 
 // Rounding is monotonic, so the bounds of the exact value give the bounds of the rounded one, at every later step too.
-// What is zero or no number is exact. 2^-150 is what float32 loses of a subnormal number.
+// Zero, infinity and NaN are exact. 2^-150 is what float32 loses of a subnormal number.
 template <class T>
 Bounds around(double value, double factor, double error) {
   const bool inexact = value != 0.0 && std::abs(value) <= DBL_MAX;
@@ -109,8 +109,8 @@ void answers(int64_t count, const float* kept, double rstd, const float* weight,
   });
 }
 
-// Uniform in ±1 about 0.1, with three columns of up to 16 times that, the last one among them, so that a sum that lacks
-// one is visibly wrong. Rows differ in scale; where mean(x²) is near 1e-6 eps counts.
+// Uniform in ±1 about 0.1, with three columns of up to 16 times that, including the last, so that a sum that lacks one
+// of them is visibly wrong. Rows differ in scale; in rows whose mean(x²) is near 1e-6, eps matters.
 template <class T>
 void fill_rows(typename T::Stored* to, int64_t rows, int64_t cols, uint64_t seed) {
   constexpr float scales[] = {1.0f, 1e-3f, 30.0f, 0.25f, 2.0f, 0.0f, 3.0f};
@@ -227,7 +227,7 @@ class Description : public Operator {
     reinterpret_cast<Op::Launch>(launch)(arguments, stream);
   }
 
-  // Around the sizes of warps, blocks and vectors; no rows.
+  // Sizes around those of warps, blocks and vectors; no rows.
   std::vector<Shape> edge_cases(bool) const override {
     std::vector<Shape> shapes = {{{0, 1024}}};
     for (const int64_t cols : {1, 7, 31, 32, 33, 1000, 1024, 1025, 8193})
@@ -268,9 +268,9 @@ class Description : public Operator {
 
 }  // namespace typed_rms_norm
 
-// That of float32 RMSNorm, and 1 u for weight offset + weight. In place of cols stands the longest chain of additions
-// that a square passes through. At least 32 threads share a row, so that is cols / 32 in a thread, then 5 in a warp, at
-// most 32 warps and 8 to 128 blocks by fours: 64 covers them.
+// The tolerance of float32 RMSNorm, and 1 u for weight offset + weight. In place of cols it uses the longest chain of
+// additions that a square passes through. At least 32 threads share a row, so this is cols / 32 in a thread, then 5 in
+// a warp, and then at most 32 warps and 8 to 128 blocks, four at a time: 64 covers these.
 double TypedRmsNorm::float_error(int64_t cols) {
   return rms_norm::tolerance(std::min(cols, (cols + 31) / 32 + 64)) + 0x1p-24;
 }

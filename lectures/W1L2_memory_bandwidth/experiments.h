@@ -17,26 +17,26 @@ Table pitfalls(const Report& report);
 inline const std::vector<Experiment> experiments = {
     {"cold_warm", "what does a warm cache add, at which sizes?", cold_warm},
     {"launch", "what do three ways to time say about a short kernel?", launch},
-    {"pitfalls", "what does a reader get wrong, and by how much?", pitfalls},
+    {"pitfalls", "which mistakes are easily made, and how large are they?", pitfalls},
 };
 
-using Change = std::function<void(Case&)>;  // writes other inputs over those drawn
+using Change = std::function<void(Case&)>;  // replaces the inputs that were drawn
 constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 
 // The byte model: a copy reads each byte of a buffer and writes it again.
 inline double moved_bytes(int64_t bytes) { return 2.0 * static_cast<double>(bytes); }
 
-// The fastest copy kernel that the report has a time of; where --stage left all of them out, the course's copy kernel.
+// The fastest copy kernel of the report; the course's copy kernel if --stage has left out all stages that copy.
 AnyStage fastest_copy(const Report& report);
 
-// Pairs of buffers, `from` and `to`, of so many bytes each. They lie side by side, so that together they are one copy,
-// which the harness can check.
+// Pairs of buffers, `from` and `to`, of `bytes` bytes each. They lie side by side, so that together they are one copy
+// that the harness can check.
 class Pairs {
  public:
   Pairs(const AnyStage& copy, int64_t bytes, int64_t count = 1, const Change& change = {});
   void launch(int64_t number, cudaStream_t stream);
   Timing time(int iterations);  // each pair in turn, and checked
-  void require_right();         // throws where not every pair holds a copy
+  void require_right();         // throws unless every pair holds a copy
 
  private:
   const AnyStage copy_;
@@ -45,7 +45,7 @@ class Pairs {
   Problem problem_;
 };
 
-// Out of memory, not out of the cache: so many pairs in turn outgrow the L2 cache together.
+// How many pairs, used in turn, are together larger than the L2 cache, so that every copy reads from memory.
 int64_t cold_pairs(int64_t bytes, const Device& device);
 Timing time_cold(const AnyStage& copy, int64_t bytes, const Report& report, const Change& change = {});
 

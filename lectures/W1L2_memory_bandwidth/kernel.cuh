@@ -13,12 +13,12 @@
 
 namespace ladder::memory_bandwidth {
 
-constexpr int kThreads = 256;  // a block; 08 to 10 have others
-constexpr int kChunk = 64;     // floats a thread of 01: its neighbour is 256 bytes away
-constexpr int kVectors = 4;    // a thread and turn of 06 and 11
+constexpr int kThreads = 256;  // per block; 08 to 10 have other numbers
+constexpr int kChunk = 64;     // floats per thread of 01: neighbouring threads are 256 bytes apart
+constexpr int kVectors = 4;    // per thread and step of 05, 06 and 11
 
-// 01: every thread has a stretch of its own, as one would share out work on a CPU. The lanes of one load lie in 32
-// sectors and use 4 bytes of each 32 (counter: sectors per request, 32 where 4 would do). The other 28 bytes wait in
+// 01: every thread has a stretch of its own, as one would share out work on a CPU. The lanes of one load touch 32
+// sectors and use 4 bytes of each 32 (counter: sectors per request, 32 where 4 would do). The other 28 bytes stay in
 // the L1 cache for the next seven loads, if they are not evicted first (counter: L1 hit rate).
 __global__ void strided_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n) {
   const int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kChunk;
@@ -26,8 +26,8 @@ __global__ void strided_kernel(const float* __restrict__ from, float* __restrict
   for (int64_t i = first; i < last; ++i) to[i] = from[i];
 }
 
-// What all the others do: a block copies one tile of kHeld × blockDim.x vectors, lane beside lane. A thread asks for
-// all it will read before it writes anything. A tile that is not whole, or not aligned, goes float by float.
+// All the others use this: a block copies one tile of kHeld × blockDim.x vectors, lanes side by side. A thread issues
+// all its loads before it writes anything. An incomplete or unaligned tile is copied float by float.
 template <class V, int kHeld, bool kStreaming>
 __device__ void copy_tile(const float* from, float* to, int64_t tile, int64_t n, bool aligned) {
   const int64_t size = static_cast<int64_t>(sizeof(V) / sizeof(float)) * kHeld * blockDim.x;
@@ -54,21 +54,21 @@ __device__ void copy_tile(const float* from, float* to, int64_t tile, int64_t n,
 //  02 removes the stride of 01: 4 sectors for the 128 bytes of a request, and every byte is used.
 //  03, 04 ask for more at a time: the same bytes take a half, a quarter of the instructions (counter: instructions
 //     executed). 08 to 10 are 04 with other block sizes.
-//  05 has four times as many bytes in flight a thread, in a quarter of the threads.
-//  07 is 04 with the hint that no byte will be used again, so that caches evict it first.
+//  05 has four times as many bytes in flight per thread, in a quarter of the threads.
+//  07 is 04 with the hint that no byte will be used again, so that the caches evict it first.
 template <class V, int kHeld, bool kStreaming>
 __global__ void copy_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n, bool aligned) {
   copy_tile<V, kHeld, kStreaming>(from, to, blockIdx.x, n, aligned);
 }
 
-// 06: only as many blocks as the GPU holds at once; each takes tile after tile. It differs from 05 in this alone.
+// 06: only as many blocks as the GPU holds at once; each copies tile after tile. This is the only difference from 05.
 __global__ void persistent_kernel(const float* __restrict__ from, float* __restrict__ to, int64_t n, bool aligned,
                                   int64_t tiles) {
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x)
     copy_tile<float4, kVectors, false>(from, to, tile, n, aligned);
 }
 
-// 11: each block leaves the sum of the words it read, because reads whose values nobody needs are optimised away.
+// 11: each block writes the sum of the words it read, because the compiler removes reads whose values are not used.
 __global__ void read_kernel(const float* __restrict__ from, float* __restrict__ sums, int64_t n, bool aligned) {
   const int64_t size = int64_t{4} * kVectors * blockDim.x;
   uint32_t sum = 0;
@@ -96,7 +96,7 @@ __global__ void read_kernel(const float* __restrict__ from, float* __restrict__ 
 
 __device__ inline uint32_t pattern(int64_t i) { return static_cast<uint32_t>(i) * Copy::kPatternStep; }
 
-// 12: each word is computed from its place, so that one in the wrong place is noticed.
+// 12: each word is computed from its place, so that the checker detects one in the wrong place.
 __global__ void write_kernel(float* __restrict__ to, int64_t n, bool aligned) {
   const int64_t i = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
   if (aligned && i + 4 <= n)
@@ -141,7 +141,7 @@ inline void launch_memcpy(const float* from, float* to, int64_t n, cudaStream_t 
 }
 
 inline const std::vector<AnyStage> stages = {
-    Stage<Copy>{"01_strided", "64 floats in a row for each thread", launch_strided},
+    Stage<Copy>{"01_strided", "64 consecutive floats for each thread", launch_strided},
     Stage<Copy>{"02_float", "lane beside lane, 4 bytes each", launch_copy<float>},
     Stage<Copy>{"03_float2", "8 bytes each", launch_copy<float2>},
     Stage<Copy>{"04_float4", "16 bytes each", launch_copy<float4>},

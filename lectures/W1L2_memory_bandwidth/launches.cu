@@ -4,11 +4,11 @@
 namespace ladder::memory_bandwidth {
 namespace {
 
-constexpr int kLaunches = 500;  // in a row: fewer than a stream holds before the next launch has to wait for room
+constexpr int kLaunches = 500;  // one after the other; a stream holds more before a launch has to wait for room
 
 __global__ void empty_kernel() {}
 
-// The same launch, timed in three ways, and what it costs the CPU to ask for it.
+// The same launch, timed in three ways, and the time that the CPU takes to submit it.
 Cells launch_cells(const std::string& name, const std::function<void(cudaStream_t)>& submit, int iterations) {
   Stopwatch stopwatch;
   std::vector<double> submits;

@@ -1,5 +1,5 @@
-// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, what is measured
-// besides their times in experiments.cu and launches.cu, the story in README.md.
+// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, the experiments beside
+// their times in experiments.cu, launches.cu and pitfalls.cu, the story in README.md.
 #include "experiments.h"
 #include "kernel.cuh"
 

@@ -1,5 +1,5 @@
-// Experiment 4: wrong ways to time. Its kernels are in a file, and so a module, of their own: no other kernel's launch
-// may have brought their code onto the device.
+// Experiment 4: wrong ways to time. Its kernels are in a file, and therefore in a module, of their own, so that no
+// other kernel's launch brings their code onto the device.
 #include <cstring>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kLarge = 512 * kMiB, kSmall = 8 * kKiB;
 constexpr int kThreads = 256, kNewcomers = 8;
 
-// The same code for each number, but a kernel of its own, with a first launch of its own.
+// Each number makes the same code a different kernel, with a first launch of its own.
 template <int kNumber>
 __global__ void newcomer_kernel(const float* __restrict__ from, float* __restrict__ to) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -90,8 +90,8 @@ Table pitfalls(const Report& report) {
   add("no warm-up", "first launch of a kernel", false, summarize(firsts), kSmall, kNewcomers);
   add("no warm-up", "third launch of the same kernel", true, summarize(thirds), kSmall, kNewcomers);
 
-  // Each twice, in turn: a difference between zeros and random bits counts only where it exceeds that between two of a
-  // kind.
+  // Each twice, in turn: a difference between zeros and random bits counts only if it is larger than the difference
+  // between two runs with the same data.
   for (const std::string again : {"", ", again"}) {
     add("zeros as data", "zeros" + again, false, time_cold(copy, kLarge, report, all_zeros));
     add("zeros as data", "random bits" + again, true, time_cold(copy, kLarge, report, random_bits));

@@ -1,8 +1,8 @@
-// reduction0: a tree in shared memory, in which the threads that still add lie further and further apart.
+// reduction0: a tree in shared memory, in which the threads that still add are farther and farther apart.
 //
-// It leaves: in the first step every second lane of a warp adds, in the next every fourth. A warp executes a step as
-// long as one of its lanes takes part, so nearly all warps stay busy while fewer and fewer lanes do work (counter:
-// lanes in a request of a shared load).
+// It leaves: in the first step every second lane of a warp adds, in the next every fourth. A warp executes a step if at
+// least one of its lanes takes part, so nearly all warps stay busy while fewer and fewer lanes do work (counter: lanes
+// per request of a shared load).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ladder::reduction::reduction0 {
 
 constexpr int kBlockSize = 256;
 
-// One partial sum for each block, of one element for each of its threads.
+// One partial sum per block, of one element per thread.
 __global__ void reduce_kernel(const float* __restrict__ input, float* __restrict__ sums, int64_t n) {
   __shared__ float sdata[kBlockSize];
   const int tid = threadIdx.x;
@@ -30,8 +30,8 @@ __global__ void reduce_kernel(const float* __restrict__ input, float* __restrict
   if (tid == 0) sums[blockIdx.x] = sdata[0];
 }
 
-// Sums of the sums, until one is left. Blocks run in any order, so no launch writes what it reads: each has its own
-// part of the scratch memory.
+// Adds up the sums until one is left. Blocks run in any order, so no launch writes what it reads: each launch has its
+// own part of the scratch memory.
 inline void launch(const float* input, float* output, float* scratch, int64_t n, cudaStream_t stream) {
   while (true) {
     const int64_t blocks = std::max<int64_t>(blocks_for(n, kBlockSize), 1);  // the sum of nothing is 0

@@ -98,6 +98,6 @@ TEST_CASE("a time that the datasheet does not allow is an error of the measureme
   CHECK_THROWS_WITH(require_possible("a copy", 2e6, {1.999, 0}, device),
                     "measurement error: a copy took 2.00 us, but the datasheet's bandwidth needs 2.00 us");
   CHECK_THROWS(require_possible("a copy", 2e6, {std::nan(""), 0}, device));
-  device.peak_bytes_per_second = 0;  // not told: nothing to compare with
+  device.peak_bytes_per_second = 0;  // unknown: nothing to compare with
   CHECK_NOTHROW(require_possible("a copy", 2e6, {0, 0}, device));
 }

@@ -30,7 +30,7 @@ def cache_state(pool_bytes, l2_bytes):
 
 def least_microseconds(moved_bytes, footprint_bytes, pairs, l2_bytes, peak_bytes_per_second):
     """What the datasheet's bandwidth allows for a launch: even if all of the cache held bytes of the pool, the others
-    come from memory. 0 where the whole pool fits, or where the datasheet is not told."""
+    come from memory. 0 if the whole pool fits, or if the datasheet is unknown."""
     outside = max(0.0, 1.0 - l2_bytes / (pairs * footprint_bytes))
     return 1e6 * moved_bytes * outside / peak_bytes_per_second if peak_bytes_per_second else 0.0
 
