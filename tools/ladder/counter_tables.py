@@ -1,4 +1,7 @@
-"""The tables of Nsight Compute's counters: counters against stages."""
+"""The tables of Nsight Compute's counters, counters against stages; and sections of its own report."""
+
+import re
+import textwrap
 
 from . import results
 from .counters import COUNTERS, MISSING
@@ -7,8 +10,21 @@ from .markdown import link, table
 from .results import number
 
 
-def path_of(folder, stage):
-    return folder / stage.ladder.id / f"ncu/{stage.name}.csv"
+ADVICE = ("INF ", "OPT ", "WRN ")  # how ncu's own remarks on a section begin
+
+
+def path_of(folder, stage, profile=""):
+    """The stage's counters on the main input, or on the input of a profile of ladder.json."""
+    return folder / stage.ladder.id / (f"ncu_{profile}" if profile else "ncu") / f"{stage.name}.csv"
+
+
+def profile_of(ladder, block):
+    """The profile that the marker names, input=NAME; "" for the main input."""
+    name = block.values.get("input", "")
+    if name and name not in ladder.profiles:
+        there = ", ".join(ladder.profiles) or "none"
+        raise Unusable(f"{block.where}: input={name}: ladder.json of {ladder.id} has no such profile; it has {there}")
+    return name
 
 
 def read(path):
@@ -22,7 +38,7 @@ def read(path):
 
 
 def plain(value):
-    """As many digits as a reader compares."""
+    """A number with as many digits as a reader compares."""
     if value is None:
         return MISSING
     if value == int(value) or abs(value) >= 1000:
@@ -43,7 +59,7 @@ def scaled(unit, values):
 
 
 def chosen(ladder, words, where):
-    """The stages that a marker names, NAME or FROM..TO where one end may be left out; all where it names none."""
+    """The stages that a marker names, NAME or FROM..TO, where one end may be left out; all if it names none."""
     if not words:
         return ladder.stages
     names, found = [stage.name for stage in ladder.stages], []
@@ -57,25 +73,53 @@ def chosen(ladder, words, where):
     return found
 
 
-def build(folder, page, metrics, stages):
-    """With the files they came from; None where none of these stages has been profiled."""
-    stages = [stage for stage in stages if path_of(folder, stage).is_file()]
+def build(folder, page, metrics, stages, profile=""):
+    """The table with the files it came from; None if none of these stages has been profiled."""
+    stages = [stage for stage in stages if path_of(folder, stage, profile).is_file()]
     if not stages:
         return None
-    profiles = [read(path_of(folder, stage)) for stage in stages]
+    profiles = [read(path_of(folder, stage, profile)) for stage in stages]
     lines = []
     for metric in metrics:
         if not any(metric in values for values, _ in profiles):
-            continue  # not asked for when these were profiled
+            continue  # the stored profiles do not have it
         cells = [values.get(metric, ("", None)) for values, _ in profiles]
         values = [value for _, value in cells]
         unit, scale = scaled(next((unit for unit, value in cells if value is not None), ""), values)
         name = COUNTERS[metric] + (f", {unit}" if unit else "")
         lines.append([name] + [plain(None if value is None else value / scale) for value in values])
     about = profiles[-1][1]
-    files = ", ".join(link(stage.name, path_of(folder, stage), page) for stage in stages)
+    files = ", ".join(link(stage.name, path_of(folder, stage, profile), page) for stage in stages)
+    ladder = stages[0].ladder
+    on = f" on {ladder.described(ladder.profiles[profile]['input'])}" if profile else ""
     caption = (
-        f"One launch, caches emptied first. {about.get('GPU', '')}, Nsight Compute {about.get('Nsight Compute', '')}, "
+        f"One launch{on}, caches emptied first. {about.get('GPU', '')}, "
+        f"Nsight Compute {about.get('Nsight Compute', '')}, "
         f"{about.get('date', '')}. All counters: {files}."
     )
     return f"{table(['counter', *(stage.name for stage in stages)], lines)}\n\n{caption}"
+
+
+def details(folder, ladder, block):
+    """A section of a stage's stored report as ncu prints it: its first table, the one that the marker names, and ncu's
+    remarks; None if no report is stored."""
+    stage = ladder.stage(block.words[0]) if block.words else None
+    if not stage or "section" not in block.values:
+        raise Unusable(f'{block.where} must name a stage and a section, for example 02_name section="Occupancy"')
+    path = folder / ladder.id / f"ncu_details/{stage.name}.txt"
+    if not path.is_file():
+        return None
+    text, wanted = path.read_text(encoding="utf-8"), block.values["section"]
+    sections = dict(re.findall(r"^    Section: (.*)\n(.*?)(?=^    Section: |\Z)", text, re.MULTILINE | re.DOTALL))
+    if wanted not in sections:
+        raise Unusable(f"{block.where}: {results.shown(path)} has no section {wanted}; it has {', '.join(sections)}")
+    first, *others = textwrap.dedent(sections[wanted]).strip("\n").split("\n\n")
+    parts, name = [f"Section: {wanted}\n{first}"], block.values.get("table")
+    if name:
+        tables = {title: part for part in others for title in re.findall(r"^Table Name : (.*)", part, re.MULTILINE)}
+        if name not in tables:
+            raise Unusable(f"{block.where}: the section {wanted} has no table {name}; it has {', '.join(tables)}")
+        parts.append(tables[name])
+    parts += [part for part in others if part.startswith(ADVICE)]
+    said = "\n\n".join(parts)
+    return f"```text\n{said}\n```\n\nFrom {stage.name}'s report, {link(results.shown(path), path, block.page)}."

@@ -18,7 +18,7 @@ DURATION = "gpu__time_duration.sum"
 OPCODES = "sass__inst_executed_per_opcode"
 MISSING = "missing"  # the value of a counter that this GPU or this ncu lacks
 
-# Of a profile, in the order of the stored files: (short name, ncu's name, name for people).
+# The counters of a profile, in the order of the stored files: (short name, ncu's name, name for people).
 PROFILE = [
     ("duration", DURATION, "duration"),
     ("blocks", "launch__grid_size", "blocks in the grid"),
@@ -51,6 +51,8 @@ PROFILE = [
     ("store_sectors", SECTORS_EACH.format("st"), "sectors per store request"),
     ("shared_loads", SHARED_PATCHED.format("ld"), "shared-memory load instructions"),
     ("shared_stores", SHARED_PATCHED.format("st"), "shared-memory store instructions"),
+    ("local_loads", REQUESTS.format("ld").replace("global", "local"), "local-memory load requests"),
+    ("local_stores", REQUESTS.format("st").replace("global", "local"), "local-memory store requests"),
     ("load_conflicts", CONFLICTS.format("ld"), "bank conflicts of shared loads"),
     ("store_conflicts", CONFLICTS.format("st"), "bank conflicts of shared stores"),
     ("load_wavefronts", SASS_WAVEFRONTS.format("ld"), "wavefronts of shared loads"),
@@ -73,7 +75,7 @@ PROFILE = [
 COUNTERS = {metric: name for _, metric, name in PROFILE}
 SHORT = {short: metric for short, metric, _ in PROFILE}
 
-# What a write-up shows of its own stage and the one before, and what a comparison of many stages shows.
+# What a stage's page shows of its own stage and the one before, and what a comparison of many stages shows.
 FEW = "load_sectors load_requests instructions occupancy waits barrier l1_hits l2_to_l1 dram_read dram_busy".split()
 MANY = (
     "duration dram_read dram_written dram_busy l2_to_l1 l2_hits l1_hits l1_busy load_sectors store_sectors "

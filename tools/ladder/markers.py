@@ -9,13 +9,16 @@
 NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters.
     stages [idea|change|removes|barriers|bytes|sectors ...]    what every stage's page says of it
     ladder                                                     the plot and the table of all stages
-    counters [STAGE|FROM..TO ...] [counters=NAME,...]          Nsight Compute's; short names are in counters.py
+    counters [STAGE|FROM..TO ...] [counters=NAME,...] [input=NAME]   Nsight Compute's; short names are in counters.py
+    details STAGE section="..." [table="..."]                  of its whole report: a section's first table, one more
+                                                               and Nsight Compute's advice, as it prints them
     cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
     ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
     <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot, header/shapes
-figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few.
+figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few. With input=NAME the
+counters of figures and of counters are those of a profile of ladder.json, not of the main input.
 
 A page of several stages names the stage first: <!-- stage reduction5 change="..." -->.
 """
@@ -59,7 +62,7 @@ def written(name, kind="begin"):
 
 
 def words_of(text):
-    """(words, {key: value}) of what stands in a marker."""
+    """(words, {key: value}) of a marker's contents."""
     words, values = [], {}
     for quoted_key, quoted, key, value, word in WORD.findall(text):
         if word:
@@ -70,7 +73,7 @@ def words_of(text):
 
 
 def blocks(page, text):
-    """The blocks of a page; Unusable where a marker lacks its other half."""
+    """The blocks of a page; Unusable if a marker lacks its other half."""
     found, opened = [], None
     for marker in BLOCK.finditer(text):
         name, kind = marker.group(1) or marker.group(2), marker.group(3)
@@ -94,12 +97,12 @@ def text_of(page):
 
 
 def is_of(stage, words):
-    """Whether a marker on the stage's page is the stage's: it names it, or the page is the stage's alone."""
+    """Whether a marker on the stage's page belongs to the stage: it names the stage, or the page has no other."""
     return words[:1] == [stage.name] or (not words and stage.folder != stage.ladder.folder)
 
 
 def said(stage):
-    """{"idea": ..., "change": ..., "removes": ...} of the stage's marker; Unusable where there is none."""
+    """{"idea": ..., "change": ..., "removes": ...} of the stage's marker; Unusable if there is none."""
     for marker in STAGE.finditer(text_of(stage.page)):
         words, values = words_of(marker.group(1))
         if is_of(stage, words):
@@ -112,7 +115,7 @@ def said(stage):
 
 
 def claims(stage):
-    """What the page claims of the stage's counters, as the words of its marker; Unusable where it claims nothing."""
+    """What the page claims about the stage's counters, as the words of its marker; Unusable if it claims nothing."""
     for block in blocks(stage.page, text_of(stage.page)):
         if block.name == "cpu_device" and is_of(stage, block.words):
             if set(CLAIMS) <= set(block.values):

@@ -28,6 +28,8 @@ One of these helps:
     to /etc/modprobe.d/nvidia-profiling.conf, run update-initramfs -u (Debian, Ubuntu), and restart
   - where none of this is yours to do, read the stored files. {STORED}"""
 HEADER = ["name", "metric", "unit", "value"]  # of a stored file
+# In a report's text, sections that only draw rooflines: for every precision, as long as all other sections together.
+ROOFLINES = re.compile(r"^    Section: GPU Speed Of Light .*Roofline.*\n(?:(?!    Section: ).*\n)*", re.MULTILINE)
 KEPT_OPCODES = re.compile(r"(LD|ST|ATOM|RED|BAR|SHFL|VOTE|MATCH|WARPSYNC|MEMBAR|SYNCS|UBLK|UTMA|UCGABAR)")
 
 
@@ -83,8 +85,8 @@ class Ncu:
             metrics = [metric for metric in metrics if metric not in unknown]
 
     def details(self, command, name):
-        """All sections of a report on the command's launches, as ncu prints them; the report itself, which ncu's window
-        opens, is left in the work folder."""
+        """The sections of a report on the command's launches, without rooflines, as ncu prints them. The report itself,
+        which ncu's window opens, is left in the work folder."""
         report = self.work / f"{name.replace('/', '_')}.ncu-rep"
         counted = ["--set", "full", "--clock-control", "none", "--force-overwrite", "--export", report]
         done = machine.run(self.path, *counted, *command, timeout=max(self.end - time.monotonic(), 3))
@@ -94,10 +96,11 @@ class Ncu:
         text = done.stdout.decode(errors="replace")
         if done.returncode or not report.is_file():
             raise Unusable(f"{name}: ncu printed no report (exit code {done.returncode}):\n{text}")
-        return "".join(f"{line.rstrip()}\n" for line in text.splitlines() if not line.startswith("[")).lstrip("\n")
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines() if not line.startswith("["))
+        return ROOFLINES.sub("", text).lstrip("\n")
 
     def not_listed(self, metrics):
-        """Those that this GPU lacks; asked only where ncu does not say which it does not know."""
+        """The metrics that this GPU lacks; asked only if ncu does not say which it does not know."""
         listed = machine.output_of(self.path, "--query-metrics", "--query-metrics-collection", "profiling")
         names = set(re.findall(r"^\s*([a-z]\w+)", listed, re.MULTILINE))
         return [metric for metric in metrics if names and "__" in metric and metric.split(".")[0] not in names]
@@ -126,7 +129,7 @@ def is_number(text):
 
 
 def parse(output, wanted):
-    """The launches in ncu's raw CSV, which stands among other lines: a line of names, one of units, one a launch."""
+    """The launches in ncu's raw CSV, which is among other lines: a line of names, one of units, one per launch."""
     lines = list(csv.reader(line for line in output.splitlines() if line.startswith('"')))
     if len(lines) < 3 or "Kernel Name" not in lines[0] or any(len(line) != len(lines[0]) for line in lines):
         return []
@@ -151,7 +154,7 @@ def kernel_name(said):
 
 
 def opcodes(text):
-    """ "9 (BAR: 3; LDG: 1)" -> "BAR 3, LDG 1"; the text itself where it reads otherwise."""
+    """ "9 (BAR: 3; LDG: 1)" -> "BAR 3, LDG 1"; a text of another form stays as it is."""
     found = re.findall(r"\b([A-Z][A-Z0-9_.]*)\s*[:=]\s*(\d+)", text.replace(",", ""))
     return ", ".join(f"{name} {count}" for name, count in sorted(found) if KEPT_OPCODES.match(name)) if found else text
 
@@ -168,7 +171,7 @@ def added(old, new):
 
 
 def together(launches):
-    """{metric: (unit, value)} of all launches: what can be added up is, all else is that of the longest."""
+    """{metric: (unit, value)} of all launches: sums are added up, all other values are those of the longest launch."""
     longest = max(launches, key=lambda launch: float(launch[1].get(DURATION, ("", "0"))[1]))[1]
     values = dict(longest)
     for _, others in launches:
@@ -179,7 +182,7 @@ def together(launches):
 
 
 def rows_of(names, values):
-    """The lines of a stored file: a counter that was not read stands there as missing."""
+    """The lines of a stored file: a counter that was not read is listed as missing."""
     cells = {metric: values.get(metric, ("", MISSING)) for metric in names}
     return [[name, metric, *cells[metric]] for metric, name in names.items()]
 

@@ -10,7 +10,7 @@ import pathlib
 from . import any_csv, chain_tables, ladders, peer_tables, results, timed
 from .results import number, version
 
-# Okabe and Ito's palette: told apart by the colour-blind.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 LINES = [(ORANGE, "o"), (SKY, "s"), (GREEN, "^"), (BLUE, "D"), (PURPLE, "v"), (VERMILLION, "P")]
@@ -55,7 +55,7 @@ def figure_of(height):
 
 
 def save(plt, figure, target, what, row):
-    """The caption names what was measured where and when."""
+    """The caption says what was measured, where and when."""
     runtime = row["cuda_runtime"] if "cuda_runtime" in row else version(row["runtime"])
     caption = f"{what}\n{row.get('device') or row.get('gpu')}, CUDA {runtime}, {row['date']}"
     figure.supxlabel(caption, fontsize=9, color="#444444")
@@ -121,7 +121,7 @@ def draw_stages(ladder, rows, folder, target):
 
 
 def draw_sweep(ladder, rows, title, folder, target):
-    """A line a stage over the parameter that changes: bandwidth where all inputs are of one size, else microseconds."""
+    """One line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds."""
     plt, figure, axes = figure_of(4.8)
     is_rate = timed.is_of_one_size(ladder, rows)
     changes = [name for name in ladder.main if len({row[name] for row in rows}) > 1][-1]
@@ -158,7 +158,7 @@ def draw_sweep(ladder, rows, title, folder, target):
 
 
 def draw_cold_warm(rows, folder, target):
-    """W1L2's copy out of memory and out of the cache."""
+    """W1L2's copy from memory and from the cache."""
     plt, figure, axes = figure_of(3.8)
     sizes = [int(row["buffer_bytes"]) for row in rows]
     for column, label, color, marker in (
@@ -185,7 +185,7 @@ def draw_cold_warm(rows, folder, target):
 
 
 def draw_peers(tables, target):
-    """Time of the copy over each competitor's time, a line a shape; a panel an operator."""
+    """Time of the copy over each competitor's time: one line per shape, one panel per operator."""
     plt = start()
     shapes = [peer_tables.read(table) for table in tables]
     count = sum(map(len, shapes))
@@ -271,7 +271,7 @@ def draw_stored(folder, target):
         if (own / results.MAIN).is_file():
             draw_stages(ladder, timed.read(own / results.MAIN, ladder), own, target / f"{name}_bandwidth")
         for sweep, described in ladder.sweeps.items():
-            if (own / f"{sweep}.csv").is_file():
+            if (own / f"{sweep}.csv").is_file() and "program" not in described:  # controls are read in tables
                 rows = timed.read(own / f"{sweep}.csv", ladder)
                 draw_sweep(ladder, rows, described["title"], own, target / f"{name}_{sweep}")
         if (own / "cold_warm.csv").is_file():

@@ -4,7 +4,7 @@ Nsight Compute (ncu) looks at one run of the stage's kernels on the ladder's mai
 every counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<stage>.csv: name, ncu's name, unit and
 value, one counter a line; and, of the stages that a profile of ladder.json names, on its input too, to
 <ladder>/ncu_<profile>/<stage>.csv. A counter that this GPU or this ncu lacks stands there as missing. Of the stages in
-ladder.json's details, everything that ncu prints of all its sections goes to <ladder>/ncu_details/<stage>.txt. Clocks
+ladder.json's details, ncu's whole report without its rooflines goes to <ladder>/ncu_details/<stage>.txt as text. Clocks
 are left as found (--clock-control none); before each replay the caches are emptied (ncu's default, --cache-control all).
 """
 
@@ -14,7 +14,7 @@ from . import ladders, machine, ncu, results
 from .bench import options
 from .counters import COUNTERS, DURATION, MISSING
 
-SECONDS = 600  # a ladder; what does not fit ends the job
+SECONDS = 600  # per ladder; the job ends if it takes longer
 
 
 def arguments(parser):

@@ -9,7 +9,7 @@ from .results import number
 
 
 def image(gpu, name, text, page):
-    """The plot, where it has been drawn."""
+    """The plot, if it has been drawn."""
     path = ladders.ROOT / "plots" / f"{gpu}_{name}.png"
     return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
 
@@ -42,7 +42,7 @@ def stage_cells(stage, columns):
 
 
 def stage_list(ladder, block):
-    """What every stage's page says of it, in the columns that the marker names."""
+    """What every stage's page says about the stage, in the columns that the marker names."""
     columns = block.words or ["change"]
     unknown = [column for column in columns if column not in {**STAGE_COLUMNS, **COUNTS}]
     if unknown:
@@ -84,7 +84,7 @@ def caption(ladder, path, rows, page):
 
 
 def main_rows(folder, ladder):
-    """(path, rows) of the ladder's main input; None where it was not measured."""
+    """(path, rows) of the ladder's main input; None if it was not measured."""
     path = folder / ladder.id / results.MAIN
     return (path, timed.read(path, ladder)) if path.is_file() else None
 
@@ -115,15 +115,24 @@ def ladder_figures(folder, ladder, page):
     parts = [whole_ladder(folder, ladder, page)]
     for name, described in ladder.sweeps.items():
         path = folder / ladder.id / f"{name}.csv"
-        if path.is_file() and timed.is_of_one_size(ladder, timed.read(path, ladder)):
+        if path.is_file() and "program" not in described and timed.is_of_one_size(ladder, timed.read(path, ladder)):
             parts += image(folder.name, f"{ladder.id}_{name}", described["title"], page)
             parts.append(f"{described['title']}: {link(results.shown(path), path, page)}.")
     return "\n\n".join(filter(None, parts)) or None
 
 
+def row_link(ladder, described, name, page):
+    """The name of a row of a sweep, linked to the page that explains it: the stage's, or that of all controls."""
+    stage = ladder.stage(name)
+    if stage or "program" not in described:
+        return stage_link(stage, page) or name
+    controls = (ladder.folder / described["program"]).parent / "README.md"
+    return link(name, controls, page) if controls.is_file() else name
+
+
 def sweep(folder, ladder, name, block):
-    """Microseconds: a row a stage, of those chosen or of all; a column an input."""
-    path, page = folder / ladder.id / f"{name}.csv", block.page
+    """Microseconds: one row per stage, chosen or all; one column per input."""
+    path, page, described = folder / ladder.id / f"{name}.csv", block.page, ladder.sweeps[name]
     if not path.is_file():
         return None
     rows = timed.read(path, ladder)
@@ -137,13 +146,13 @@ def sweep(folder, ladder, name, block):
     for name in dict.fromkeys(row["stage"] for row in rows):
         if not block.words or name in block.words:
             lines.append(
-                [stage_link(ladder.stage(name), page) or name] + [times.get((name, one), "") for one in inputs]
+                [row_link(ladder, described, name, page)] + [times.get((name, one), "") for one in inputs]
             )
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
     said = (
         f"Microseconds per launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 "
-        "pairs of buffers or 600 MB, whichever is less: what fits into the L2 cache comes from there. "
+        "pairs of buffers or 600 MB, whichever is less: data that fits into the L2 cache comes from the cache. "
         f"Median of {first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
     )
@@ -162,8 +171,8 @@ def against(row, before):
 
 
 def stage_figures(folder, stage, block):
-    """One stage's row, what changed against the stage before or the one that the marker names, and a few counters; None
-    where it was not measured."""
+    """One stage's row, the change from the stage before or the one that the marker names, and a few counters; None if
+    the stage was not measured."""
     ladder, page = stage.ladder, block.page
     found = main_rows(folder, ladder)
     rows = {row["stage"]: row for row in found[1] if row["microseconds"]} if found else {}
@@ -179,7 +188,8 @@ def stage_figures(folder, stage, block):
         parts.append(against(rows[stage.name], rows[before]))
     parts.append(caption(ladder, found[0], found[1], page))
     metrics = counters.metrics([*counters.FEW, *filter(None, block.values.get("also", "").split(","))])
-    few = counter_tables.build(folder, page, metrics, list(dict.fromkeys([ladder.stage(before), stage])))
+    both = list(dict.fromkeys([ladder.stage(before), stage]))
+    few = counter_tables.build(folder, page, metrics, both, counter_tables.profile_of(ladder, block))
     return "\n\n".join(parts + ([few] if few else []))
 
 
@@ -187,7 +197,8 @@ def all_counters(folder, ladder, block):
     """The stages that the marker names, or all; the counters that it names, or those that a comparison shows."""
     stages = counter_tables.chosen(ladder, block.words, block.where)
     names = block.values["counters"].split(",") if "counters" in block.values else counters.MANY
-    return counter_tables.build(folder, block.page, counters.metrics(names), stages)
+    profile = counter_tables.profile_of(ladder, block)
+    return counter_tables.build(folder, block.page, counters.metrics(names), stages, profile)
 
 
 # The blocks.
@@ -211,7 +222,7 @@ def ladder_of(block):
 
 
 def stage_of(ladder, block):
-    """The stage whose block this is: the one that it names, or that of the page; None on the ladder's own page."""
+    """The stage of a block: the one that it names, or that of the page; None on the ladder's own page."""
     name = block.words[0] if block.words else block.page.parent.name
     stage = next((stage for stage in ladder.stages if stage.name == name), None)
     if block.words and not stage:
@@ -220,7 +231,7 @@ def stage_of(ladder, block):
 
 
 def header_table(folder, name, block):
-    """Of the production header."""
+    """A table of the production header."""
     if folder is None:
         return None
     if name == "peers_plot":
@@ -243,7 +254,7 @@ def header_table(folder, name, block):
 
 
 def build(block, folder):
-    """The text of a block, from the folder of a GPU's results; None where nothing is stored for it yet."""
+    """The text of a block, from the folder of a GPU's results; None if nothing is stored for it yet."""
     ladder, name = ladder_of(block)
     page = block.page
     if ladder is None:
@@ -267,11 +278,13 @@ def build(block, folder):
         return whole_ladder(folder, ladder, page)
     if name == "counters":
         return all_counters(folder, ladder, block)
+    if name == "details":
+        return counter_tables.details(folder, ladder, block)
     if name in ladder.sweeps:
         return sweep(folder, ladder, name, block)
     path = folder / ladder.id / f"{name}.csv"
     if not path.is_file():
-        there = ["stages", "ladder", "figures", "counters", "cpu_device", "ncu_comparison", *ladder.sweeps]
+        there = ["stages", "ladder", "figures", "counters", "details", "cpu_device", "ncu_comparison", *ladder.sweeps]
         there += sorted({csv.stem for csv in path.parent.glob("*.csv")} - set(there))
         raise Unusable(
             f"{block.where}: unknown table {name}: there is no {results.shown(path)}; known are {', '.join(there)}"
