@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 comma := ,
 
-# Backend: cuda where nvcc and a GPU are, else cpu; BACKEND=... overrides.
+# Backend: cuda if there are nvcc and a GPU, else cpu; BACKEND=... overrides.
 ifndef NVCC
   NVCC := $(firstword $(shell command -v nvcc) $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
 endif
@@ -30,7 +30,7 @@ ifeq ($(BACKEND),cuda)
   endif
 endif
 
-# The host compiler: g++ 12 or newer; where g++ itself is older, a newer one that stands beside it.
+# The host compiler: g++ 12 or newer; if g++ itself is older, a newer one that is installed beside it.
 ifeq ($(origin CXX),default)
   CXX := $(or $(shell for c in g++ g++-15 g++-14 g++-13 g++-12; do v=$$($$c -dumpversion 2>/dev/null) \
     && [ "$${v%%.*}" -ge 12 ] && echo $$c && break; done),g++)

@@ -1,6 +1,6 @@
 # What every program needs first, always run in the root: make -f mk/libs.mk
-# The tools are checked once, a change of flags is noticed, the ladders' lists of stages are written, and the CPU device's
-# runtime, common/ and the ladders' descriptions are compiled.
+# It checks the tools once, detects a change of flags, writes the ladders' lists of stages, and compiles the CPU
+# device's runtime, common/ and the ladders' descriptions.
 ROOT := .
 include mk/config.mk
 

@@ -73,7 +73,7 @@ $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 	@$(COMPILER) $< $(LIBRARIES) -o $@
 
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
-# A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants do what they are told.
+# A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants take other options.
 REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
 ifneq ($(and $(LADDER),$(filter-out $(LADDER)/mutants,$(HERE))),)
   ANALYZE_ALWAYS := --analyze

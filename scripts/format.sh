@@ -1,6 +1,6 @@
 #!/bin/bash
 # Usage: format.sh -i (rewrites) | --dry-run (only says what differs)
-# Every C++ and CUDA file, with clang-format 14, but those whose odd layout tests the translator.
+# Formats every C++ and CUDA file with clang-format 14, except those whose odd layout tests the translator.
 cd "$(dirname "$0")/.." || exit 2
 for tool in .venv/bin/clang-format clang-format-14 clang-format; do
   if $tool --version 2>/dev/null | grep -q 'version 14\.'; then

@@ -2,11 +2,11 @@
 # Usage: fresh_machine.sh bookworm|trixie|jammy|noble [COMMAND ...]
 # Makes a fresh Debian 12 or 13, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
 # commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
-#   FOLDER=dir       where the machine is made and kept, its clone anew each time; otherwise in /var/tmp, deleted at the end
+#   FOLDER=dir       where the machine is made and kept, with a new clone each time; default: in /var/tmp, and deleted
 #   MIRROR=url       where the distribution's packages come from
-#   PACKAGES='a b'   more of them: trixie compiles with Ubuntu 24.04's g++ given PACKAGES=g++-13, and FULL=1 with both
-#                    given PACKAGES='g++ g++-13'
-# A proxy and a certificate authority of this machine (http_proxy, PIP_..., ca-certificates.crt) hold in the new one too.
+#   PACKAGES='a b'   more packages: with PACKAGES=g++-13 trixie compiles with Ubuntu 24.04's g++, and with
+#                    PACKAGES='g++ g++-13' FULL=1 compiles with both
+# The new machine uses this machine's proxy and certificate authority (http_proxy, PIP_..., ca-certificates.crt) too.
 set -euo pipefail
 refuse() { echo "fresh_machine: $*" >&2; exit 2; }
 
@@ -54,7 +54,7 @@ rm -rf "$machine$course"
 git clone -q "file://$repository" "$machine$course"
 echo "fresh_machine: $distribution with $(git -C "$machine$course" log -1 --format='%h, "%s"')"
 
-# With /proc, pseudo-terminals and shared memory, which end with it. The bash that waits is process 1, which no Ctrl-C ends.
+# Runs with its own /proc, pseudo-terminals and shared memory. The bash that waits is process 1, which no Ctrl-C ends.
 inside() { # inside COMMAND
   env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt $(env | grep -iE '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || true) \

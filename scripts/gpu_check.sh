@@ -6,8 +6,8 @@
 #   counts   the CPU device's counts beside Nsight Compute's
 #   header   the production header's tests, and compute-sanitizer's four tools on them
 #   stages   every ladder's stages, each by its own program and under compute-sanitizer, the unit tests, the mutants
-# Results and gpu_check.txt (what was run, and how it ended last) go to DIRECTORY (default profiling_results/<gpu>), logs
-# to its folder logs/. Exit 0 only if nothing failed. Changes no setting of the GPU.
+# Results and gpu_check.txt (each part's latest outcome) go to DIRECTORY (default profiling_results/<gpu>), logs to its
+# folder logs/. The exit code is 0 only if nothing failed. It changes no setting of the GPU.
 set -uo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
@@ -49,17 +49,17 @@ together() {
   while [ "$(jobs -rp | wc -l)" -ge 6 ]; do wait -n; done
   step "$@" &
 }
-# sanitize TOOL PROGRAM... : under compute-sanitizer, where it is.
+# sanitize TOOL PROGRAM... : runs it under compute-sanitizer, if that is installed.
 sanitize() {
   [ -n "$sanitizer" ] || return 77
   timeout 300 "$sanitizer" --tool "$1" --error-exitcode 99 "${@:2}"
 }
-# The unit tests of common/, where doctest is.
+# The unit tests of common/, if doctest is installed.
 unit_tests() {
   scripts/check_tools.sh doctest || return 77
   make -j"$(nproc)" BACKEND=cuda tests/cpp/program && timeout 300 build/cuda/tests/cpp/common_test
 }
-# The counters of all stages, where Nsight Compute is here and may read them.
+# The counters of all stages, if Nsight Compute is installed and may read them.
 profile() {
   ladder profile all --results "$out" && return 0
   grep -q 'ERR_NVGPUCTRPERM\|is not on PATH' "$out/logs/profile.log" && return 77 || return 1
@@ -123,7 +123,7 @@ if wanted stages; then
 fi
 wait
 
-# What ran now, and what ran before and not now.
+# The outcomes of this run, and the earlier ones of parts that did not run now.
 sort -s -u -k1,1 -o "$out/gpu_check.txt" "$ran" "$out/gpu_check.txt"
 echo
 [ ! -e "$out/environment.txt" ] || cat "$out/environment.txt"

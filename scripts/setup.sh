@@ -21,7 +21,7 @@ has_gcc12() {
   return 1
 }
 has_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
-no_ccache=build/no-ccache # left where it could not be installed, so that it is asked for once only
+no_ccache=build/no-ccache # written if ccache could not be installed, so that setup tries only once
 has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
 can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
 has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
@@ -46,7 +46,7 @@ check() {
 }
 
 check
-# ccache saves time only: it comes along with what is needed or where no password is asked for, and may fail.
+# ccache only saves time: it is installed with other packages or if no password is needed, and this may fail.
 wished=()
 if [ "$goal" = test ] && ! has_ccache && { [ ${#packages[@]} -gt 0 ] || can_install; }; then
   need ccache "keeps compiled files, so that a second build is quicker (optional)"
@@ -67,7 +67,7 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
   install() { apt install -y --no-install-recommends "$@"; }
   apt update || [ ${#packages[@]} -eq 0 ] || fail "apt-get update failed (see above); $by_hand"
 
-  # Where the default g++ is older than 12, its newer sibling beside it.
+  # If the default g++ is older than 12, install a newer one beside it.
   version_of() { apt-cache policy "$1" | sed -n 's/^  Candidate: \([0-9]*:\)\?//p'; }
   for i in "${!packages[@]}"; do
     [ "${packages[i]}" = g++ ] || continue

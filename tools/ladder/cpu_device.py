@@ -23,7 +23,7 @@ def path_of(stage):
 
 
 def read(path):
-    """(sums by what they are of, rows of lines) of all kernels of a stage."""
+    """(rows of sums, rows of single lines) of all kernels of a stage."""
     rows = results.read(path, ["kernel", "file", "line", "source", "what", "requests", "distinct_bytes"])
     return [row for row in rows if not row["file"]], [row for row in rows if row["file"]]
 
@@ -75,7 +75,7 @@ def counted(path, given):
 
 
 def claimed(stage):
-    """The same as the stage's page has it."""
+    """The same as the stage's page claims it."""
     said = markers.claims(stage)
     numbers = {name: markers.total(said[name]) for name in ("asked", "barriers", "shuffles")}
     return {"loads": set(markers.pairs(said["loads"])), "stores": set(markers.pairs(said["stores"])), **numbers}
@@ -97,7 +97,7 @@ def units_of(ladder):
 
 
 def line_cells(stage, row, before, page):
-    """One access of one line; what the row before says of the same line is not said again."""
+    """The cells of one access of one line. Line and source are left out if the row before has them already."""
     requests, lanes = number(row, "requests"), number(row, "lanes")
     unit = "sector" if row["sectors"] else "wavefront"
     transfers, ideal = number(row, f"{unit}s"), number(row, f"ideal_{unit}s")
@@ -112,7 +112,7 @@ def line_cells(stage, row, before, page):
 
 
 def lines(stage, page):
-    """Every line of a stage: its requests, and what they cost; None where it has not been counted."""
+    """Every line of a stage: its requests, and what they cost; None if the stage has not been counted."""
     path = path_of(stage)
     if not path.is_file():
         return None
@@ -143,7 +143,7 @@ def lines(stage, page):
 
 
 def profile_of(folder, stage):
-    """(path, scale) of the stored counters that fit best: on the same input, or on the main one, scaled to it."""
+    """(path, scale) of the stored counters: those of the same input, or else those of the main input, scaled to it."""
     given, main = elements(stage.ladder.analyze), elements(stage.ladder.main)
     for name, scale in (("ncu_small", 1), ("ncu", given / main)):
         path = folder / stage.ladder.id / name / f"{stage.name}.csv"
@@ -180,7 +180,7 @@ def agree(here, there):
 
 
 def beside_ncu(folder, ladder, page):
-    """Every stage's sums, counted here and by Nsight Compute on the GPU; None where it counted none of them."""
+    """Every stage's sums, counted here and by Nsight Compute on the GPU; None if Nsight Compute counted none."""
     cells, used = [], set()
     for stage in ladder.stages if folder and ladder.analyze else []:
         both = comparison(folder, stage)

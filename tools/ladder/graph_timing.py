@@ -22,7 +22,7 @@ def pair_count(pair_bytes):
 
 
 def cache_state(pool_bytes, l2_bytes):
-    """Whether the L2 cache holds the pool: all of it, a good part, or none that counts."""
+    """Whether the L2 cache holds the pool: all of it, a good part, or a negligible part."""
     if pool_bytes <= l2_bytes:
         return "all"
     return "partly" if pool_bytes < 4 * l2_bytes else "no"
@@ -76,7 +76,7 @@ class Entry:
             self.r, self.s = (block[step : step + count].view(rows, cols) for block in (self.source, self.target))
 
     def clone_inputs(self):
-        """The same inputs in memory of their own, for one that works in place."""
+        """The same inputs in separate memory, for a competitor that works in place."""
         copy = object.__new__(Entry)
         copy.source, copy.target, copy.y, copy.s = self.source.clone(), self.target, self.y, self.s
         count, step = self.x.numel(), len(self.source) // 2
@@ -154,7 +154,7 @@ class Graph:
         self.launches = rounds * len(self.pool)
 
     def time(self):
-        """Microseconds a launch. The replay before the timed one covers the time in which the CPU submits that."""
+        """Microseconds per launch. The replay before the timed one hides the time in which the CPU submits it."""
         self.graph.replay()
         self.begin.record(self.stream)
         self.graph.replay()

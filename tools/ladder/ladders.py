@@ -1,4 +1,4 @@
-"""The ladders of the tree and their stages: what they are called, where they lie, which one S=05 means.
+"""The ladders of the tree and their stages: their names, their folders, and which one S=05 means.
 
 A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     title      what the ladder climbs, in a line
@@ -32,7 +32,7 @@ KEYS = {"title", "operator", "program", "baseline", "main", "analyze", "sweeps",
 
 
 class Unusable(Exception):
-    """Why the work cannot go on, for the reader: what is wrong and what to do."""
+    """Why a job cannot go on, as a sentence for the user: what is wrong and what to do."""
 
 
 class BadCommand(Unusable):
@@ -134,7 +134,7 @@ class Ladder:
         return sorted(path.stem for path in self.folder.glob("mutants/*.cuh") if path.stem != "parts")
 
     def stage(self, asked):
-        """The stage of that name or number, with or without its zeros; None where there is none."""
+        """The stage of that name or number, with or without leading zeros; None if there is none."""
         for stage in self.stages:
             if asked in (stage.name, stage.namespace) or (asked.isdigit() and int(asked) == stage.number):
                 return stage
@@ -184,7 +184,7 @@ def listing(ladders):
 
 
 def find(asked):
-    """The Stage, or the Ladder, that S= names; BadCommand with the choices where it names none.
+    """The Stage, or the Ladder, that S= names; BadCommand with the choices if it names none.
 
     5, 05, 05_warp_shuffle and warp_shuffle are stages of the matrix ladder, or of the only ladder that has such a name;
     vector/05 and W2L1/5 are those of others; vector and W2L1 are ladders; a folder is what lies in it.

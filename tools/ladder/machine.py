@@ -24,12 +24,12 @@ OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BACKEND", "BACKEND_SAID", "ARGS"
 
 
 def query(fields):
-    """One line of nvidia-smi about the first GPU, "" where it says nothing."""
+    """One line of nvidia-smi about the first GPU, "" if it prints nothing."""
     return output_of("nvidia-smi", "-i", "0", f"--query-gpu={fields}", "--format=csv,noheader")
 
 
 def gpu():
-    """The name of this machine's first GPU, "" where there is none."""
+    """The name of this machine's first GPU, "" if there is none."""
     return query("name")
 
 
@@ -43,7 +43,7 @@ def clocks():
 
 
 def output_of(*command):
-    """What a command that succeeds prints, "" of any other."""
+    """What a command prints, "" if it fails."""
     try:
         done = run(*command, stderr=subprocess.DEVNULL, timeout=30)
     except (OSError, subprocess.TimeoutExpired):

@@ -64,19 +64,19 @@ def read(path):
 
 
 def time_of(rows, competitor):
-    """Microseconds, None where this competitor was not timed."""
+    """Microseconds, None if this competitor was not timed."""
     row = rows.get(competitor)
     return number(row, "microseconds") if row and row["verdict"] == "ok" else None
 
 
 def fastest_peer(rows):
-    """(name, microseconds) of the fastest that is right, None where no peer was timed."""
+    """(name, microseconds) of the fastest peer that is right, None if no peer was timed."""
     timed = [(name, time_of(rows, name)) for name in rows if is_peer(name) and time_of(rows, name)]
     return min(timed, key=lambda pair: pair[1]) if timed else None
 
 
 def speed_up(rows, competitor):
-    """How many times as fast as the fastest peer; None where either was not timed."""
+    """How many times as fast as the fastest peer; None if either was not timed."""
     peer, mine = fastest_peer(rows), time_of(rows, competitor)
     return peer[1] / mine if peer and mine else None
 
@@ -86,7 +86,7 @@ def geometric_mean(values):
 
 
 def summary(shapes, competitor):
-    """(geometric mean, worst speed-up, its shape, how many shapes); None where there is none to compare."""
+    """(geometric mean, worst speed-up, its shape, how many shapes); None if there is none to compare."""
     known = [(speed_up(rows, competitor), key) for key, rows in shapes.items() if speed_up(rows, competitor)]
     if not known:
         return None
@@ -141,7 +141,7 @@ def verdicts(shapes):
 
 
 def excluded(shapes):
-    """Sentences on those that were not timed, each reason once with its shapes."""
+    """Sentences on the competitors that were not timed, each reason once with its shapes."""
     reasons = {}
     for key, rows in shapes.items():
         for name, row in rows.items():
@@ -156,7 +156,7 @@ def excluded(shapes):
 
 
 def cached(shapes):
-    """A sentence on the shapes whose pool the L2 cache holds, so that their bytes are no bandwidth of the memory."""
+    """A sentence on the shapes whose pool fits in the L2 cache, so that their rate is not the memory's bandwidth."""
     named = {"all": [], "partly": []}
     for key, rows in shapes.items():
         state = next(iter(rows.values()))["cache"]

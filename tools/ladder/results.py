@@ -33,13 +33,13 @@ def target(given, gpu):
 
 
 def stored_gpus(pattern="**/*.csv"):
-    """The GPUs of which files of that pattern are stored, the H200 first."""
+    """The GPUs that have stored files of that pattern, the H200 first."""
     names = {path.relative_to(store()).parts[0] for path in store().glob(f"*/{pattern}")} - {CPU_DEVICE}
     return sorted(names, key=lambda name: (name != "h200", name))
 
 
 def stored(gpu=""):
-    """The folder with the results of the GPU asked for, by default the H200's; None where none are stored at all."""
+    """The folder with the results of the given GPU, by default the H200's; None if none are stored at all."""
     names = stored_gpus()
     if gpu and gpu not in names:
         raise Unusable(f"GPU={gpu}: no results of that name; stored in profiling_results: {', '.join(names) or 'none'}")
@@ -65,7 +65,7 @@ def read(path, columns=()):
 
 
 def number(row, column):
-    """A cell as a number, None where it is empty."""
+    """A cell as a number, None if it is empty."""
     try:
         return float(row[column]) if row[column] else None
     except ValueError:
@@ -73,7 +73,7 @@ def number(row, column):
 
 
 def environment(folder):
-    """The lines "key: value" of environment.txt in that folder or in the one above; nothing where neither has one."""
+    """The lines "key: value" of environment.txt in that folder or in the one above; nothing if neither has one."""
     for path in (folder / ENVIRONMENT, folder.parent / ENVIRONMENT):
         if path.is_file():
             return dict(line.split(": ", 1) for line in path.read_text(encoding="utf-8").splitlines() if ": " in line)
@@ -87,7 +87,7 @@ def version(runtime):
 
 
 def shown(path):
-    """A path as the reader names it: from the repository's root where it lies below it."""
+    """A path as the user names it: relative to the repository's root if it is below it."""
     path = pathlib.Path(path)
     return str(path.relative_to(ladders.ROOT)) if ladders.ROOT in path.parents else str(path)
 
@@ -98,7 +98,7 @@ def write_csv(path, header, rows):
 
 
 def publish(source, target):
-    """Moves what lies in the folder source into the folder target, each file in one piece over its older self."""
+    """Moves the files of the folder source into the folder target, each in one piece, replacing older ones."""
     try:
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             final = target / path.relative_to(source)

@@ -18,14 +18,14 @@ def arguments(parser):
 
 
 def make(folder, *words, **environment):
-    """The exit code of make in that folder. What a make above has set stays set."""
+    """The exit code of make in that folder. Variables that a make above has set stay set."""
     return subprocess.run(
         ["make", "-C", str(folder), *words], cwd=ladders.ROOT, env={**os.environ, **environment}
     ).returncode
 
 
 def start(asked, job):
-    """The exit code of the job: 2 where the make fails, since nothing was run."""
+    """The exit code of the job: 2 if make fails, since nothing was run."""
     backend = ["BACKEND=cpu"] if job == "analyze" else []
     target = "run" if job == "stage" else "analyze"
     folder = (ladders.ROOT / asked).resolve()
@@ -57,7 +57,7 @@ def run(given):
 
 
 def build(name):
-    """make NAME: the program of a stage; 2 where it names none."""
+    """make NAME: the program of a stage; 2 if NAME is no stage."""
     try:
         found = ladders.find(name)
     except Unusable as error:

@@ -1,4 +1,4 @@
-"""The rows of a ladder's CSVs: what they were measured on, and what the copy kernel of the same run took."""
+"""The rows of a ladder's CSVs: the inputs they were measured on, and the copy kernel's time in the same run."""
 
 import math
 
