@@ -91,7 +91,7 @@ objects: $(patsubst %,%/objects,$(filter-out bench/% tests/% $(STAGES),$(LEAVES)
 
 # A build of its own, so that the objects of make BACKEND=cuda stay as they are.
 compile-check:
-	@$(MAKE) objects BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME=compile-check
+	@$(MAKE) objects BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME='$(or $(BUILD_NAME),compile-check)'
 
 format:
 	@scripts/format.sh -i

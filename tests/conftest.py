@@ -148,7 +148,7 @@ def tree(tmp_path_factory):
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, copy / name)
-    for name in (BACKEND, "simt"):
+    for name in (BACKEND, "generated", "simt"):
         if (ROOT / "build" / name).is_dir():
             without = shutil.ignore_patterns("tests") if name == "simt" else None
             shutil.copytree(ROOT / "build" / name, copy / "build" / name, ignore=without, copy_function=copy_if_there)
