@@ -83,7 +83,7 @@ def two_files(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("standard", full_but(STANDARDS, "c++17"))
 def test_compiles_for_the_cpu_device(two_files, standard):
     files = ["first.cu", "second.cu", "-o", f"cpu_{standard}"]
     made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *WARNINGS, *files, cwd=two_files)
@@ -99,8 +99,9 @@ def test_the_example_of_the_page_runs(tmp_path):
     assert run(tmp_path / "example").stdout == "1.0000\n"
 
 
-# A later standard is the host compiler's and the front end's matter, so that one architecture tells.
-QUICK_TARGETS = [("c++17", "75"), ("c++17", "90a")]
+# A later standard is the host compiler's and the front end's matter, so that one architecture tells. The code for sm_90 is
+# what the CPU device compiles, and nvcc for the test of the stores.
+QUICK_TARGETS = [("c++17", "75")]
 TARGETS = [("c++17", arch) for arch in ARCHITECTURES] + [("c++20", "90")]
 
 
@@ -176,7 +177,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("name", full_but(MUTANTS, "llama_rounds_once", "residual_not_stored", "tail_dropped"))
+@pytest.mark.parametrize("name", full_but(MUTANTS, "residual_not_stored", "tail_dropped"))
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, group = MUTANTS[name]
     program = build(tmp_path, "-O1", change=(pattern, replacement))

@@ -32,6 +32,7 @@ def listed():
 
 
 MUTANTS = listed()
+LARGE = {"byte_offset_overflow"}  # its fault shows beyond 2 GiB: 40 seconds of a processor and 8 GB, with FULL=1 only
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,7 +45,10 @@ def test_every_mutant_is_listed():
     assert {name for name, _ in MUTANTS} == files, run("--list").stdout
 
 
-@pytest.mark.parametrize("name, reason", MUTANTS, ids=[name for name, _ in MUTANTS])
+@pytest.mark.parametrize(
+    "name, reason",
+    [pytest.param(*mutant, id=mutant[0], marks=[pytest.mark.full] if mutant[0] in LARGE else []) for mutant in MUTANTS],
+)
 def test_mutant_is_rejected(name, reason):
     result = run("--mutant", name)
     if result.returncode == NOT_SHOWN_HERE:
