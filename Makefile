@@ -22,12 +22,13 @@ all:
 
 help:
 	@echo 'make                    build ./$(PROGRAM), every stage of the ladder in one program'
-	@echo 'make run                install what is missing, build, run it on the real input, draw the plot'
-	@echo 'make test               install what is missing, run the quick tests; CI runs all of them, with FULL=1'
+	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
+	@echo 'make test               install what is missing, run the quick tests (10 minutes); CI runs all of them, with FULL=1'
 	@echo 'make stage S=05         build and run one stage; S is its number or name (05, vector/05, W2L1/5), a ladder or a folder'
-	@echo 'make analyze S=05       count its accesses to memory line by line and look for races; needs no GPU.'
-	@echo '                        S=all stores the counts of every stage in profiling_results/cpu_device/'
-	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/;'
+	@echo '                        (10 seconds)'
+	@echo 'make analyze S=05       count its accesses to memory line by line and look for races (40 seconds the first time,'
+	@echo '                        then 5); needs no GPU. S=all (3 minutes) stores the counts of every stage in profiling_results/cpu_device/'
+	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
 	@echo '                        S=vector measures one ladder only'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
 	@echo 'make chain              time what the header and its peers add to a layer of a model; needs PyTorch'
@@ -40,6 +41,8 @@ help:
 	@echo 'make format             run clang-format over every C++ and CUDA file'
 	@echo 'make clean              remove what was built'
 	@echo
+	@echo 'The times are those of two cores without a GPU, the first time, without downloads.'
+	@echo
 	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
 	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze, peers or chain starts'
@@ -48,6 +51,7 @@ help:
 
 run:
 	@scripts/setup.sh run
+	@[ -e $(PROGRAM) ] || echo 'run: the first build compiles the CPU device or the kernels for the GPU, the harness and every stage'
 	@$(MAKE) -j"$$(nproc)" all
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
 	@[ ! -e .venv/installed.txt ] || .venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv

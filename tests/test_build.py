@@ -4,6 +4,7 @@ All but the suites at the end work on a copy of the tree, in a folder with blank
 """
 
 import os
+import re
 import resource
 import shutil
 
@@ -178,6 +179,14 @@ def test_help_names_every_job_once(built):
     names = "run test stage analyze bench peers chain tune profile plots readme programs compile-check format clean"
     for job in names.split():
         assert jobs.count(f"\nmake {job} ") == 1, job
+
+
+@pytest.mark.parametrize("job", ["run", "test", "stage", "analyze"])
+def test_how_long_a_job_takes_stands_beside_it(job):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    for jobs in (make("help").stdout, page):
+        said = re.search(rf"^make {job}\b(.*\n(?:  .*\n)*)", jobs, re.MULTILINE).group(1)
+        assert re.search(r"\d+ (minutes|seconds)", said), said
 
 
 @pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
