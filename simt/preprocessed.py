@@ -1,4 +1,4 @@
-"""The tokens of a preprocessed text: their brackets and names, and the file, line and column where each stands."""
+"""The tokens of a preprocessed text: their brackets and names, and the file, line and column of each."""
 
 import bisect
 import os
@@ -77,7 +77,7 @@ class Source:
         self.text = text
         self.tokens = []  # the text of each token
         self.starts = []  # its offset
-        self.ends = []  # the offset behind it
+        self.ends = []  # the offset after it
         self.match = []  # the index of the bracket that closes or opens this one, else -1
         self.pragmas = []  # (start, end) of the pragmas that g++ does not know
         self.marks = [(1, '"<input>"', "")]  # (line, quoted file, flags) of each line marker
@@ -174,7 +174,7 @@ class Source:
         return f"\n# {line} {name}{kept}\n" + " " * len(before.encode("utf-8", "surrogateescape"))
 
     def after_group(self, i):
-        """The index behind the bracketed group that starts at i, or i where none does."""
+        """The index after the bracketed group that starts at i, or i if none starts there."""
         return self.match[i] + 1 if self.match[i] > i else i
 
     def angle(self, i):
@@ -195,7 +195,7 @@ class Source:
         return -1
 
     def split(self, begin, end):
-        """The (begin, end) of each part between the commas that stand outside brackets of every kind."""
+        """The (begin, end) of each part between the commas that are outside brackets of every kind."""
         parts, start, depth, k = [], begin, 0, begin
         while k < end:
             token = self.tokens[k]
@@ -214,7 +214,7 @@ class Source:
     def read_name(self, i):
         """(names, (begin, end) of the last name's template arguments or None, index behind) of `a::b<c>::d<e>` at i.
 
-        The names are empty where no name stands.
+        The names are empty if there is no name.
         """
         tokens, names, start = self.tokens, [], i
         while True:

@@ -39,7 +39,7 @@ class Specifiers(NamedTuple):
 
 class Declarator(NamedTuple):
     name: int  # its token
-    end: int  # the token behind its last bracket
+    end: int  # the token after its last bracket
     alignments: List[str]
     attributes: List[str]
 
@@ -64,7 +64,7 @@ class SharedDeclaration:
         self.is_dynamic = "extern" in self.tokens[begin : self.specifiers.end]
 
     def rewrite(self, in_function):
-        """(text, references): the text declares them where it stands in a function."""
+        """(text, references): the text declares them at its place in a function."""
         source, specifiers = self.source, self.specifiers
         resume_type = source.resume(source.starts[specifiers.words[0]])
         type_text, text, references = self.words(specifiers.words), [], []
@@ -166,7 +166,7 @@ class SharedDeclaration:
         return Specifiers(words, alignments, attributes, body, is_anonymous, k)
 
     def read_attribute(self, k):
-        """(text or "", index behind) of __attribute__((...)), alignas(...) or [[...]]."""
+        """(text or "", index after it) of __attribute__((...)), alignas(...) or [[...]]."""
         if self.tokens[k] not in ATTRIBUTES and self.tokens[k : k + 2] != ["[", "["]:
             return "", k
         end = max(k + 1, self.source.after_group(k + (self.tokens[k] != "[")))

@@ -78,7 +78,7 @@ class TranslateError(Exception):
 
 
 def is_type(word):
-    """Whether a name behind this word is one that is declared there."""
+    """Whether a name after this word is one that is declared there."""
     return word.isidentifier() and word not in STATEMENT_WORDS
 
 
@@ -102,7 +102,7 @@ class Kernel(NamedTuple):
     cluster: str  # "x, y, z" or ""
 
     def redeclares(self, other):
-        """Whether both declare one function, as far as tokens tell: a parameter may lack its name."""
+        """Whether both declare one function, as far as tokens show: a parameter may lack its name."""
 
         def same(a, b):
             a, b = sorted((a, b), key=len)
@@ -142,7 +142,7 @@ class Translator:
         self.kernels = {}  # name -> its Kernels
         self.host_functions = set()  # names
         self.launches = []
-        self.handles = []  # (first token, index behind) of the names cast to a void pointer
+        self.handles = []  # (first token, index after the last) of the names cast to a void pointer
         self.launch_calls = []
         self.shared = []
         self.handlers = {
@@ -522,7 +522,7 @@ class Translator:
         return None
 
     def continues_before(self, k):
-        """Whether the token at k ends an expression that a '(' behind it would call."""
+        """Whether the token at k ends an expression that a following '(' would call."""
         token = self.tokens[k]
         if token == ")" and self.match[k] > 0:
             return self.tokens[self.match[k] - 1] not in CONTROL

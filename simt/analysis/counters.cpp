@@ -74,7 +74,7 @@ Sectors sectors_of(const Request& request) {
 
 namespace {
 
-// Two groups of lanes are served together where each lane's neighbour, or each lane's next but one, wants the same or
+// Two groups of lanes are served together if each lane's neighbour, or each lane's next but one, wants the same word or
 // nothing.
 bool merge(const Request& request, uint32_t mask) {
   const auto pairs_with = [&](unsigned step) {
@@ -90,8 +90,8 @@ bool merge(const Request& request, uint32_t mask) {
 
 }  // namespace
 
-// Lanes of 8 bytes are served by the half warp, lanes of 16 by the quarter; halves of a load may be merged, and
-// quarters of one half. Equal words are handed to all who want them; atomics are done one lane after the other.
+// Accesses of 8 bytes are served by half warps, of 16 bytes by quarter warps. Two halves of a load may be merged, and
+// two quarters of one half. All lanes that want one word share it; atomics are done one lane after the other.
 Wavefronts wavefronts_of(const Request& request) {
   const bool is_atomic = request.kind == Kind::atomic;
   Wavefronts sum{0, 0};

@@ -18,7 +18,7 @@ struct Sectors {
 };
 Sectors sectors_of(const Request& request);
 
-// The passes over the 32 banks of shared memory that a request takes, and those it would take without conflicts.
+// The wavefronts that a request to shared memory takes, and those it would take without conflicts.
 struct Wavefronts {
   unsigned taken, ideal;
 };

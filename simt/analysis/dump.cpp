@@ -187,8 +187,8 @@ std::vector<Observer*>& list_of_observers() {
   return *list;
 }
 
-// When the program starts: the symbols are read on the program's own stack, and the results are written also where no
-// kernel has run.
+// When the program starts: the symbols are read on the program's own stack, and the results are written even if no
+// kernel runs.
 [[maybe_unused]] const bool started = [] {
   list_of_observers();
   owner_of(0);

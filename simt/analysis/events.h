@@ -24,7 +24,7 @@ struct LaunchInfo {
   bool cooperative;
 };
 
-// A block of the running launch. `sequence` numbers the blocks of a launch, those of one cluster in a row.
+// A block of the running launch. `sequence` numbers the blocks of a launch; those of a cluster have successive numbers.
 struct BlockInfo {
   uint64_t sequence;
   uint3 index;
@@ -57,7 +57,7 @@ struct Request : Access {
   uint32_t size;          // bytes a lane asks for
   uint32_t mask;          // the lanes that take part
   uintptr_t address[32];  // of those lanes
-  // Of a store, where known: what lane l has stored, `size` bytes at stored + l * size, taken when its step was over.
+  // For a store, if known: what lane l has stored, `size` bytes at stored + l * size, read when its step was over.
   const unsigned char* stored = nullptr;
 };
 
@@ -96,7 +96,7 @@ class Observer {
   // The lanes of one warp that ran one basic block together.
   virtual void ran(WarpRef, Pc, uint32_t /*mask*/) {}
 
-  // What orders memory accesses, told when it happens.
+  // What orders memory accesses, reported when it happens.
   virtual void block_barrier_completed(const BlockInfo&) {}
   virtual void warp_synchronized(WarpRef, uint32_t /*mask*/) {}  // __syncwarp; shuffles and votes order nothing
   virtual void cluster_barrier_arrived(WarpRef, unsigned /*lane*/) {}
@@ -123,7 +123,7 @@ class Observer {
     int line;
     Pc pc;
     const char* what;  // out_of_bounds, misaligned, barrier, mask, timeout or fault
-    // The other party, where there is one: a barrier or a shuffle that other threads wait at.
+    // The other party, if there is one: a barrier or a shuffle at which other threads wait.
     std::string other_file;
     int other_line;
     Pc other_pc;

@@ -20,7 +20,8 @@ uint3 unflatten(uint64_t i, dim3 size) {
 
 bool is_strong(uint32_t traits) { return traits & (kAtomic | kVolatile); }
 
-// Whether whatever races with `old` later also races with `fresh`, which comes after it: then `old` may be forgotten.
+// Whether every later access that races with `old` also races with `fresh`, which comes after it. If so, `old` may be
+// forgotten.
 bool stands_for(uint32_t fresh, uint32_t old) {
   if (fresh & kWrites && !is_strong(fresh)) return true;
   if (old & kWrites && !(fresh & kWrites)) return false;
@@ -230,7 +231,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
 
 // Whether a plain load and an atomic race in a way that may be meant, and is if the thread's next step there is an
 // atomic: `old = *word; while (...) old = atomicCAS(word, old, ...)`, or a look before an atomicAdd. Otherwise it is
-// told when the thread's block ends.
+// reported when the thread's block ends.
 bool Detector::is_guess(Space space, const Mark& old, const Mark& fresh, uintptr_t address) {
   const Mark &load = old.is(kWrites) ? fresh : old, &atomic = old.is(kWrites) ? old : fresh;
   if (load.is(kWrites | kVolatile) || !atomic.is(kAtomic)) return false;
@@ -343,7 +344,7 @@ void Detector::note_visit(const Lane& lane) {
     visits_[owner->sequence][lane.mark.stamp.thread] = {lane.mark, lane.address};
 }
 
-// Blocks of a cluster are told to end together, when all their threads have.
+// Blocks of a cluster are reported to end together, when all their threads have ended.
 void Detector::block_ends(const BlockInfo& info) {
   BlockState& block = *order_.block(info.sequence);
   for (auto i = unwritten_.begin(); i != unwritten_.end();) {
@@ -486,7 +487,7 @@ void Detector::report(What what, Space space, const Mark& first, const Mark* sec
   hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), far);
 }
 
-// What a fault of the runtime is, where it does not say so itself.
+// The kind of a fault of the runtime, if the runtime does not say it.
 const char* kind_of(const Observer::Fault& fault) {
   const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
   constexpr int kIllegalAddress = 700, kMisalignedAddress = 716;
@@ -525,7 +526,8 @@ void Detector::faulted(const Fault& fault) {
     hazard.first.block = fault.where.block->index;
     const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
     if (says("the block diverged") && !hazard.second.pc) hazard.second.pc = waits_at(fault, false);
-    // A thread leaves at the end of its function, wherever it decided to: the line that tells is where it is missed.
+    // A thread leaves at the end of its function, wherever it decided to. The useful line is where the others wait for
+    // it.
     if (says("the thread exits while other lanes"))
       if (const Pc pc = waits_at(fault, true)) hazard.first.pc = pc;
   }

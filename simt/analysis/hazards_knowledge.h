@@ -86,7 +86,7 @@ class Knowledge {
     for (; height_ < height; ++height_) root_ = std::make_shared<Children>(Children{std::move(root_)});
   }
 
-  // One of the two where it holds the other, so that what is equal stays shared.
+  // One of the two if it contains the other, so that equal parts stay shared.
   static Node both(const Node& a, const Node& b, unsigned height) {
     if (a == b || !b) return a;
     if (!a) return b;

@@ -33,8 +33,8 @@ struct Hazard {
 
 class HazardList {
  public:
-  // The entry of a kind of hazard (`key` tells kinds apart) between two lines, counted once more; null where the list
-  // is full. `is_new` tells whether it must be filled in: it is new, or the threads are further apart than those it
+  // The entry of a kind of hazard (`key` distinguishes kinds) between two lines, counted once more; null where the list
+  // is full. `is_new` says whether it must be filled in: it is new, or the threads are further apart than those it
   // shows.
   Hazard* count(const std::string& kernel, unsigned key, Pc first, Pc second, Distance distance, bool& is_new);
   void add(Hazard hazard) { hazards_.push_back(std::move(hazard)); }

@@ -43,7 +43,7 @@ void Order::begin_block(const BlockInfo& info) {
   block->shared_begin = info.shared_begin;
   block->warps.resize((threads_ + 31) / 32);
   if (cluster_size_ > 1) {
-    // The last block whose shared memory lay here may have left words behind.
+    // The last block whose shared memory was here may have left words in it.
     meetings_.erase(meetings_.lower_bound(info.shared_begin), meetings_.lower_bound(info.shared_begin + kSharedLimit));
     if (!newest_cluster_ || newest_cluster_->number != info.cluster) {
       newest_cluster_ = std::make_shared<ClusterState>();

@@ -1,7 +1,7 @@
 // Which of two memory accesses comes before the other, by what CUDA promises and not by how the CPU device happened to
 // run them.
 //
-// Each thread has a clock, which moves on when the thread tells others what it has done: at barriers, at fences, at
+// Each thread has a clock, which advances when the thread makes known what it has done: at barriers, at fences, at
 // arrivals. An access carries its thread and the clock; a later access comes after it if its thread knows of that
 // clock. A block barrier makes everything before it known to the block, which costs one number. What only some threads
 // know (after __syncwarp of a part of a warp, atomics, barriers in memory) is kept apart, and only where it happens.

@@ -18,7 +18,7 @@ bool on_stack(const Worker& w, uintptr_t address) {
   return address - reinterpret_cast<uintptr_t>(w.lane->stack) < kStackSize;
 }
 
-// The allocation that an access was in last; none is freed while a kernel runs.
+// The allocation of the last access; none is freed while a kernel runs.
 struct Remembered {
   uint64_t launch;
   Allocation allocation;
@@ -56,8 +56,7 @@ std::string what_it_does(const Access& access) {
   return access.kind == Kind::load ? "reads" : access.kind == Kind::store ? "writes" : "updates";
 }
 
-// The space of an address; false where an access there is not the analysis's business. Ends the kernel where the access
-// is wrong.
+// The space of an address; false if the analysis ignores accesses there. Ends the kernel if the access is wrong.
 bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, size_t alignment, Space& space) {
   const void* pointer = reinterpret_cast<const void*>(address);
   if (const char* arena = w.arena_at(address)) {
@@ -113,7 +112,7 @@ void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const A
   Recorder& r = recorder();
   if (access.is_async || (alignment && address % size == 0)) {
     r.record(w.lane->number, event);
-  } else {  // the compiler does not know it as one access: as large a one as it may be
+  } else {  // the compiler does not know it as one access: take the largest possible one
     const bool is_power = !(size & (size - 1)) && size <= kLargestAccess;
     event.size = alignment ? static_cast<uint32_t>(alignment)
                            : piece_of(address, size, is_power ? std::min<size_t>(size / 2, 4) : kLargestAccess);

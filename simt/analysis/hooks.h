@@ -10,11 +10,11 @@ class Worker;
 namespace simt::analysis {
 
 // Checks the access and records it; faults end the kernel. The place is the student's line. `alignment` is what CUDA
-// asks for, or 0 where any will do.
+// asks for, or 0 if any will do.
 void report(Worker& worker, Pc pc, const volatile void* address, size_t size, const Access& access,
             size_t alignment = 0);
 
-// The variable or allocation at an address; its beginning is zero where nothing is known.
+// The variable or allocation at an address; its beginning is zero if nothing is known.
 Named name_of(uintptr_t address);
 std::string variable_text(uintptr_t address);  // "tile + 132 bytes"
 

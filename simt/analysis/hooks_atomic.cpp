@@ -1,4 +1,4 @@
-// The compiler's hooks for atomic operations. Each takes the operation's place, so that each does it.
+// The compiler's hooks for atomic operations. Each replaces the operation, so it also performs it.
 #include "hooks.h"
 #include "recorder.h"
 #include "scheduler.h"

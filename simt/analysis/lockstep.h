@@ -1,5 +1,5 @@
-// What the scheduler knows more of lanes and warps in an analysis build, where the lanes of a warp run in lockstep, and
-// what it tells the analysis. In an ordinary build all of this is empty.
+// What the scheduler also knows of lanes and warps in an analysis build, where the lanes of a warp run in lockstep, and
+// what it reports to the analysis. In an ordinary build all of this is empty.
 //
 // A lane runs up to the end of its basic block, then waits for its turn. Of the lanes of a warp that can run, those
 // with the deepest stack go first, of these those with the lowest program counter: so lanes that took different
@@ -45,7 +45,7 @@ struct LaneStep {
   // Where it goes on: lanes that are equal in all of these go on together.
   size_t depth = 0;
   uintptr_t pc = 0;
-  bool resumes = false;       // behind a call that waited, not before it
+  bool resumes = false;       // after a call that waited, not before it
   bool starts_block = false;  // a basic block begins here
   // What it polled last, and how often it has seen the same since it changed anything.
   struct Polled {

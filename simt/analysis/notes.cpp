@@ -1,4 +1,4 @@
-// What device functions tell of what they do for the student's line that called them (include/simt/analysis.h).
+// What device functions report of what they do for the student's line that called them (include/simt/analysis.h).
 #include "simt/analysis.h"
 
 #include "hooks.h"

@@ -55,8 +55,8 @@ void Recorder::tell_group(WarpRef where, uint32_t mask, const Event* const* even
   tell([&](Observer& o) { o.request(request); });
 }
 
-// Lanes that took one path have equal lists. Where they have not, the n-th event of a lane at a place goes with the
-// n-th of the others there.
+// Lanes that took one path have equal lists. If the lists differ, the n-th event of a lane at a place is matched with
+// the n-th event of the others there.
 void Recorder::flush(WarpRef where) {
   uint32_t active = 0;
   size_t longest = 0;

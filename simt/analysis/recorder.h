@@ -1,4 +1,4 @@
-// Gathers what the lanes of a step do and tells the observers, warp by warp.
+// Gathers what the lanes of a step do and reports it to the observers, warp by warp.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace simt::analysis {
 
-// The observers, in the order in which they are told.
+// The observers, in the order in which they get the events.
 const std::vector<Observer*>& observers();
 void add_observer(Observer* observer);
 inline bool is_telling = false;  // observers may be instrumented themselves: then nothing is noted

@@ -168,7 +168,7 @@ struct Frame {
 
 template <class Passed>
 Call first_not(Passed passed, Call call) {
-  while (passed(symbols().owner(call.pc - 1))) {  // the return address lies behind the call, perhaps its function
+  while (passed(symbols().owner(call.pc - 1))) {  // the return address is after the call, perhaps after its function
     const auto* frame = static_cast<const Frame*>(call.frame);
     const Frame* above = frame->above;
     if (above <= frame || reinterpret_cast<const char*>(above + 1) > call.stack_end) return {0, nullptr, nullptr};

@@ -1,4 +1,4 @@
-// The program's symbols: whose code is it, and which variable is at an address?
+// The program's symbols: to whom code belongs, and which variable is at an address.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace simt::analysis {
 enum class Owner : uint8_t {
   student,
   library,  // the C++ library: what it accesses, it accesses for its caller
-  device,   // the CPU device and its headers: their own state is nobody's business
+  device,   // the CPU device and its headers: their own state is not analysed
 };
 
 Owner owner_of(uintptr_t code);
@@ -24,7 +24,7 @@ struct Call {
 Call students_call(Call call);  // passes over the C++ library only; its pc is zero where the device calls for itself
 Call calling_call(Call call);   // passes over the device as well
 
-// What an address is called: "tile", "cudaMalloc of 4096 bytes", and where that begins.
+// The name of what is at an address, "tile" or "cudaMalloc of 4096 bytes", and where that begins.
 struct Named {
   std::string base;
   uintptr_t begin;

@@ -9,8 +9,8 @@
 namespace simt::fp16 {
 using Code = Format<10, 5>;
 
-// Half's exponent field read as float's is short by the difference of the biases; a multiplication makes it good and
-// normalizes subnormals.
+// Half's exponent field read as float's is too small by the difference of the biases; a multiplication corrects this
+// and normalizes subnormals.
 inline float widen_by_bits(unsigned short bits) {
   const float magnitude = bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
   const uint32_t sign = (bits & 0x8000u) << 16, special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;

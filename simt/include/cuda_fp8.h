@@ -1,5 +1,5 @@
 // CUDA's 8-bit floats: e4m3 (no infinity, largest value 448), e5m2 (float16 with two mantissa bits) and e8m0 (powers of
-// two), in ones, twos and fours. Conversions round once, to nearest even; e8m0 rounds as it is told.
+// two), in ones, twos and fours. Conversions round once, to nearest even; e8m0 rounds in the mode that is given.
 #pragma once
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -16,7 +16,7 @@ enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 namespace simt::fp8 {
 using Code = __nv_fp8_storage_t;
 
-// Without saturation an overflow is e5m2's infinity and, for want of one, e4m3's NaN.
+// Without saturation an overflow is e5m2's infinity; e4m3 has none, and there it is NaN.
 inline Code narrow(double x, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind) {
   if (x != x) return 0x7f;
   const Parts parts = split(x);

@@ -14,7 +14,7 @@
 
 #define __device__
 #define __host__
-#ifdef SIMT_ANALYSIS  // sections of their own, by which the analysis tells constant memory from global
+#ifdef SIMT_ANALYSIS  // sections of their own, by which the analysis distinguishes constant from global memory
 #define SIMT_TEXT_OF(x) #x
 #define SIMT_TEXT(x) SIMT_TEXT_OF(x)
 #define __constant__ __attribute__((section("simt_constant." SIMT_TEXT(__COUNTER__))))

@@ -1,7 +1,7 @@
 // CUDA's vector types: plain aggregates with CUDA's alignment, so that a 16-byte vector moves in one access.
 #pragma once
 
-// Where the analysis looks on, an assignment is one access also from braces: v[i] = {a, b, c, d} would be four.
+// In an analysis build an assignment is one access, also from braces: v[i] = {a, b, c, d} would otherwise be four.
 #ifdef SIMT_ANALYSIS
 namespace simt {
 __extension__ typedef unsigned __int128 Word16 __attribute__((may_alias));

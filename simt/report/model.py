@@ -1,4 +1,4 @@
-"""The numbers of a report: the raw dump of a program summed a source line."""
+"""The numbers of a report: the raw dump of a program, summed per source line."""
 
 from collections import namedtuple
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Access:
     place: Place
     space: str  # global or shared
     kind: str  # load, store or atomic
-    size: int  # bytes a lane
+    size: int  # bytes per lane
     volatile: bool
     is_async: bool
     requests: int = 0
@@ -150,7 +150,7 @@ class Kernel:
 
     @property
     def lanes_possible(self):
-        """Lanes of a warp on average: 32, less where a block is no whole number of warps."""
+        """Lanes of a warp on average: 32, or fewer if a block is not a whole number of warps."""
         return ratio(self.threads, self.warps)
 
     def total(self, space, kind):
@@ -171,7 +171,7 @@ class Kernel:
         return sum(operation.calls for operation in self.operations if operation.name == name)
 
     def barriers_per_block(self):
-        """Block barriers that a thread passes; every thread of a right kernel passes as many."""
+        """Block barriers that a thread passes; in a correct kernel, every thread of a block passes the same number."""
         return ratio(sum(each.lanes for each in self.operations if each.name == "block_barrier"), self.threads)
 
     def weight(self):
@@ -292,7 +292,7 @@ def read_end(raw):
 
 
 def one_for_each_pair_of_lines(hazards):
-    """The analysis tells the instructions of a line apart; a reader does not."""
+    """Merges the instructions of a line, which the analysis distinguishes and a reader does not."""
     known, kept = {}, []
     for hazard in hazards:
         lines = frozenset(end.place for end in (hazard.first, hazard.second) if end)

@@ -2,7 +2,7 @@
 
 from .words import distance, number
 
-MUCH = 0.1  # a width is worth a remark where the line makes this share of the kernel's requests
+MUCH = 0.1  # a width is worth a remark if the line makes this share of the kernel's requests
 TINY = 0.02  # a relative excess below it is rounding: a tail of a row
 
 
@@ -55,7 +55,7 @@ def of_shared(access):
 
 
 def remark(access, kernel):
-    """What to say of a line, or None where there is nothing to improve."""
+    """What to say about a line, or None if there is nothing to improve."""
     if not access.is_global:
         return of_shared(access)
     return of_global(access, sum(each.requests for each in kernel.accesses if each.is_global))

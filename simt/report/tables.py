@@ -1,4 +1,4 @@
-"""The report for programs: JSON with everything, CSV with a row a line and access."""
+"""The report for programs: JSON with everything, CSV with one row per line and access."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def access_cells(access):
 
 
 def rows(analysis, root=None):
-    """For each kernel its sums (no line), then a row a line and access or operation; cells by column."""
+    """For each kernel its sums (no line), then one row per line and access or operation; cells by column."""
     for kernel in analysis.seen():
         same = {"kernel": kernel.name, "launches": kernel.launches}
         same.update({name: shape(getattr(kernel, name)) for name in ("grid", "block", "cluster")})

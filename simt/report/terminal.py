@@ -1,4 +1,4 @@
-"""The report as text: a summary of each kernel, its annotated lines, the hazards, and what all of it is worth."""
+"""The report as text: a summary of each kernel, its annotated lines, the hazards, and how exact all of it is."""
 
 import os
 import textwrap

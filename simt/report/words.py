@@ -58,7 +58,7 @@ def access_name(access):
 
 
 def shown(path):
-    """A path as the reader names it: from the folder where they stand, if it lies below that."""
+    """A path as the user names it: relative to the current folder if it is below that."""
     path, here = Path(path), Path.cwd()
     return str(path.relative_to(here)) if here in path.parents else str(path)
 

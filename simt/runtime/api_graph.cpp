@@ -22,7 +22,7 @@ void destroy_graph(cudaGraph_t handle) {
 
 namespace {
 
-// The graph's nodes as steps in order of creation, save that a node comes after those it depends on; false where
+// The graph's nodes as steps in order of creation, except that a node comes after those it depends on; false where
 // dependencies run in a circle.
 bool make_steps(const Graph& graph, std::vector<GraphExec::Step>& steps) {
   StreamState& state = stream_state();
@@ -87,8 +87,8 @@ cudaError_t submit_kernel(const cudaKernelNodeParams& p, cudaStream_t stream) {
                         p.kernelParams);
 }
 
-// Hands out a list as CUDA does: its length alone where there is no array; as much of it as the array takes, and
-// nulls behind it.
+// Hands out a list as CUDA does: only its length if there is no array; otherwise as much of it as the array takes,
+// followed by nulls.
 template <class Item>
 void give_list(const std::vector<Item>& list, Item* array, size_t* count) {
   if (array)

@@ -22,7 +22,7 @@ bool find_exactly(const void* pointer, Allocation& found) {
          found.begin == reinterpret_cast<uintptr_t>(pointer);
 }
 
-// Managed memory that the range lies in; advice about other memory is an error.
+// The managed memory that contains the range; advice about other memory is an error.
 cudaError_t check_managed(const void* pointer, size_t count) {
   Allocation a;
   if (!count || !stands_on(Side::device, pointer, count)) return cudaErrorInvalidValue;

@@ -1,5 +1,5 @@
-// Streams and events. Work runs when it is submitted, so a stream is always idle between two calls; what is left to do
-// is to validate, to time, and to record what is captured.
+// Streams and events. Work runs when it is submitted, so a stream is always idle between two calls. The code here only
+// validates, times, and records what is captured.
 #include <algorithm>
 #include <set>
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// The number behind `key` in a file of "key number" lines; without a key, the file's first word.
+// The number after `key` in a file of "key number" lines; without a key, the file's first word.
 size_t read_number(const std::string& path, const std::string& key = "") {
   std::ifstream file(path);
   std::string word;

@@ -39,13 +39,13 @@ std::string to_string(uint3 index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
 }
 
-// The innermost line of the student's among the calls that led to an instruction. Empty where it cannot be told.
+// The innermost line of the student's code among the calls that led to an instruction. Empty if it is not known.
 Place innermost_place(uintptr_t pc) {
   void* frames[32];
   const int count = backtrace(frames, 32);
   Place place = students_place(pc);
   const auto here = std::find(frames, frames + count, reinterpret_cast<void*>(pc));
-  for (auto frame = here; place.file.empty() && frame < frames + count - 1;)  // a return address lies behind its call
+  for (auto frame = here; place.file.empty() && frame < frames + count - 1;)  // a return address is after its call
     place = students_place(reinterpret_cast<uintptr_t>(*++frame) - 1);
   return place;
 }

@@ -16,7 +16,7 @@ constexpr int kSignals = 4;
 // For host code that accesses device memory: unless the program has handlers of its own.
 void install_fault_handlers();
 
-// Stands while kernels run, whatever handlers the program has. Starts the watchdog the first time.
+// In place while kernels run, whatever handlers the program has. Starts the watchdog the first time.
 class FaultHandlers {
  public:
   FaultHandlers();

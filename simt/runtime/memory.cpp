@@ -18,7 +18,7 @@
 #include "capacity.h"
 #include "fault.h"
 
-// __managed__ variables stand in a section of this name.
+// __managed__ variables are in a section of this name.
 extern "C" __attribute__((weak)) char __start_simt_managed[], __stop_simt_managed[];
 
 namespace simt {
@@ -104,7 +104,7 @@ void poison_all(Pages pages) {
   for (std::thread& other : others) other.join();
 }
 
-// The bytes beside an allocation that belong to nobody: some before it on its first page, and up to 255 behind it.
+// The bytes beside an allocation that belong to none: some before it on its first page, and up to 255 past its end.
 Pages guard_before(const Allocation& a) { return {std::max(pages_of(a).begin, a.begin - kAlignment), a.begin}; }
 Pages guard_behind(const Allocation& a) { return {a.begin + a.size, pages_of(a).end}; }
 
@@ -166,7 +166,7 @@ bool is_readable(const void* pointer) {
 // The host may use at least this much besides the device.
 size_t reserve() { return std::min<size_t>(total_memory() / 16, static_cast<size_t>(512) << 20); }
 
-// The kernel limits the number of mappings of a process; an allocation is one, and the gap behind it another.
+// The kernel limits the number of mappings of a process; an allocation is one, and the gap after it another.
 size_t allocation_limit() {
   static const size_t limit = [] {
     std::ifstream file("/proc/sys/vm/max_map_count");

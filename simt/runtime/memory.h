@@ -32,7 +32,7 @@ bool find_allocation(const void* pointer, Allocation& found);  // live and conta
 bool in_device_space(const void* pointer);                     // inside the reserved range, live or not
 bool is_host_memory(const void* pointer);                      // readable, and none of the first two
 
-// Whether a range may stand on that side of a copy: device memory must be within one live allocation, host memory must
+// Whether a range may be on that side of a copy: device memory must be within one live allocation, host memory must
 // be there and not be the device's; managed and pinned memory is both.
 enum class Side { host, device };
 bool stands_on(Side side, const void* pointer, size_t size);

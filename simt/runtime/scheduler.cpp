@@ -23,9 +23,9 @@ __thread Worker* worker = nullptr;
 
 namespace {
 
-constexpr size_t kGuard = 64 * 1024;     // inaccessible, before and behind stacks and arenas
+constexpr size_t kGuard = 64 * 1024;     // inaccessible, before and after stacks and arenas
 constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
-constexpr size_t kCanary = 64;           // bytes checked behind a block's shared memory
+constexpr size_t kCanary = 64;           // bytes checked past the end of a block's shared memory
 constexpr uint32_t kAtomicsPerTurn = 64;
 
 void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
@@ -183,7 +183,7 @@ void Worker::run_gang() {
   for ([[maybe_unused]] const Block& b : blocks_) SIMT_TELL(block_ends(info(b)));
 }
 
-// Shared memory is poison again before the next block; a block that wrote behind its own is told.
+// Shared memory is poison again before the next block; a write past the end of a block's own is reported.
 void Worker::check_arenas() {
   const size_t used = launch->shared_used;
   for (size_t slot = 0; slot < blocks_.size(); ++slot) {
@@ -468,8 +468,8 @@ uint32_t Worker::active_mask(Site site) {
   return static_cast<uint32_t>(warp.exchange.result[lane->number]);
 }
 
-// Every lane of the warp waits somewhere: those at the same line are what a GPU would have converged. The first line
-// goes first, so that lanes which took another branch catch up with those behind it.
+// Every lane of the warp waits somewhere: a GPU would have converged those at the same line. The lanes at the first
+// line run first, so that lanes which took another branch catch up.
 void Worker::resolve_active_mask(Warp& warp) {
   const auto waits = [&](const Lane& lane) { return warp.at_active_mask >> lane.number & 1; };
   const Lane* first = nullptr;

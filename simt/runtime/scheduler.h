@@ -143,7 +143,7 @@ class Worker {
   bool is_below_a_stack(const void* address) const;  // where a stack that is too small ends up
   [[noreturn]] void fail(cudaError_t error, const std::string& sentence, Site site = {nullptr, 0});
 #ifdef SIMT_ANALYSIS
-  // A basic block or a call of the device begins at `pc`: the lane's step is over. The frame tells the stack's depth.
+  // A basic block or a call of the device begins at `pc`: the lane's step is over. The frame gives the stack's depth.
   void step(uintptr_t pc, const void* frame, bool starts_block);
   void enter(analysis::Operation operation, analysis::Call call);  // a call of the device that waits or orders
   void let_others_run(analysis::Call call);
@@ -208,7 +208,7 @@ class Worker {
 #ifdef SIMT_ANALYSIS
   void go_on();  // the next lane runs, this one when it is picked again
   void begin_blocks();
-  void end_calls();  // tells of the calls of the step that runs, before what they bring about
+  void end_calls();  // reports the calls of the step that runs, before their effects
   void tell_fault(cudaError_t error, const std::string& sentence, Site site);
   const Lane* lane_of(const Warp& warp, uint32_t lanes) const;  // the first of them
   const Lane* lane_at_barrier(const Block& block) const;
@@ -218,7 +218,7 @@ class Worker {
   Warp* stepping_ = nullptr;  // whose lanes run
   std::vector<analysis::BlockInfo> infos_;
   std::vector<SharedName> shared_names_;
-  uintptr_t fault_pc_ = 0;  // where a fault was noticed before the kernel is ended, and its kind
+  uintptr_t fault_pc_ = 0;  // where a fault was detected before the kernel is ended, and its kind
   const char* fault_kind_ = "fault";
   const Lane* fault_other_ = nullptr;  // that waits elsewhere
 #endif

@@ -38,7 +38,7 @@ cudaError_t api(Body&& body) {
   return record(body());
 }
 
-// Says on stderr what the CPU device does not do; returns cudaErrorNotSupported.
+// Says on stderr what the CPU device cannot do; returns cudaErrorNotSupported.
 cudaError_t not_supported(const std::string& sentence);
 
 using Operation = std::function<cudaError_t()>;
@@ -46,7 +46,7 @@ using Operation = std::function<cudaError_t()>;
 // Validates the handle, then runs the operation, or records it into the graph that the stream is being captured into.
 cudaError_t enqueue(cudaStream_t stream, Operation operation, cudaGraphNodeType type = cudaGraphNodeTypeKernel);
 
-// What waits for the device is refused during a capture, and spoils it.
+// A call that waits for the device is refused during a capture, and invalidates it.
 cudaError_t check_unsafe_call();    // cudaMalloc and the like: by the rules of cudaThreadExchangeStreamCaptureMode
 cudaError_t check_legacy_stream();  // what uses the legacy stream, as cudaMemcpy does
 cudaError_t check_device_wait();

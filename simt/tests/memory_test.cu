@@ -48,7 +48,7 @@ void fails(cudaError_t expected, cudaError_t error) {
 
 }  // namespace
 
-TEST_CASE("host code that accesses device memory ends as on a GPU, and is told why") {
+TEST_CASE("host code that accesses device memory ends as on a GPU, with the reason") {
   Device<float> d(256);
   for (int launched = 0; launched < 2; ++launched) {
     const std::string text = message_of_crash(SIGSEGV, [&] { *static_cast<volatile float*>(d.data) = 1; });
@@ -175,7 +175,7 @@ TEST_CASE("overlapping device copies move as memmove does") {
 TEST_CASE("kernels that leave an allocation fail with a sentence") {
   Device<float> d(250), out(1);
   float* p = d.data;
-  SUBCASE("into the slack behind it") {
+  SUBCASE("into the slack past its end") {
     const std::string text = fault_of(cudaErrorIllegalAddress, [&] { fill<<<1, 32>>>(p, 0, 0, 251); });
     CHECK(contains(text, "just past the end of a 1000-byte allocation (cudaMalloc)"));
   }
@@ -183,7 +183,7 @@ TEST_CASE("kernels that leave an allocation fail with a sentence") {
     const std::string text = fault_of(cudaErrorIllegalAddress, [&] { fill<<<1, 32>>>(p, 0, -1, 250); });
     CHECK(contains(text, "4 bytes before the start of a 1000-byte allocation (cudaMalloc)"));
   }
-  SUBCASE("into the page behind it") {
+  SUBCASE("into the page after it") {
     const std::string text = fault_of(cudaErrorIllegalAddress, [&] { read_one<<<1, 1>>>(p, out.data, 256); });
     CHECK(contains(text, "24 bytes past the end of a 1000-byte allocation (cudaMalloc)"));
   }

@@ -174,7 +174,7 @@ TEST_CASE("illegal accesses name the kernel, the thread and the line") {
   text = fault_of(cudaErrorIllegalAddress, [] {
     int* p;
     cudaMalloc(&p, 1000);
-    write_to<<<1, 1>>>(p, 250);  // the first word behind the allocation
+    write_to<<<1, 1>>>(p, 250);  // the first word past the end of the allocation
   });
   CHECK(contains(text, "1000-byte"));
   text = fault_of(cudaErrorIllegalAddress, [] {
@@ -207,7 +207,7 @@ __global__ void overrun_shared(int index) {
   s[index] = 1;
 }
 
-TEST_CASE("a write behind the block's shared memory") {
+TEST_CASE("a write past the end of the block's shared memory") {
   CHECK(contains(fault_of(cudaErrorIllegalAddress, [] { overrun_shared<<<1, 1>>>(32); }), "shared memory"));
 }
 

@@ -1,4 +1,5 @@
-// cooperative_groups::memcpy_async: the threads of a group copy from global to shared memory; wait() is where it lands.
+// cooperative_groups::memcpy_async: the threads of a group copy from global to shared memory; the copy arrives at the
+// wait().
 #pragma once
 #include "cooperative_groups.h"
 #include "simt/async_copy.h"

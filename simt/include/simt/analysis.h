@@ -1,4 +1,4 @@
-// What device functions tell the analysis of what they do for their callers. In an ordinary build they tell nothing.
+// What device functions report to the analysis of what they do for their callers. In an ordinary build, nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace simt {
 
-// Vector types have an assignment of their own where the analysis looks on.
+// Vector types have an assignment of their own in an analysis build.
 #ifdef SIMT_ANALYSIS
 template <class T>
 constexpr bool is_copyable_by_bytes = std::is_trivially_copy_constructible_v<T>&& std::is_trivially_destructible_v<T>;

@@ -1,4 +1,4 @@
-// What the several names of asynchronous copies share: checks, and how a group divides a copy among its threads.
+// What all forms of asynchronous copies share: checks, and how a group divides a copy among its threads.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // CUDA's atomic functions, for the types CUDA has them for. Each suffix (_block, _system) does what the plain one does;
-// the analysis tells their scopes apart.
+// the analysis distinguishes their scopes.
 #pragma once
 #include <cstring>
 #include <type_traits>

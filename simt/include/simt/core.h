@@ -43,7 +43,7 @@ struct Exchange {
 };
 using Combine = void (*)(Exchange& exchange, uint32_t mask);
 uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name, Site site);
-// The lanes of the calling warp that stand at the same call together.
+// The lanes of the calling warp that are at the same call together.
 uint32_t active_mask(Site site);
 uint32_t lane_id();
 uint32_t warp_id();
@@ -62,7 +62,7 @@ void cluster_wait(Site site);
 void grid_barrier(Site site);  // a fault unless the launch was cooperative
 bool is_cooperative();
 void* map_shared_rank(const void* shared, uint32_t rank);
-int query_shared_rank(const void* shared);  // -1 where the address is no shared memory of this cluster
+int query_shared_rank(const void* shared);  // -1 if the address is not in shared memory of this cluster
 
 // --- Shared memory -------------------------------------------------------------------------------------------------
 // One declaration of a __shared__ variable; its place in the block's arena is chosen anew for each launch.

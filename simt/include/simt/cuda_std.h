@@ -1,4 +1,4 @@
-// cuda::std is the host's standard library, but for what must know the scheduler: the types that wait.
+// cuda::std is the host's standard library, except for the types that wait and so must know the scheduler.
 #pragma once
 
 namespace cuda {

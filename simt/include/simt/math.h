@@ -73,7 +73,8 @@ SIMT_ROUNDINGS(__fmaf_ieee, float, std::fma(x, y, z), (float x, float y, float z
 SIMT_ROUNDINGS(__fma, double, std::fma(x, y, z), (double x, double y, double z), x, y, z)
 #undef SIMT_ARITHMETIC
 #undef SIMT_ROUNDINGS
-// No float's root lies so close to a tie that the double's own errors could tip it: all 2^24 mantissas were tried.
+// No float's root is so close to a tie that the error of the double could change its rounding: all 2^24 mantissas were
+// tried.
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }
 
 // --- Conversions with the rounding in the name ---------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Mbarrier {
     return arrive(threads, 0, 0, site, [] {});
   }
 
-  // For a loop that asks until it has: when it has not, the other lanes run first.
+  // For a loop that polls until the phase has ended: while it has not, the other lanes run first.
   SIMT_OWN bool test(unsigned phase, unsigned mask, Site site) {
     note_wait(this);
     if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~static_cast<uint64_t>(0))
@@ -111,7 +111,7 @@ class Mbarrier {
     return true;
   }
 
-  // By barrier. A block, and so the shared memory that copies go to, belongs to one worker thread.
+  // By barrier. A block, and therefore the shared memory to which copies go, belongs to one worker thread.
   static std::unordered_map<const Mbarrier*, std::vector<DeferredCopy>>& deferred() {
     static thread_local std::unordered_map<const Mbarrier*, std::vector<DeferredCopy>> copies;
     return copies;

@@ -57,8 +57,8 @@ inline void* __cvta_global_to_generic(size_t address) { return reinterpret_cast<
 inline void* __cvta_local_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
 inline void* __cvta_constant_to_generic(size_t address) { return reinterpret_cast<void*>(address); }
 
-// Shared memory of the calling block; of any block of its cluster. Global, local and constant memory cannot be told
-// apart here, so __isGlobal and its kin are absent.
+// Shared memory of the calling block; of any block of its cluster. Global, local and constant memory cannot be
+// distinguished here, so __isGlobal and its kin are absent.
 inline unsigned __isShared(const void* address) {
   return simt::query_shared_rank(address) == static_cast<int>(simt::cluster_position().rank);
 }

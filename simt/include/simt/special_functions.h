@@ -65,7 +65,7 @@ inline double inverse_erfc(double y) {
   return x;
 }
 
-// The argument -x/sqrt(2) is rounded; erfc's slope makes good what that lost.
+// The argument -x/sqrt(2) is rounded; erfc's slope corrects the error of that.
 inline double normal_distribution(double x) {
   if (std::fabs(x) >= 40) return x > 0;
   const double z = -x * kSqrtHalf, rest = std::fma(-x, kSqrtHalf, -z) - x * kSqrtHalfRest;

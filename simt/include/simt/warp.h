@@ -73,7 +73,7 @@ unsigned shuffle_source(unsigned lane, unsigned operand, unsigned width) {
   }
 }
 
-// CUDA leaves the value of a lane that takes no part undefined; an H200 gives 0, and programs lean on it.
+// CUDA leaves the value of a lane that takes no part undefined; an H200 gives 0, and programs rely on it.
 template <Shuffle kind>
 void combine_shuffle(Exchange& exchange, uint32_t mask) {
   for_each_lane(mask, [&](unsigned lane) {
@@ -183,8 +183,8 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
   warp_collective(&combine_nothing, mask, 0, 0, name, site);
 }
 
-// The lanes that stand at one place together. A line alone does not tell: both branches of a condition may call the
-// same function. So lanes are told apart by the copy of the code that they are in, and by who called it.
+// The lanes that are at one place together. A line alone is not enough: both branches of a condition may call the same
+// function. So lanes are distinguished by the copy of the code that they are in, and by its caller.
 [[gnu::noinline]] inline uint32_t lanes_here(const void* caller, Site site) {
   const uint32_t at_line = active_mask(site);
 #ifdef SIMT_ANALYSIS

@@ -203,7 +203,7 @@ TEST_CASE("a part of a warp is synchronized, the rest is not") {
   k.d().warp_synchronized(k.warp(0), 0xff);
   k.load(k.warp(0), 2, shared(1), with(Space::shared, 0x7f));
   CHECK(k.found() == 0);
-  k.d().warp_synchronized(k.warp(0), 0xff80);  // lane 7 tells lane 15 what it knows of lane 0
+  k.d().warp_synchronized(k.warp(0), 0xff80);  // lane 7 passes on to lane 15 what it knows of lane 0
   k.load(k.warp(0), 3, shared(0), {Space::shared, 1u << 15, 4, 0});
   CHECK(k.found() == 0);
   k.load(k.warp(0), 4, shared(0), {Space::shared, 1u << 16, 4, 0});

@@ -58,7 +58,7 @@ class grid_group : public thread_group {
 
   bool is_valid() const { return simt::is_cooperative(); }
   void sync(simt::Site site = simt::Site::here()) const { simt::grid_barrier(site); }
-  // Every thread arrives and waits once a phase, so that the whole barrier can stand at the wait.
+  // Every thread arrives and waits once per phase, so the whole barrier can be at the wait.
   arrival_token barrier_arrive() const { return {}; }
   void barrier_wait(arrival_token&&, simt::Site site = simt::Site::here()) const { sync(site); }
 

@@ -109,7 +109,7 @@ class coalesced_group : public details::lane_group {
   coalesced_group(unsigned mask, unsigned meta_rank = 0, unsigned meta_size = 1)
       : lane_group(details::Kind::lanes, mask, static_cast<unsigned>(__builtin_popcount(mask)), meta_rank, meta_size) {}
 
-  // The lane's own value where the group has no such rank.
+  // The lane's own value if the group has no such rank.
   template <class T>
   T from_rank(const T& value, unsigned rank, const char* name, simt::Site site) const {
     const unsigned lane = rank < size_ ? lane_of(rank) : simt::lane_id();

@@ -17,7 +17,7 @@ class thread_block : public thread_group {
   static dim3 dim_threads() { return blockDim; }
   static void sync(simt::Site site = simt::Site::here()) { simt::block_barrier(simt::Vote::none, 0, site); }
 
-  // Every thread arrives and waits once a phase, so that the whole barrier can stand at the wait.
+  // Every thread arrives and waits once per phase, so the whole barrier can be at the wait.
   arrival_token barrier_arrive() const { return {}; }
   void barrier_wait(arrival_token&&, simt::Site site = simt::Site::here()) const { sync(site); }
 

@@ -1,4 +1,4 @@
-// Two buffers: the next copy goes into the one that slower warps still read.
+// Two buffers: the next copy goes into the buffer that slower warps still read.
 // hazard: race shared
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// An asynchronous copy is read behind a barrier of the block, which does not wait for copies.
+// An asynchronous copy is read after a barrier of the block, which does not wait for copies.
 // hazard: race shared
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// All blocks count in one word, with an atomic that is one only within a block.
+// All blocks count in one word, with an operation that is atomic only within a block.
 // hazard: race global
 #include <cuda_runtime.h>
 

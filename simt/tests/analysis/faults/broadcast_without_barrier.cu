@@ -1,4 +1,4 @@
-// One thread leaves a result for all, and nobody waits for it. In one order of threads the answer is right.
+// One thread leaves a result for all, and the others do not wait for it. In one order of threads the answer is right.
 // hazard: race shared
 #include <cuda_runtime.h>
 

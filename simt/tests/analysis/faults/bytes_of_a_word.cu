@@ -1,4 +1,4 @@
-// Each thread writes two bytes, one of them its neighbour's.
+// Each thread writes two bytes, and one of them belongs to its neighbour.
 // hazard: race shared
 #include <cuda_runtime.h>
 

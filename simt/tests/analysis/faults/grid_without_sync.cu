@@ -1,4 +1,4 @@
-// A cooperative kernel whose blocks wait each for themselves where they should wait for the grid.
+// A cooperative kernel whose blocks wait only for their own threads where they should wait for the grid.
 // hazard: race global
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

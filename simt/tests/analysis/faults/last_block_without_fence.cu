@@ -1,4 +1,4 @@
-// The last block adds up what the others wrote; that it is there to be read takes a fence before the counter.
+// The last block adds up what the others wrote, but a fence before the counter is missing.
 // hazard: race global
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A spin lock that is freed by a plain store.
+// A plain store releases a spin lock.
 // hazard: race global
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A spin lock that is freed before what it guards is known to be written.
+// A spin lock is released without a fence, so the data that it guards may not be written yet.
 // hazard: race global
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// The last thread reads one element behind the end.
+// The last thread reads one element past the end.
 // hazard: out_of_bounds
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A row is reversed through shared memory; nobody waits until it is there.
+// A row is reversed through shared memory; no thread waits until all elements are there.
 // hazard: race shared
 #include <cuda_runtime.h>
 

@@ -1,4 +1,4 @@
-// A tile is used again before everybody has read it.
+// A tile is overwritten before all threads have read it.
 // hazard: race shared
 #include <cuda_runtime.h>
 

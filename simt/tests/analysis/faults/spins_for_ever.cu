@@ -1,4 +1,4 @@
-// A lock that nobody frees.
+// A lock that no thread releases.
 // hazard: timeout
 #include <cuda_runtime.h>
 

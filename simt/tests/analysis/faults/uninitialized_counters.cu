@@ -1,4 +1,4 @@
-// A histogram that counts on from whatever lies in shared memory.
+// A histogram that starts counting from whatever is in shared memory.
 // hazard: uninitialized shared
 #include <cuda_runtime.h>
 
