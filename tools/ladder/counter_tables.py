@@ -110,7 +110,7 @@ def details(folder, ladder, block):
     if not path.is_file():
         return None
     text, wanted = path.read_text(encoding="utf-8"), block.values["section"]
-    sections = dict(re.findall(r"^    Section: (.*)\n(.*?)(?=^    Section: |\Z)", text, re.MULTILINE | re.DOTALL))
+    sections = dict(part.split("\n", 1) for part in text.split("\n    Section: ")[1:])
     if wanted not in sections:
         raise Unusable(f"{block.where}: {results.shown(path)} has no section {wanted}; it has {', '.join(sections)}")
     first, *others = textwrap.dedent(sections[wanted]).strip("\n").split("\n\n")
