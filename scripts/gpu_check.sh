@@ -5,7 +5,7 @@
 #   profile  make profile S=all
 #   counts   the CPU device's counts beside Nsight Compute's
 #   header   the production header's tests, and compute-sanitizer's four tools on them
-#   stages   every ladder's stages, each by its own program and under compute-sanitizer, the unit tests, the mutants
+#   stages   every ladder's stages, each by its own program and under compute-sanitizer, controls, unit tests, mutants
 # Results and gpu_check.txt (each part's latest outcome) go to DIRECTORY (default profiling_results/<gpu>), logs to its
 # folder logs/. The exit code is 0 only if nothing failed. It changes no setting of the GPU.
 set -uo pipefail
@@ -82,7 +82,9 @@ header=tests/header
 shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the header, for tools that take their time
 folders=$(ladder list --folders) && stages=$(ladder list --programs) || fail "the ladders cannot be read, see above"
 programs=$(printf '%s/program ' $folders; cut -f 2 <<<"$stages" | sort -u | tr '\n' ' ')
-for folder in $folders; do [ ! -d "$folder/mutants" ] || programs+=" $folder/mutants/program"; done
+for folder in $folders; do
+  for more in mutants controls; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
+done
 ! wanted header || programs+=" $header/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
@@ -113,6 +115,14 @@ if wanted stages; then
       together "$tool-${stage/\//-}" sanitize $tool "$program" $options $small --no-timing
     done
   done <<<"$stages"
+  for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders); do
+    [ -x "$program" ] || continue
+    name=${program#build/cuda/} && name=$(basename "${name%/controls/*}")
+    together "controls-$name" timeout 300 "$program" --no-timing
+    for tool in memcheck racecheck initcheck synccheck; do
+      together "$tool-controls-$name" sanitize $tool "$program" --rows 3 --cols 1025 --no-small --no-timing
+    done
+  done
   for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
     [ -x "$program" ] || continue
     name=${program#build/cuda/} && name=$(basename "${name%/mutants/*}")
