@@ -138,6 +138,7 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, stru
 }  // namespace
 
 void fail_at_line(Worker& w, cudaError_t error, uintptr_t pc, const std::string& sentence) {
+  w.in_kernel = false;  // the watchdog must not come in between: libbacktrace cannot be entered twice
   const Place place = innermost_place(pc);
   w.fail(error, sentence, {place.file.empty() ? nullptr : place.file.c_str(), place.line});
 }

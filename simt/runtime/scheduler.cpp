@@ -552,6 +552,7 @@ void Worker::go_on() { switch_to(*pick()); }
 #endif
 
 void Worker::fail(cudaError_t error, const std::string& sentence, Site site) {
+  in_kernel = false;
   if (!launch->failed.exchange(true)) {
     std::lock_guard<std::mutex> lock(launch->mutex);
     launch->error = error;
