@@ -30,7 +30,7 @@ def summary(result):
 # --- Answers ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "float16 forward_add:")])
+@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "float16 fused_add:")])
 def test_answers(order, groups):
     result = run(PROGRAM, "--quick", "--filter", groups, timeout=600, SIMT_ORDER=order)
     passed, failed, _ = summary(result)
@@ -67,8 +67,8 @@ int main() {
   options.eps = 1e-5f;
   const auto* x = static_cast<const __nv_bfloat16*>(nullptr);
   const auto* weight = static_cast<const float*>(nullptr);
-  const auto error = rms_norm::forward_add(x, x, static_cast<__nv_bfloat16*>(nullptr), weight,
-                                           static_cast<__half*>(nullptr), 1, 1, options);
+  const auto error = rms_norm::fused_add_rms_norm(x, x, static_cast<__nv_bfloat16*>(nullptr), weight,
+                                                  static_cast<__half*>(nullptr), 1, 1, options);
   return call(nullptr, nullptr) == cudaErrorInvalidValue && error == cudaErrorInvalidValue ? 0 : 1;
 }
 """
@@ -166,14 +166,14 @@ MUTANTS = {
     "eps_outside_the_root": (r"rsqrtf\((.*?) \+ p\.eps\)", r"(rsqrtf(\1) + p.eps)", "forward: modes"),
     "weight_offset_ignored": (r"p\.weight_offset \+ ", "", "forward: modes"),
     "llama_rounds_once": (r"options\.rounding == Rounding::llama", "false", "forward: modes"),
-    "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "forward_add: row lengths"),
-    "residual_not_stored": (r"\(P::kAdds\) store<keep>", "(false) store<keep>", "forward_add: row lengths"),
+    "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "fused_add: row lengths"),
+    "residual_not_stored": (r"\(P::kAdds\) store<hinted>", "(false) store<hinted>", "fused_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
     "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
-    "ends_dropped": (r"count = static_cast<int>\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
-    "unaligned_weight_not_shifted": (r"odd \? 16 : 32", "32", "forward: alignment"),
-    "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "", "forward: arguments"),
-    "overlap_not_checked": (r"!are_apart\(", "false && !are_apart(", "forward: arguments"),
+    "head_and_tail_dropped": (r"count = static_cast<int>\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
+    "unaligned_weight_not_shifted": (r"offset % 4 \* 8", "0", "forward: alignment"),
+    "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "false ||", "forward: arguments"),
+    "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 
 

@@ -49,15 +49,15 @@ int rms_norm_forward(int dtype, int weight_dtype, const void* x, const rms_norm_
 }
 
 // residual_out = x + residual, y = the norm of residual_out; residual_out may be residual, and y may be x.
-int rms_norm_forward_add(int dtype, int weight_dtype, const void* x, const rms_norm_layout* x_layout,
-                         const void* residual, const rms_norm_layout* residual_layout, void* residual_out,
-                         const rms_norm_layout* residual_out_layout, const void* weight, void* y,
-                         const rms_norm_layout* y_layout, int64_t rows, int64_t cols, const rms_norm_options* options,
-                         void* stream) {
+int rms_norm_fused_add(int dtype, int weight_dtype, const void* x, const rms_norm_layout* x_layout,
+                       const void* residual, const rms_norm_layout* residual_layout, void* residual_out,
+                       const rms_norm_layout* residual_out_layout, const void* weight, void* y,
+                       const rms_norm_layout* y_layout, int64_t rows, int64_t cols, const rms_norm_options* options,
+                       void* stream) {
   return with_type(dtype, weight_dtype, [&](auto of_type) {
-    return c_abi::forward_add<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, residual,
-                                                 residual_layout, residual_out, residual_out_layout, weight, y,
-                                                 y_layout, rows, cols, *options, stream);
+    return c_abi::fused_add_rms_norm<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, x, x_layout, residual,
+                                                        residual_layout, residual_out, residual_out_layout, weight, y,
+                                                        y_layout, rows, cols, *options, stream);
   });
 }
 
@@ -72,6 +72,11 @@ int rms_norm_copy(const void* from, void* to, int64_t bytes, void* stream) {
   copy_kernel<<<static_cast<unsigned>(blocks), 256, 0, static_cast<cudaStream_t>(stream)>>>(
       static_cast<const char*>(from), static_cast<char*>(to), bytes);
   return cudaGetLastError();
+}
+
+// A workspace, prepared on the stream.
+int rms_norm_init_workspace(void* workspace, void* stream) {
+  return ::rms_norm::init_workspace(workspace, static_cast<cudaStream_t>(stream));
 }
 
 const char* rms_norm_error(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }

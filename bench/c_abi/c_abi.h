@@ -19,6 +19,7 @@ struct rms_norm_options {
   int32_t llama_rounding;
   int32_t dependent_launch;
   void* workspace;
+  int32_t cache;  // 0 tuned, 1 normal, 2 evict_first
 };
 
 struct rms_norm_layout {
@@ -37,8 +38,9 @@ template <class X>
 cudaError_t forward(bool float_weight, const void* x, Layout x_layout, const void* weight, void* y, Layout y_layout,
                     int64_t rows, int64_t cols, const rms_norm_options& options, void* stream);
 template <class X>
-cudaError_t forward_add(bool float_weight, const void* x, Layout x_layout, const void* residual, Layout residual_layout,
-                        void* residual_out, Layout residual_out_layout, const void* weight, void* y, Layout y_layout,
-                        int64_t rows, int64_t cols, const rms_norm_options& options, void* stream);
+cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout, const void* residual,
+                               Layout residual_layout, void* residual_out, Layout residual_out_layout,
+                               const void* weight, void* y, Layout y_layout, int64_t rows, int64_t cols,
+                               const rms_norm_options& options, void* stream);
 
 }  // namespace c_abi

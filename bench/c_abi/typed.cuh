@@ -14,11 +14,14 @@ inline ::rms_norm::Options options_of(const rms_norm_options& given) {
   options.rounding = given.llama_rounding ? ::rms_norm::Rounding::llama : ::rms_norm::Rounding::gemma;
   options.dependent_launch = given.dependent_launch != 0;
   options.workspace = given.workspace;
+  options.cache = static_cast<::rms_norm::Cache>(given.cache);
   return options;
 }
 
-inline ::rms_norm::Layout layout_of(Layout given, int64_t cols) {
-  return given ? ::rms_norm::Layout{given->row_stride, given->heads, given->head_stride} : ::rms_norm::Layout{cols};
+template <class T>
+::rms_norm::Tensor<T> tensor_of(T* data, Layout layout) {
+  if (layout == nullptr) return {data};
+  return {data, {layout->row_stride, layout->heads, layout->head_stride}};
 }
 
 // function(weight) with the weight's type.
@@ -33,30 +36,30 @@ template <class X>
 cudaError_t forward(bool float_weight, const void* x, Layout x_layout, const void* weight, void* y, Layout y_layout,
                     int64_t rows, int64_t cols, const rms_norm_options& options, void* stream) {
   return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
-    return ::rms_norm::forward(static_cast<const X*>(x), layout_of(x_layout, cols), typed_weight, static_cast<X*>(y),
-                               layout_of(y_layout, cols), rows, cols, options_of(options),
+    return ::rms_norm::forward(tensor_of(static_cast<const X*>(x), x_layout), typed_weight,
+                               tensor_of(static_cast<X*>(y), y_layout), rows, cols, options_of(options),
                                static_cast<cudaStream_t>(stream));
   });
 }
 
 template <class X>
-cudaError_t forward_add(bool float_weight, const void* x, Layout x_layout, const void* residual, Layout residual_layout,
-                        void* residual_out, Layout residual_out_layout, const void* weight, void* y, Layout y_layout,
-                        int64_t rows, int64_t cols, const rms_norm_options& options, void* stream) {
+cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout, const void* residual,
+                               Layout residual_layout, void* residual_out, Layout residual_out_layout,
+                               const void* weight, void* y, Layout y_layout, int64_t rows, int64_t cols,
+                               const rms_norm_options& options, void* stream) {
   return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
-    return ::rms_norm::forward_add(static_cast<const X*>(x), layout_of(x_layout, cols), static_cast<const X*>(residual),
-                                   layout_of(residual_layout, cols), static_cast<X*>(residual_out),
-                                   layout_of(residual_out_layout, cols), typed_weight, static_cast<X*>(y),
-                                   layout_of(y_layout, cols), rows, cols, options_of(options),
-                                   static_cast<cudaStream_t>(stream));
+    return ::rms_norm::fused_add_rms_norm(
+        tensor_of(static_cast<const X*>(x), x_layout), tensor_of(static_cast<const X*>(residual), residual_layout),
+        tensor_of(static_cast<X*>(residual_out), residual_out_layout), typed_weight,
+        tensor_of(static_cast<X*>(y), y_layout), rows, cols, options_of(options), static_cast<cudaStream_t>(stream));
   });
 }
 
 }  // namespace c_abi
 
-#define C_ABI_OF(X)                                                                                                 \
-  template cudaError_t c_abi::forward<X>(bool, const void*, Layout, const void*, void*, Layout, int64_t, int64_t,   \
-                                         const rms_norm_options&, void*);                                           \
-  template cudaError_t c_abi::forward_add<X>(bool, const void*, Layout, const void*, Layout, void*, Layout,         \
-                                             const void*, void*, Layout, int64_t, int64_t, const rms_norm_options&, \
-                                             void*);
+#define C_ABI_OF(X)                                                                                                \
+  template cudaError_t c_abi::forward<X>(bool, const void*, Layout, const void*, void*, Layout, int64_t, int64_t,  \
+                                         const rms_norm_options&, void*);                                          \
+  template cudaError_t c_abi::fused_add_rms_norm<X>(bool, const void*, Layout, const void*, Layout, void*, Layout, \
+                                                    const void*, void*, Layout, int64_t, int64_t,                  \
+                                                    const rms_norm_options&, void*);

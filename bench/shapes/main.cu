@@ -33,7 +33,7 @@ class Shapes {
  public:
   Shapes(const ladder::Device& device, int iterations)
       : device_(device), iterations_(iterations), workspace_(ladder::allocate(rms_norm::kWorkspaceBytes)) {
-    CUDA_CHECK(cudaMemset(workspace_.get(), 0, rms_norm::kWorkspaceBytes));
+    CUDA_CHECK(rms_norm::init_workspace(workspace_.get()));
     options_.workspace = workspace_.get();
     const auto on_gpu = [&](const char* heading) { return device.cpu ? nullptr : heading; };
     table_.columns = {{"function", "function"},
@@ -57,19 +57,20 @@ class Shapes {
   template <class X, class W, class Y>
   void forward(Matrix matrix) {
     run(matrix, {type_of<X>, type_of<W>, type_of<Y>}, [=](const ladder::Arguments& a, cudaStream_t stream) {
-      const rms_norm::Layout rows = layout_of(matrix);
-      CUDA_CHECK(rms_norm::forward(a.tensor<const X>(Op::kX), rows, a.tensor<const W>(Op::kWeight), a.tensor<Y>(Op::kY),
-                                   rows, a.shape[0], a.shape[1], options_, stream));
+      const auto tensor = [&](auto* data) { return rms_norm::Tensor{data, layout_of(matrix)}; };
+      CUDA_CHECK(rms_norm::forward(tensor(a.tensor<const X>(Op::kX)), a.tensor<const W>(Op::kWeight),
+                                   tensor(a.tensor<Y>(Op::kY)), a.shape[0], a.shape[1], options_, stream));
     });
   }
 
   template <class T>
-  void forward_add(Matrix matrix) {
+  void fused_add(Matrix matrix) {
     run(matrix, {type_of<T>, type_of<T>, type_of<T>, type_of<T>}, [=](const ladder::Arguments& a, cudaStream_t stream) {
-      const rms_norm::Layout rows = layout_of(matrix);
-      CUDA_CHECK(rms_norm::forward_add(a.tensor<const T>(Op::kX), rows, a.tensor<const T>(Op::kResidual), rows,
-                                       a.tensor<T>(Op::kResidualOut), rows, a.tensor<const T>(Op::kWeight),
-                                       a.tensor<T>(Op::kY), rows, a.shape[0], a.shape[1], options_, stream));
+      const auto tensor = [&](auto* data) { return rms_norm::Tensor{data, layout_of(matrix)}; };
+      CUDA_CHECK(rms_norm::fused_add_rms_norm(tensor(a.tensor<const T>(Op::kX)),
+                                              tensor(a.tensor<const T>(Op::kResidual)),
+                                              tensor(a.tensor<T>(Op::kResidualOut)), a.tensor<const T>(Op::kWeight),
+                                              tensor(a.tensor<T>(Op::kY)), a.shape[0], a.shape[1], options_, stream));
     });
   }
 
@@ -84,13 +85,12 @@ class Shapes {
 
  private:
   static rms_norm::Layout layout_of(const Matrix& matrix) {
-    const ladder::Layout& l = matrix.layout;
-    return {l.stride == ladder::kContiguous ? matrix.cols : l.stride, l.heads, l.head_stride};
+    return {matrix.layout.stride, matrix.layout.heads, matrix.layout.head_stride};
   }
 
   void run(Matrix matrix, const Op::Types& types, const ladder::Launcher& launch) {
     if (device_.cpu) matrix.rows = std::min<int64_t>(matrix.rows / matrix.layout.heads, 3) * matrix.layout.heads;
-    const char* const function = types.residual ? "forward_add" : "forward";
+    const char* const function = types.residual ? "fused_add_rms_norm" : "forward";
     const ladder::Operator& op = Op::get(types);
     ladder::Variant variant = op.plain();
     for (ladder::Place& place : variant.places) place = {matrix.layout, matrix.offset};
@@ -173,7 +173,7 @@ void run_all(Shapes& shapes) {
     shapes.forward<bf16, float, bf16>(m);
   for (const Matrix& m : {Matrix{"hidden size 2880", 8192, 2880}, Matrix{"hidden size 7168", 8192, 7168},
                           Matrix{"odd", 8192, 4095}, Matrix{"long rows", 1024, 131072}})
-    shapes.forward_add<bf16>(m);
+    shapes.fused_add<bf16>(m);
 }
 
 int body(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// From a problem, whose arguments were checked, to a kernel: a shape is chosen, and launched.
+// From a call to a kernel: its shape is chosen, and it is launched.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,26 +10,28 @@
 #include <type_traits>
 #include <utility>
 
+#include "arguments.cuh"
 #include "kernels.cuh"
 #include "policy.cuh"
 
 namespace rms_norm::detail {
 
-constexpr int kMostHeads = 65535;                              // of a grid
-constexpr int kLongPacks = 4 * kMostThreads / 2 * kMostParts;  // that a cluster of half as large blocks holds
-constexpr int64_t kSplitBytes = 64 << 10;  // of x: from here on a row is long enough for many blocks
+constexpr int64_t kSplitBytes = 64 << 10;  // of x: a row of at least so many is long enough for many blocks
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 
 struct Device {
-  int multiprocessors = 0;
-  bool has_clusters = false;  // and dependent launches
+  int multiprocessors = 0, shared_bytes = 0;  // the most shared memory that a block can have
+  bool has_clusters = false;                  // and dependent launches
 };
 inline cudaError_t query(Device& device) {
   int number = 0, major = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number)) return error;
   device.has_clusters = major >= 9;
+  if (const cudaError_t error =
+          cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, number))
+    return error;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
@@ -39,6 +41,7 @@ struct Grid {
   dim3 threads;
   int cluster = 1;
   bool all_at_once = false;
+  int shared_bytes = 0;
 };
 template <class P, class... Parameters>
 cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Parameters...), const P& p,
@@ -47,6 +50,7 @@ cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Para
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(grid.blocks), grid.heads);
   config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream;
   config.attrs = attributes;
   const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
@@ -63,7 +67,7 @@ cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Para
   return cudaLaunchKernelEx(&config, kernel, p, parameters...);
 }
 
-// start() for as many rows of a head at a time as a grid may have, most often all of them: the problem is what is left.
+// Calls start() for as many rows of a head at a time as a grid may have, which most often are all of them.
 template <class P, class Start>
 cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
   for (int64_t left = p.rows; left > 0; left -= most_rows) {
@@ -78,10 +82,10 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
   return cudaSuccess;
 }
 
-template <int N, int kVectors, int kRowThreads, Traffic traffic, class X, class R, class W, class Y>
+template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
 cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t stream) {
-  constexpr bool kOneRow = traffic == Traffic::few && kRowThreads > 32;
-  constexpr int kLeast = traffic == Traffic::unaligned ? 16 : 1;  // the elements at a row's ends
+  constexpr bool kContiguous = access == Access::contiguous, kOneRow = kContiguous && kRowThreads > 32;
+  constexpr int kLeast = access == Access::unaligned ? 16 : 1;  // threads, for the elements of a row's head and tail
   p.packs = static_cast<int>(p.cols / N);
   int threads = (p.packs + kVectors - 1) / kVectors;
   if (kRowThreads > 32)
@@ -89,29 +93,47 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
   else
     for (threads = std::max(threads, kLeast); threads & (threads - 1);) ++threads;  // the next power of two
   const int rows = kOneRow ? 1 : std::max(1, block / threads);
-  return in_grids(p, INT32_MAX, [&] {
-    const Grid grid{(p.rows + rows - 1) / rows, p.heads, dim3(threads, rows)};
-    return launch(stream, grid, row_in_registers<N, kVectors, kRowThreads, traffic, X, R, W, Y>, p);
-  });
+  const auto with = [&](auto kernel) {
+    return in_grids(p, INT32_MAX, [&] {
+      return launch(stream, Grid{(p.rows + rows - 1) / rows, p.heads, dim3(threads, rows)}, kernel, p);
+    });
+  };
+  if constexpr (kContiguous) {
+    if (p.dependent) return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::dependent, X, R, W, Y>);
+    return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::plain, X, R, W, Y>);
+  } else {
+    return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::either, X, R, W, Y>);
+  }
 }
 
-// Of a row of so many packs, each part but the last.
-constexpr int64_t part_packs(int64_t packs, int parts) { return (packs + parts - 1) / parts; }
-
-template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_in_cluster(Problem<X, R, W, Y> p, cudaStream_t stream) {
-  return in_grids(p, INT32_MAX / kParts, [&] {
-    const Grid grid{p.rows * kParts, p.heads, dim3(kBlock), kParts};
-    const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, traffic, ClusterExchange, X, R, W, Y>;
-    return launch(stream, grid, kernel, p, part_packs(p.cols / N, kParts), kParts);
+// A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
+// fit.
+template <int N, int kVectors, int kBlock, int kParts, Access access, class Exchange, class X, class R, class W,
+          class Y>
+cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& device, cudaStream_t stream) {
+  const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, access, Exchange, X, R, W, Y>;
+  constexpr int kStaticBytes = 1024, kStep = kVectors * kBlock;
+  constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
+  const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
+  const int most = std::max(0, device.shared_bytes - kStaticBytes) / kStepBytes;
+  const int saved = static_cast<int>(std::min<int64_t>(std::max<int64_t>(steps - 1, 0), most));
+  const int shared_bytes = saved * kStepBytes;
+  if (shared_bytes > 48 << 10)
+    if (const cudaError_t error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes))
+      return error;
+  return in_grids(p, INT32_MAX / parts, [&] {
+    const Grid grid{p.rows * parts, p.heads, dim3(kBlock), kParts > 0 ? kParts : 1, kParts == 0, shared_bytes};
+    return launch(stream, grid, kernel, p, part_packs, parts, saved + 1);
   });
 }
-
-template <int N, int kVectors, int kBlock, Traffic traffic, class X, class R, class W, class Y>
-cudaError_t launch_across_gpu(const Problem<X, R, W, Y>& p, int parts, cudaStream_t stream) {
-  const Grid grid{p.rows * parts, 1, dim3(kBlock), 1, true};
-  const auto kernel = row_in_parts<N, kVectors, kBlock, 0, false, traffic, MemoryExchange, X, R, W, Y>;
-  return launch(stream, grid, kernel, p, part_packs(p.cols / N, parts), parts);
+template <int N, int kVectors, int kBlock, int kParts, Access access, class P>
+cudaError_t launch_in_cluster(const P& p, const Device& device, cudaStream_t stream) {
+  return launch_in_parts<N, kVectors, kBlock, kParts, access, ClusterExchange>(p, kParts, device, stream);
+}
+template <int N, int kVectors, int kBlock, Access access, class P>
+cudaError_t launch_across_gpu(const P& p, int parts, const Device& device, cudaStream_t stream) {
+  return launch_in_parts<N, kVectors, kBlock, 0, access, MemoryExchange>(p, parts, device, stream);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -126,29 +148,35 @@ constexpr bool is_possible(const Shape& shape) {
   const int threads = row_threads(shape);
   if (shape.block % 32 != 0 || shape.block < 64 || shape.block > kMostThreads) return false;
   if (threads > (shape.parts > 1 ? shape.block : kMostThreads)) return false;
-  if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.traffic != Traffic::few;
+  if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.access != Access::contiguous;
   if (threads <= 32) return shape.block <= 256;
-  return shape.traffic != Traffic::few || shape.block >= std::max(128, threads);
+  return shape.access != Access::contiguous || shape.block >= std::max(128, threads);
 }
 
-// The threads that its kernel is compiled for: at most so many of a row, or of a block that parts of a row have.
+// The number of threads that its kernel is compiled for: the most of a row, or of a block if blocks share a row.
 constexpr int kernel_threads(const Shape& shape) {
   const int threads = row_threads(shape);
   if (shape.parts > 1) return shape.block;
   if (threads <= 32) return 32;
-  if (shape.traffic == Traffic::few) return shape.block;
+  if (shape.access == Access::contiguous) return shape.block;
   const int most = std::max(threads, shape.block);
   return most <= 256 ? 256 : most <= 512 && shape.vectors >= 8 ? 512 : kMostThreads;  // more packs, more registers
 }
 
-template <int N, int kPacks, int kVectors, int kBlock, int kParts, Traffic traffic, class P>
-cudaError_t launch_shape(const P& p, cudaStream_t stream) {
-  constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, traffic};
+inline cuda::access_property property_of(Eviction eviction) {
+  if (eviction == Eviction::first) return cuda::access_property(cuda::access_property::streaming());
+  if (eviction == Eviction::last) return cuda::access_property(cuda::access_property::persisting());
+  return cuda::access_property(cuda::access_property::normal());
+}
+
+template <int N, int kPacks, int kVectors, int kBlock, int kParts, Access access, class P>
+cudaError_t launch_shape(const P& p, const Device& device, cudaStream_t stream) {
+  constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, access, Eviction::normal};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
-    return launch_in_cluster<N, kVectors, kBlock, kParts, true, traffic>(p, stream);
+    return launch_in_cluster<N, kVectors, kBlock, kParts, access>(p, device, stream);
   else
-    return launch_in_registers<N, kVectors, kernel_threads(shape), traffic>(p, kBlock, stream);
+    return launch_in_registers<N, kVectors, kernel_threads(shape), access>(p, kBlock, stream);
 }
 
 template <class P>
@@ -158,57 +186,107 @@ bool is_contiguous(const P& p) {
          (!P::kAdds || (is(p.residual_steps) && is(p.residual_out_steps)));
 }
 
-// Packs of fewer bytes, for tensors that are not aligned alike: then a row is a block's, however long.
+// Packs of fewer bytes, for tensors that are not aligned alike: then a row belongs to one block, however long it is.
 template <int N, class P>
 constexpr bool is_narrow = N * sizeof(*std::declval<P>().x) < 8;
 
-// The first shape of a table that takes the problem; behind the last, a cluster that holds a row, or blocks that do
-// not. The table is known at compile time, so that no kernel is compiled that it does not name.
-template <const auto& shapes, int N, Traffic longer, size_t i = 0, class P>
-cudaError_t launch_first(const P& p, int64_t bytes, const Device& device, cudaStream_t stream) {
-  if constexpr (i < std::size(shapes)) {
+// What L2 does with the tensors: what the caller asks for, or else what the table says.
+template <class P>
+void set_cache(P& p, Cache cache, Eviction reads) {
+  const Eviction asked = cache == Cache::normal ? Eviction::normal : Eviction::first;
+  p.reads = property_of(cache == Cache::tuned ? reads : asked);
+  p.writes = property_of(cache == Cache::tuned ? Eviction::first : asked);
+}
+
+// Rows that no table has: a cluster shares each, or a block where there are no clusters.
+template <int N, Access access, class P>
+cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t stream) {
+  set_cache(p, cache, Eviction::last);
+  if constexpr (!is_narrow<N, P>) {
+    if (device.has_clusters && p.cols / N <= kLongPacks)
+      return launch_in_cluster<N, 4, 256, kMostParts, access>(p, device, stream);
+    if (device.has_clusters) return launch_in_cluster<N, 4, 512, kMostParts, access>(p, device, stream);
+  }
+  return launch_in_cluster<N, 4, kMostThreads, 1, access>(p, device, stream);
+}
+
+// The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
+// that it does not name.
+template <const auto& shapes, int N, Access longer, size_t i = 0, class P>
+cudaError_t launch_first(P& p, int64_t bytes, Cache cache, const Device& device, cudaStream_t stream) {
+  if constexpr (i == std::size(shapes)) {
+    return launch_long<N, longer>(p, cache, device, stream);
+  } else {
     constexpr Shape shape = shapes[i];
     const bool fits = p.cols / N <= shape.packs && bytes <= shape.kilobytes * int64_t{1024};
     const bool possible =
-        (shape.traffic != Traffic::few || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
-    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, device, stream);
-    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.traffic>(p, stream);
-  } else if constexpr (is_narrow<N, P>) {
-    return launch_in_cluster<N, 4, kMostThreads, 1, false, longer>(p, stream);
-  } else {
-    if (!device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, 1, false, longer>(p, stream);
-    if (p.cols / N > kLongPacks) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, longer>(p, stream);
-    return launch_in_cluster<N, 4, kMostThreads / 2, kMostParts, true, longer>(p, stream);
+        (shape.access != Access::contiguous || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
+    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, cache, device, stream);
+    set_cache(p, cache, shape.reads);
+    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, device, stream);
   }
 }
 
-// N elements a pack: as many as 16 bytes hold, or fewer.
-template <int N, bool kAligned, class X, class R, class W, class Y>
-cudaError_t dispatch(Problem<X, R, W, Y> p, cudaStream_t stream) {
-  constexpr Traffic longer = kAligned ? Traffic::hold : Traffic::unaligned;
-  constexpr int64_t kResidual = sizeof(std::conditional_t<p.kAdds, R, char>) * 2 * p.kAdds;
+// N elements per pack: as many as 16 bytes hold, or fewer.
+template <class Policy, int N, bool kAligned, class X, class R, class W, class Y>
+cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
+  constexpr Access longer = kAligned ? Access::strided : Access::unaligned;
+  constexpr int64_t kResidual = 2 * element_bytes<R>;
   const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  p.dependent = p.dependent && device.has_clusters && bytes <= kDependentKilobytes * int64_t{1024};
+  p.dependent = p.dependent && device.has_clusters && bytes <= Policy::kDependentKilobytes * int64_t{1024};
 
   if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
     if (p.workspace != nullptr && p.cols * static_cast<int64_t>(sizeof(X)) >= kSplitBytes && 2 * rows <= together &&
         p.heads == 1) {
       const int parts = static_cast<int>(together / rows);
-      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
-      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+      set_cache(p, cache, Eviction::last);
+      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, device, stream);
+      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, device, stream);
     }
   }
   if constexpr (!kAligned)
-    return launch_first<kUnaligned, N, longer>(p, bytes, device, stream);
+    return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
-    return launch_first<kNarrow, N, longer>(p, bytes, device, stream);
+    return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (std::is_void_v<R>)
-    return launch_first<kForward, N, longer>(p, bytes, device, stream);
+    return launch_first<Policy::kForward, N, longer>(p, bytes, cache, device, stream);
   else
-    return launch_first<kForwardAdd, N, longer>(p, bytes, device, stream);
+    return launch_first<Policy::kForwardAdd, N, longer>(p, bytes, cache, device, stream);
+}
+
+// A call: checked, made a problem, and launched by the widest accesses that its tensors allow.
+template <class Policy, class X, class R, class W, class Y>
+cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream_t stream) {
+  if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
+  if (call.rows == 0) return cudaSuccess;
+  const Matrices<X, R, W, Y> m(call);
+  constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
+  const auto are_packs = [&](int n) {
+    const Matrix weight{call.weight, sizeof(W), {}, 1, call.cols};
+    return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
+  };
+  const bool wide = are_packs(kWide);
+  const bool unaligned = !wide && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
+  const bool word = !wide && !unaligned && are_packs(kWord);
+
+  Problem<X, R, W, Y> p = {call.x.data, call.weight, call.y.data};
+  if constexpr (p.kAdds) p.residual = call.residual.data, p.residual_out = call.residual_out.data;
+  p.rows = call.rows, p.cols = call.cols;
+  p.inverse_cols = 1.0f / static_cast<float>(p.cols);
+  p.eps = options.eps;
+  p.weight_offset = call.weight ? options.weight_offset : 0.0f;
+  p.round_first = options.rounding == Rounding::llama;
+  p.dependent = options.dependent_launch;
+  p.workspace = static_cast<uint64_t*>(options.workspace);
+  fold_heads(p, m);
+
+  if (wide) return dispatch<Policy, kWide, true>(p, options.cache, stream);
+  if (unaligned) return dispatch<Policy, kWide, false>(p, options.cache, stream);
+  if (word) return dispatch<Policy, kWord, true>(p, options.cache, stream);
+  return dispatch<Policy, 1, true>(p, options.cache, stream);
 }
 
 }  // namespace rms_norm::detail

@@ -1,4 +1,4 @@
-// Packs: neighbouring elements of a row, in 32-bit registers until they are computed with.
+// Packs: neighbouring elements of a row, which stay in 32-bit registers until they are computed with.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,27 +26,21 @@ struct Pack {
   alignas(16) unsigned word[kWords];
 };
 
-// How long the caches should keep what is loaded or stored, compared with all else.
-enum class Keep { as_usual, shortest, longest };
-
-template <int N, Keep keep = Keep::as_usual, class T>
-__device__ Pack<T, N> load(const T* address) {
+// Loads and stores. If `hinted`, L2 is told by `cache` how long to keep what is accessed, compared with everything
+// else.
+template <int N, bool hinted = false, class T>
+__device__ Pack<T, N> load(const T* address, [[maybe_unused]] cuda::access_property cache = {}) {
   using Access = typename Pack<T, N>::Access;
   Pack<T, N> pack = {};
 #pragma unroll
   for (int i = 0; i < pack.kAccesses; ++i) {
     const Access* from = reinterpret_cast<const Access*>(address) + i;
-    Access& to = reinterpret_cast<Access*>(pack.word)[i];
-    if constexpr (keep == Keep::as_usual)
-      to = *from;
-    else if constexpr (keep == Keep::longest)
-      to = *cuda::associate_access_property(from, cuda::access_property::persisting());  // evicted from L2 last
-    else
-      to = __ldcs(from);
+    if constexpr (hinted) from = cuda::associate_access_property(from, cache);
+    reinterpret_cast<Access*>(pack.word)[i] = *from;
   }
   return pack;
 }
-// Of what no kernel writes meanwhile: the compiler may move it before stores.
+// For memory that no kernel writes meanwhile: the compiler may move the load before stores.
 template <int N, class T>
 __device__ Pack<T, N> load_constant(const T* address) {
   using Access = typename Pack<T, N>::Access;
@@ -56,40 +50,53 @@ __device__ Pack<T, N> load_constant(const T* address) {
     reinterpret_cast<Access*>(pack.word)[i] = __ldg(reinterpret_cast<const Access*>(address) + i);
   return pack;
 }
-// The same at any element's address, in words; where elements of 16 bits begin in the midst of one, in words and two
-// halves.
+// The same at the address of any element, by the 16-byte blocks around it; or element by element, if these blocks are
+// not all between `begin` and `end`.
 template <int N, class T>
-__device__ Pack<T, N> load_unaligned(const T* address) {
-  const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
-  unsigned before = odd ? load_constant<1>(address).word[0] << 16 : 0;
+__device__ Pack<T, N> load_unaligned(const T* address, const T* begin, const T* end) {
   Pack<T, N> pack;
+  constexpr int kWords = Pack<T, N>::kWords;
+  constexpr int kBytes = Pack<T, N>::kBytes, kBlocks = (kBytes + 15) / 16 + 1;  // at most
+  const unsigned offset = reinterpret_cast<uintptr_t>(address) % 16;
+  const auto* blocks = reinterpret_cast<const uint4*>(reinterpret_cast<uintptr_t>(address) - offset);
+  const int count = (offset + kBytes + 15) / 16;
+  if (reinterpret_cast<uintptr_t>(blocks) < reinterpret_cast<uintptr_t>(begin) ||
+      reinterpret_cast<uintptr_t>(blocks + count) > reinterpret_cast<uintptr_t>(end)) {
 #pragma unroll
-  for (int i = 0; i < pack.kWords; ++i) {
-    const T* const from = address + odd + i * (4 / sizeof(T));
-    const bool half = odd && i + 1 == pack.kWords;
-    const unsigned word = half ? load_constant<1>(from).word[0] : __ldg(reinterpret_cast<const unsigned*>(from));
-    pack.word[i] = __funnelshift_rc(before, word, odd ? 16 : 32);  // the last 16 bits before, and 16 bits; or the word
-    before = word;
+    for (int i = 0; i < kWords; ++i) {
+      constexpr int kPerWord = 4 / sizeof(T);
+      unsigned word = load_constant<1>(address + i * kPerWord).word[0];
+      if (kPerWord == 2) word |= load_constant<1>(address + i * kPerWord + kPerWord - 1).word[0] << 16;
+      pack.word[i] = word;
+    }
+    return pack;
   }
+  unsigned word[4 * kBlocks] = {};
+#pragma unroll
+  for (int i = 0; i < kBlocks; ++i)
+    if (i < count) *reinterpret_cast<uint4*>(word + 4 * i) = __ldg(blocks + i);
+      // From the first byte on: by two words, by one, and by half a one.
+#pragma unroll
+  for (int step = 2; step > 0; --step)
+#pragma unroll
+    for (int i = 0; i + step < 4 * kBlocks; ++i) word[i] = offset / 4 & step ? word[i + step] : word[i];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) pack.word[i] = __funnelshift_r(word[i], word[i + 1], offset % 4 * 8);
   return pack;
 }
-template <Keep keep, class T, int N>
-__device__ void store(T* address, const Pack<T, N>& pack) {
-  static_assert(keep != Keep::longest);
+template <bool hinted, class T, int N>
+__device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda::access_property cache = {}) {
   using Access = typename Pack<T, N>::Access;
 #pragma unroll
   for (int i = 0; i < pack.kAccesses; ++i) {
     Access* to = reinterpret_cast<Access*>(address) + i;
-    const Access access = reinterpret_cast<const Access*>(pack.word)[i];
-    if constexpr (keep == Keep::shortest)
-      __stcs(to, access);
-    else
-      *to = access;
+    if constexpr (hinted) to = cuda::associate_access_property(to, cache);
+    *to = reinterpret_cast<const Access*>(pack.word)[i];
   }
 }
 
-// The float32 values of a word of two elements, or of one. `again`: by other instructions, since the compiler would
-// keep values that it unpacked before, in twice the registers of the word.
+// The float32 values in a word, which holds two elements or one. `again` uses other instructions: otherwise the
+// compiler would keep the values that it unpacked the first time, which take twice the registers of the word.
 template <class T, bool again>
 __device__ float2 unpack_word(unsigned word) {
   if constexpr (std::is_same_v<T, float>) return {__uint_as_float(word), 0.0f};
@@ -107,6 +114,16 @@ __device__ void unpack(const Pack<T, N>& pack, float (&value)[N]) {
     value[i * kPerWord] = two.x;
     if (kPerWord == 2 && 2 * i + 1 < N) value[2 * i + 1] = two.y;
   }
+}
+template <class T, int N>
+__device__ Pack<T, N> ones() {
+  constexpr unsigned word = std::is_same_v<T, float>    ? 0x3f800000u
+                            : std::is_same_v<T, __half> ? 0x3c003c00u
+                                                        : 0x3f803f80u;
+  Pack<T, N> pack;
+#pragma unroll
+  for (unsigned& w : pack.word) w = word;
+  return pack;
 }
 // Rounded to nearest even.
 template <class T, int N>

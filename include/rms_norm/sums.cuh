@@ -1,4 +1,4 @@
-// How threads, and blocks, that share a row come by its sum; and how kernels wait for each other.
+// How the threads and blocks that share a row add up its sum, and how kernels wait for each other.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -9,9 +9,9 @@
 
 namespace rms_norm::detail {
 
-constexpr int kMostThreads = 1024;  // of a block
-constexpr int kMostParts = 8;       // blocks of a cluster
-constexpr int kSplitBlocks = 128;   // that work on long rows together, with a workspace
+constexpr int kMostThreads = 1024;  // in a block
+constexpr int kMostParts = 8;       // blocks in a cluster
+constexpr int kSplitBlocks = 128;   // that share long rows, given a workspace
 
 // --- Kernels of a stream, with dependent launches --------------------------------------------------------------------
 
@@ -35,9 +35,9 @@ __device__ inline float warp_sum(float value, int lanes = 32) {
   return value;
 }
 
-// Every thread gets the sum over the `threads` of its row, the block's row_in_block-th: a power of two up to 32, or a
-// multiple of 32 from 64 to kRowThreads. Of a few warps, the last step reads the sums four at a time, which takes less
-// time than shuffles but more registers. Each use in a kernel has a number.
+// Every thread gets the sum over the `threads` of its row, which is the block's row_in_block-th. There are a power of
+// two of them up to 32, or a multiple of 32 from 64 to kRowThreads. With few warps, the last step reads the sums four
+// at a time, which takes less time than shuffles but more registers. Each use in a kernel has a number of its own.
 template <int kRowThreads, int kUse = 0>
 __device__ float row_sum(float value, int threads = kRowThreads, int row_in_block = 0) {
   if constexpr (kRowThreads == 32) {
@@ -64,15 +64,19 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
 
 // --- Blocks ----------------------------------------------------------------------------------------------------------
 
-// An Exchange is made when the kernel begins; begin() comes once other kernels' writes may be read; sum() gives every
-// thread the sum of what the row's blocks hand in.
+// An Exchange is made when the kernel begins. begin() is called once the kernel may read what other kernels wrote.
+// sum() gives every thread the sum of the numbers that the row's blocks hand in.
 
-// What a block of a cluster gets from the others: a number of each. A barrier in shared memory counts their bytes as
-// they arrive, so that a block waits for them and for nothing else; cluster.sync() would wait for the blocks to read
-// theirs, too. Used once in a kernel. The CPU device has no such stores, and takes cluster.sync().
-class ClusterInbox {
+// The mailbox of a block in a cluster: each block sends it one number. A barrier in shared memory counts the bytes that
+// arrive, so that a block waits for these and for nothing else; cluster.sync() would also wait until the other blocks
+// have read theirs. It is used once per kernel. The CPU device has no such stores and uses cluster.sync().
+class Mailbox {
  public:
-  // By all threads: the others may send, once they have waited for it.
+  // Called by all threads. The other blocks may send once they have waited for it.
+  //
+  // compute-sanitizer's racecheck warns here that thread 0 both initializes the barrier and arrives at it ("potential
+  // WAR hazard" within one thread). The two are in program order in the thread, and no other thread touches the barrier
+  // before the cluster barrier that follows, so there is no race.
   __device__ static void open([[maybe_unused]] int parts) {
 #ifdef __SIMT__
     cooperative_groups::this_cluster().barrier_arrive();
@@ -83,18 +87,18 @@ class ClusterInbox {
           "fence.mbarrier_init.release.cluster;\n"
           "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
           :
-          : "r"(address(&inbox().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
+          : "r"(address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
           : "memory");
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
   }
-  // By all threads: the sum of what the blocks, of which this one is the part-th, send to each other.
+  // Called by all threads of the part-th block: the sum of what the blocks send to each other.
   __device__ static float sum(int parts, int part, float value) {
     float result = 0.0f;
 #ifdef __SIMT__
     const auto cluster = cooperative_groups::this_cluster();
     cluster.barrier_wait();
-    if (static_cast<int>(threadIdx.x) < parts) *cluster.map_shared_rank(inbox().numbers + part, threadIdx.x) = value;
+    if (static_cast<int>(threadIdx.x) < parts) *cluster.map_shared_rank(box().numbers + part, threadIdx.x) = value;
     cluster.sync();
 #elif __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -105,7 +109,7 @@ class ClusterInbox {
           "mapa.shared::cluster.u32 arrived, %1, %2;\n"
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [number], %3, [arrived];\n}"
           :
-          : "r"(address(inbox().numbers + part)), "r"(address(&inbox().arrived)), "r"(threadIdx.x),
+          : "r"(address(box().numbers + part)), "r"(address(&box().arrived)), "r"(threadIdx.x),
             "r"(__float_as_uint(value))
           : "memory");
     unsigned all_arrived = 0;
@@ -115,44 +119,48 @@ class ClusterInbox {
           "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], 0;\n"
           "selp.u32 %0, 1, 0, done;\n}"
           : "=r"(all_arrived)
-          : "r"(address(&inbox().arrived))
+          : "r"(address(&box().arrived))
           : "memory");
 #endif
-    for (int i = 0; i < parts; ++i) result += inbox().numbers[i];
+    for (int i = 0; i < parts; ++i) result += box().numbers[i];
     return result;
   }
 
  private:
-  struct Inbox {
+  struct Box {
     uint64_t arrived;
     float numbers[kMostParts];
   };
-  __device__ static Inbox& inbox() {
-    __shared__ Inbox inbox;
-    return inbox;
+  __device__ static Box& box() {
+    __shared__ Box box;
+    return box;
   }
   __device__ static unsigned address(const void* shared) {
     return static_cast<unsigned>(__cvta_generic_to_shared(shared));
   }
 };
 
-// Of the blocks of a cluster, or of one block.
+// Between the blocks of a cluster. With one block, there is nothing to exchange.
 struct ClusterExchange {
   const int parts, part;
   __device__ ClusterExchange(int parts, int part, uint64_t*) : parts(parts), part(part) {
-    if (parts > 1) ClusterInbox::open(parts);
+    if (parts > 1) Mailbox::open(parts);
   }
   __device__ void begin() {}
   template <int kThreads>
   __device__ float sum(float value) {
-    return parts > 1 ? ClusterInbox::sum(parts, part, value) : value;
+    return parts > 1 ? Mailbox::sum(parts, part, value) : value;
   }
 };
 
-// Of blocks that all run at once, through memory. A block hands its sum to the others as one 64-bit word, the sum and
-// the number of the launch, so that who reads the number has the sum; pairs of blocks read copies of their own, since
-// many readers of one address take turns. The number of the launch is counted in the workspace, kSplitBlocks a launch,
-// by the kernel itself: in a graph, the arguments of each replay are the same.
+// Between blocks that all run at once, through memory. A block sends its sum as one 64-bit word that holds the sum and
+// the number of the launch: whoever reads the right number also has the sum. Each pair of blocks has a copy of the
+// words, since many readers of one address take turns. The kernel counts its launches itself, in the workspace, by
+// adding kSplitBlocks each time; the host cannot, since all replays of a graph have the same arguments.
+//
+// A workspace that was not prepared, or that two kernels use at once, may make a block wait for ever. A program
+// compiled with RMS_NORM_CHECKED defined stops waiting after a few seconds instead: the launch fails with
+// cudaErrorLaunchFailure.
 struct MemoryExchange {
   using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
   static constexpr auto relaxed = cuda::memory_order_relaxed;
@@ -169,13 +177,25 @@ struct MemoryExchange {
     if (tid < copies) Atomic(words[tid * parts + part]).store(number << 32 | __float_as_uint(value), relaxed);
     uint64_t word = 0;
     if (tid < parts) {
-      do word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
-      while (word >> 32 != (number & 0xffffffffu));
+      [[maybe_unused]] int64_t left = int64_t{1} << kMostPolls;
+      do {
+        word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
+#ifdef RMS_NORM_CHECKED
+        if (--left == 0) __trap();
+#endif
+      } while (word >> 32 != (number & 0xffffffffu));
     }
     value = row_sum<kThreads, 1>(__uint_as_float(static_cast<unsigned>(word)));
     if (tid == 0) Atomic(workspace[0]).fetch_add(blockIdx.x > 0 ? 1 : kSplitBlocks + 1 - gridDim.x, relaxed);
     return value;
   }
+
+ private:
+#ifdef __SIMT__
+  static constexpr int kMostPolls = 16;  // the CPU device runs other blocks between two of them
+#else
+  static constexpr int kMostPolls = 22;  // each takes half a microsecond or more
+#endif
 };
 
 }  // namespace rms_norm::detail

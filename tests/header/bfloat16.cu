@@ -2,4 +2,4 @@
 using namespace header_test;
 
 static const Added<bf16, void, bf16, bf16> forward;
-static const Added<bf16, bf16, bf16, bf16> forward_add;
+static const Added<bf16, bf16, bf16, bf16> fused_add;

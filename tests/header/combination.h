@@ -20,9 +20,10 @@ struct Options {
   bool llama = false;
   bool dependent_launch = false;
   void* workspace = nullptr;
+  int cache = 0;  // rms_norm::Cache
 };
 
-// The arguments of forward, and with a residual those of forward_add.
+// The arguments of forward, or with a residual those of fused_add_rms_norm.
 struct Call {
   const void* x = nullptr;
   const void* residual = nullptr;
@@ -38,11 +39,12 @@ struct Call {
 struct Combination {
   ladder::TypedRmsNorm::Types types;
   cudaError_t (*run)(const Call&, cudaStream_t);
+  const char* (*explain)(const Call&);
 
   bool adds() const { return types.residual.has_value(); }
   Type residual() const { return types.residual.value_or(types.x); }
   bool uniform() const { return types.x == types.weight && types.x == types.y && types.x == residual(); }
-  std::string name() const;  // "bfloat16 forward_add", "bfloat16 forward, float32 weight"
+  std::string name() const;  // "bfloat16 fused_add", "bfloat16 forward, float32 weight"
 };
 
 // Each .cu file adds its own.

@@ -2,4 +2,4 @@
 using namespace header_test;
 
 static const Added<half, void, half, half> forward;
-static const Added<half, half, half, half> forward_add;
+static const Added<half, half, half, half> fused_add;

@@ -2,4 +2,4 @@
 using namespace header_test;
 
 static const Added<float, void, float, float> forward;
-static const Added<float, float, float, float> forward_add;
+static const Added<float, float, float, float> fused_add;

@@ -11,7 +11,10 @@ constexpr Type type_of = std::is_same_v<T, float>    ? Type::float32
                          : std::is_same_v<T, __half> ? Type::float16
                                                      : Type::bfloat16;
 
-inline rms_norm::Layout given(const Layout& layout) { return {layout.stride, layout.heads, layout.head_stride}; }
+template <class T>
+rms_norm::Tensor<T> given(T* data, const Layout& layout) {
+  return {data, {layout.stride, layout.heads, layout.head_stride}};
+}
 inline rms_norm::Options given(const Options& options) {
   rms_norm::Options result;
   result.eps = options.eps;
@@ -19,21 +22,37 @@ inline rms_norm::Options given(const Options& options) {
   result.rounding = options.llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
   result.dependent_launch = options.dependent_launch;
   result.workspace = options.workspace;
+  result.cache = static_cast<rms_norm::Cache>(options.cache);
   return result;
+}
+
+// function(arguments of the header's functions...), with their types.
+template <class X, class R, class W, class Y, class Function>
+auto with_arguments(const Call& c, const Function& function) {
+  const auto x = given(static_cast<const X*>(c.x), c.x_layout);
+  const auto* weight = static_cast<const W*>(c.weight);
+  const auto y = given(static_cast<Y*>(c.y), c.y_layout);
+  if constexpr (std::is_void_v<R>)
+    return function(x, weight, y, c.rows, c.cols, given(c.options));
+  else
+    return function(x, given(static_cast<const R*>(c.residual), c.residual_layout),
+                    given(static_cast<R*>(c.residual_out), c.residual_out_layout), weight, y, c.rows, c.cols,
+                    given(c.options));
 }
 
 template <class X, class R, class W, class Y>
 cudaError_t run(const Call& c, cudaStream_t stream) {
-  const auto* x = static_cast<const X*>(c.x);
-  const auto* weight = static_cast<const W*>(c.weight);
-  auto* y = static_cast<Y*>(c.y);
-  if constexpr (std::is_void_v<R>)
-    return rms_norm::forward(x, given(c.x_layout), weight, y, given(c.y_layout), c.rows, c.cols, given(c.options),
-                             stream);
-  else
-    return rms_norm::forward_add(x, given(c.x_layout), static_cast<const R*>(c.residual), given(c.residual_layout),
-                                 static_cast<R*>(c.residual_out), given(c.residual_out_layout), weight, y,
-                                 given(c.y_layout), c.rows, c.cols, given(c.options), stream);
+  return with_arguments<X, R, W, Y>(c, [&](const auto&... arguments) {
+    if constexpr (std::is_void_v<R>)
+      return rms_norm::forward(arguments..., stream);
+    else
+      return rms_norm::fused_add_rms_norm(arguments..., stream);
+  });
+}
+
+template <class X, class R, class W, class Y>
+const char* explain(const Call& c) {
+  return with_arguments<X, R, W, Y>(c, [](const auto&... arguments) { return rms_norm::explain(arguments...); });
 }
 
 template <class X, class R, class W, class Y>
@@ -41,7 +60,7 @@ struct Added {
   Added() {
     ladder::TypedRmsNorm::Types types = {type_of<X>, type_of<W>, type_of<Y>};
     if constexpr (!std::is_void_v<R>) types.residual = type_of<R>;
-    combinations().push_back({types, run<X, R, W, Y>});
+    combinations().push_back({types, run<X, R, W, Y>, explain<X, R, W, Y>});
   }
 };
 

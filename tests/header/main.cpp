@@ -16,7 +16,7 @@ std::vector<Combination>& combinations() {
 }
 
 std::string Combination::name() const {
-  std::string result = name_of(types.x) + std::string(adds() ? " forward_add" : " forward");
+  std::string result = name_of(types.x) + std::string(adds() ? " fused_add" : " forward");
   if (residual() != types.x) result += std::string(", ") + name_of(residual()) + " residual";
   if (types.weight != types.x) result += std::string(", ") + name_of(types.weight) + " weight";
   if (types.y != types.x) result += std::string(", to ") + name_of(types.y);

@@ -12,7 +12,7 @@ using ladder::text;
 void arguments(Tally& tally, const Combination& c, bool) {
   constexpr int64_t kCols = 64, kRows = 6;
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
-  const auto behind = [](auto* pointer, int64_t bytes) {
+  const auto past = [](auto* pointer, int64_t bytes) {
     return reinterpret_cast<decltype(pointer)>(reinterpret_cast<uintptr_t>(pointer) + bytes);
   };
   Problem problem = {kRows, kCols};
@@ -30,6 +30,8 @@ void arguments(Tally& tally, const Combination& c, bool) {
     const bool untouched = trial.untouched();
     tally.expect(got == wanted, text("%s: returned %s, not %s", what, cudaGetErrorName(got), cudaGetErrorName(wanted)));
     tally.expect(untouched, text("%s: something was written", what));
+    const char* const why = c.explain(call);
+    tally.expect((why != nullptr) == (wanted != cudaSuccess), text("%s: explained as %s", what, why ? why : "right"));
     if (!untouched) trial.reset();
     static_cast<void>(cudaGetLastError());
   };
@@ -51,10 +53,11 @@ void arguments(Tally& tally, const Combination& c, bool) {
   refuse("weight_offset infinite", [=](Call& a) { a.options.weight_offset = -infinity; });
   refuse("x null", [](Call& a) { a.x = nullptr; });
   refuse("y null", [](Call& a) { a.y = nullptr; });
-  refuse("x misaligned", [=](Call& a) { a.x = behind(a.x, 1); });
-  refuse("y misaligned", [=](Call& a) { a.y = behind(a.y, 1); });
-  refuse("weight misaligned", [=](Call& a) { a.weight = behind(a.weight, 1); });
-  refuse("workspace misaligned", [=](Call& a) { a.options.workspace = behind(a.options.workspace, 8); });
+  refuse("x misaligned", [=](Call& a) { a.x = past(a.x, 1); });
+  refuse("y misaligned", [=](Call& a) { a.y = past(a.y, 1); });
+  refuse("weight misaligned", [=](Call& a) { a.weight = past(a.weight, 1); });
+  refuse("workspace misaligned", [=](Call& a) { a.options.workspace = past(a.options.workspace, 8); });
+  refuse("stride past 2^63", [](Call& a) { a.x_layout.stride = INT64_MAX / 4; });
   refuse("rows no multiple of heads", [](Call& a) {
     for (Layout* l : {&a.x_layout, &a.y_layout, &a.residual_layout, &a.residual_out_layout}) *l = {1000, 4, 72};
   });
@@ -81,7 +84,7 @@ void arguments(Tally& tally, const Combination& c, bool) {
   std::vector<std::pair<std::string, Layout Call::*>> outputs = {{"y", &Call::y_layout}};
   if (c.adds()) outputs.push_back({"residual_out", &Call::residual_out_layout});
   for (const auto& [tensor, layout] : outputs) {
-    for (const int64_t stride : {int64_t{0}, int64_t{1}, kCols - 1, 1 - kCols, INT64_MIN})
+    for (const int64_t stride : {int64_t{0}, int64_t{1}, kCols - 1, 1 - kCols, INT64_MIN + 1})
       refuse((tensor + text(": rows overlap, stride %lld", static_cast<long long>(stride))).c_str(),
              [=, layout = layout](Call& a) { (a.*layout).stride = stride; });
     refuse((tensor + ": heads overlap").c_str(), with_heads({2 * kCols, 2, kCols - 1}, layout));
@@ -90,13 +93,26 @@ void arguments(Tally& tally, const Combination& c, bool) {
            with_heads({2 * kCols - 1, 2, kCols}, layout));
     refuse((tensor + ": interleaved heads overlap").c_str(), with_heads({kCols, 2, 2 * kCols}, layout));
   }
+  if (c.types.weight == c.types.y) {
+    refuse("y is weight", [](Call& a) { a.y = const_cast<void*>(a.weight); });
+    refuse("weight is the last row of y", [&](Call& a) { a.weight = past(a.y, (kRows - 1) * (kCols + 8) * 2); });
+  }
+  refuse("weight begins with the last element of y", [&](Call& a) {
+    a.y_layout = {kCols};
+    a.weight = past(a.y, (kRows * kCols - 1) * size_of(c.types.y) / size_of(c.types.weight) * size_of(c.types.weight));
+  });
+  refuse("y begins within x, both contiguous", [&](Call& a) {
+    a.x_layout = a.y_layout = {kCols};
+    a.y = past(const_cast<void*>(a.x), kCols * 4);
+  });
   refuse("y is x in another layout", [](Call& a) { a.y = const_cast<void*>(a.x), a.x_layout.stride += 8; });
   if (c.types.x != c.types.y) refuse("y is x of another type", [](Call& a) { a.y = const_cast<void*>(a.x); });
   if (c.adds()) {
+    refuse("residual_out is weight", [](Call& a) { a.residual_out = const_cast<void*>(a.weight); });
     refuse("residual null", [](Call& a) { a.residual = nullptr; });
     refuse("residual_out null", [](Call& a) { a.residual_out = nullptr; });
-    refuse("residual misaligned", [=](Call& a) { a.residual = behind(a.residual, 1); });
-    refuse("residual_out misaligned", [=](Call& a) { a.residual_out = behind(a.residual_out, 1); });
+    refuse("residual misaligned", [=](Call& a) { a.residual = past(a.residual, 1); });
+    refuse("residual_out misaligned", [=](Call& a) { a.residual_out = past(a.residual_out, 1); });
     refuse("y is residual_out", [](Call& a) { a.y = a.residual_out; });
     refuse("residual_out is residual in another layout",
            [](Call& a) { a.residual_out = const_cast<void*>(a.residual), a.residual_layout.stride += 8; });

@@ -51,6 +51,7 @@ class Options(ctypes.Structure):
         ("llama_rounding", ctypes.c_int32),
         ("dependent_launch", ctypes.c_int32),
         ("workspace", ctypes.c_void_p),
+        ("cache", ctypes.c_int32),
     ]
 
 
@@ -61,7 +62,7 @@ def library(path):
     last = [count, count, ctypes.POINTER(Options), pointer]
     # x, residual, residual_out and y each have a layout after them; None is contiguous.
     lib.rms_norm_forward.argtypes = [integer, integer, *[pointer] * 5, *last]
-    lib.rms_norm_forward_add.argtypes = [integer, integer, *[pointer] * 9, *last]
+    lib.rms_norm_fused_add.argtypes = [integer, integer, *[pointer] * 9, *last]
     lib.rms_norm_workspace_bytes.argtypes, lib.rms_norm_workspace_bytes.restype = [], ctypes.c_size_t
     lib.rms_norm_copy.argtypes = [pointer, pointer, count, pointer]
     lib.rms_norm_error.argtypes, lib.rms_norm_error.restype = [integer], ctypes.c_char_p
@@ -102,7 +103,7 @@ class Ours:
         types, last = self.arguments(x, weight)
         w = None if weight is None else weight.data_ptr()
         pointers = (x.data_ptr(), None, r.data_ptr(), None, s.data_ptr(), None, w, y.data_ptr(), None)
-        checked(self.lib, self.lib.rms_norm_forward_add(*types, *pointers, *last))
+        checked(self.lib, self.lib.rms_norm_fused_add(*types, *pointers, *last))
         return y, s
 
 

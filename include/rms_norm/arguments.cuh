@@ -1,0 +1,284 @@
+// The arguments of a call: their types, the rules that they must keep, and how they become a Problem for a kernel.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels.cuh"
+
+namespace rms_norm {
+
+// Where the weight comes in. gemma: all is computed in float32 and rounded once, at the end. llama: the normalized
+// value is rounded to y's type, multiplied by the weight, and rounded again. Without a weight the two are the same.
+enum class Rounding { gemma, llama };
+
+// What the L2 cache is asked to do with the tensors (the weight is always left to it). Results do not depend on it.
+//   tuned         what the policy measured as fastest for a problem of this size, alone on the GPU
+//   normal        no wishes: what is read and written competes with everything else in the cache
+//   evict_first   what is read and written leaves the cache first, and so displaces little of what others keep there
+enum class Cache { tuned, normal, evict_first };
+
+struct Options {
+  float eps = 1e-6f;           // added to the mean of squares; finite, >= 0
+  float weight_offset = 0.0f;  // 1 for Gemma's 1 + weight; added in float32; has no effect without a weight
+  Rounding rounding = Rounding::gemma;
+
+  // Programmatic dependent launch: the kernel starts while the kernel before it on the stream ends. It reads the weight
+  // at once, and waits for that kernel before it reads anything else; so that kernel must not write the weight. It
+  // needs compute capability 9.0; elsewhere the launch is a plain one.
+  bool dependent_launch = false;
+
+  // Lets many blocks share one long row. kWorkspaceBytes of device memory, aligned to 16 bytes, that init_workspace()
+  // has prepared. Calls that may run at the same time need a workspace each. With nullptr, long rows take longer.
+  void* workspace = nullptr;
+
+  Cache cache = Cache::tuned;
+};
+
+constexpr size_t kWorkspaceBytes = 128 + 64 * 128 * sizeof(uint64_t);
+
+// The stride of rows that follow each other without gaps.
+constexpr int64_t kContiguous = INT64_MIN;
+
+// Where rows begin, in elements; rms_norm.cuh explains it.
+struct Layout {
+  int64_t stride = kContiguous;
+  int64_t heads = 1;
+  int64_t head_stride = 0;
+};
+
+template <class T>
+struct Tensor {
+  T* data;
+  Layout layout = {};
+};
+template <class T>
+Tensor(T*) -> Tensor<T>;
+template <class T>
+Tensor(T*, Layout) -> Tensor<T>;
+
+namespace detail {
+
+constexpr int kMostHeads = 65535;  // of a grid
+
+// --- A call, from any mix of pointers and tensors --------------------------------------------------------------------
+
+// R is void if no residual is added.
+template <class X, class R, class W, class Y>
+struct Call {
+  Tensor<const X> x;
+  Tensor<const R> residual;
+  Tensor<R> residual_out;
+  const W* weight;
+  Tensor<Y> y;
+  int64_t rows, cols;
+};
+
+template <class T>
+Tensor<T> as_tensor(T* data) {
+  return {data};
+}
+template <class T>
+Tensor<T> as_tensor(const Tensor<T>& tensor) {
+  return tensor;
+}
+inline Tensor<void> as_tensor(std::nullptr_t) { return {nullptr}; }
+
+template <class T>
+using Element = std::remove_const_t<std::remove_pointer_t<decltype(as_tensor(std::declval<T>()).data)>>;
+
+template <class X, class R, class RO, class W, class Y>
+auto call_of(const X& x, const R& residual, const RO& residual_out, W weight, const Y& y, int64_t rows, int64_t cols) {
+  using XE = Element<X>;
+  using RE = Element<R>;
+  using WE = std::conditional_t<std::is_null_pointer_v<W>, XE, Element<W>>;
+  static_assert(std::is_same_v<RE, Element<RO>>, "residual_out has the element type of residual");
+  static_assert(is_element<XE> && is_element<WE> && is_element<Element<Y>> && (std::is_void_v<RE> || is_element<RE>),
+                "elements are float, __half or __nv_bfloat16");
+  const auto constant = [](const auto& tensor) {
+    return Tensor<std::add_const_t<std::remove_pointer_t<decltype(tensor.data)>>>{tensor.data, tensor.layout};
+  };
+  return Call<XE, RE, WE, Element<Y>>{
+      constant(as_tensor(x)), constant(as_tensor(residual)), as_tensor(residual_out), weight, as_tensor(y), rows, cols};
+}
+
+// --- What is refused -------------------------------------------------------------------------------------------------
+
+// A tensor without its type.
+struct Matrix {
+  const void* data = nullptr;
+  int64_t element = 1;  // bytes
+  Layout layout = {0};
+  int64_t rows = 0, cols = 0;
+
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(data); }
+  // How far from `data` the first element of a row may be, in the two directions of strides.
+  int64_t row_span() const { return (rows / layout.heads - 1) * layout.stride; }
+  int64_t head_span() const { return (layout.heads - 1) * layout.head_stride; }
+  // The bytes from the lowest element to the end of the highest.
+  uintptr_t begin() const {
+    return address() +
+           static_cast<uintptr_t>(element * (std::min<int64_t>(row_span(), 0) + std::min<int64_t>(head_span(), 0)));
+  }
+  uintptr_t end() const {
+    return address() + static_cast<uintptr_t>(
+                           element * (std::max<int64_t>(row_span(), 0) + std::max<int64_t>(head_span(), 0) + cols));
+  }
+  bool is_contiguous() const { return layout.heads == 1 && (layout.stride == cols || rows == 1); }
+};
+
+inline bool operator==(const Layout& a, const Layout& b) {
+  return a.stride == b.stride && a.heads == b.heads && a.head_stride == b.head_stride;
+}
+
+// Whether no two rows overlap: the smaller stride steps over a row, and the larger one over everything that the smaller
+// one reaches.
+inline bool rows_are_apart(const Matrix& m) {
+  int64_t inner_stride = std::abs(m.layout.head_stride), inner_count = m.layout.heads;
+  int64_t outer_stride = std::abs(m.layout.stride), outer_count = m.rows / m.layout.heads;
+  if (inner_count == 1 || (outer_count > 1 && outer_stride < inner_stride)) {
+    std::swap(inner_stride, outer_stride);
+    std::swap(inner_count, outer_count);
+  }
+  return (inner_count <= 1 || inner_stride >= m.cols) &&
+         (outer_count <= 1 || outer_stride >= (inner_count - 1) * inner_stride + m.cols);
+}
+
+// Two tensors, of which one at least is written, may be the same one. Otherwise they have nothing in common. Strided
+// tensors may be interleaved, so that of these only the address tells.
+inline bool collide(const Matrix& a, const Matrix& b, bool same_type) {
+  if (a.data == b.data) return !(same_type && a.layout == b.layout);
+  return a.is_contiguous() && b.is_contiguous() && a.begin() < b.end() && b.begin() < a.end();
+}
+
+// Whether accesses to packs of n elements begin, in all rows, at the same distance from a multiple of their size as in
+// `other`; or without another, at multiples of their size.
+inline bool is_aligned(const Matrix& m, int64_t n, const Matrix& other = {}) {
+  const int64_t step = std::min<int64_t>(16, n * m.element) / m.element;  // of an access
+  const auto alike = [&](int64_t here, int64_t there) { return (here - there) % step == 0; };
+  const int64_t there = other.data ? static_cast<int64_t>(other.address() / other.element) : 0;
+  return alike(static_cast<int64_t>(m.address() / m.element), there) &&
+         (m.rows <= m.layout.heads || alike(m.layout.stride, other.layout.stride)) &&
+         (m.layout.heads == 1 || alike(m.layout.head_stride, other.layout.head_stride));
+}
+
+template <class T>
+constexpr int64_t element_bytes = std::is_void_v<T> ? 0 : sizeof(std::conditional_t<std::is_void_v<T>, char, T>);
+
+// The tensors of a call. Without a residual, there are the first two.
+template <class X, class R, class W, class Y>
+struct Matrices {
+  static constexpr int kCount = std::is_void_v<R> ? 2 : 4;
+  Matrix x, y, residual, residual_out;
+
+  explicit Matrices(const Call<X, R, W, Y>& c)
+      : x(of(c.x, c)), y(of(c.y, c)), residual(of(c.residual, c)), residual_out(of(c.residual_out, c)) {}
+  template <class T>
+  static Matrix of(const Tensor<T>& tensor, const Call<X, R, W, Y>& c) {
+    Layout layout = tensor.layout;
+    if (layout.stride == kContiguous) layout.stride = layout.heads == 1 ? c.cols : layout.heads * layout.head_stride;
+    return {tensor.data, element_bytes<std::remove_const_t<T>>, layout, c.rows, c.cols};
+  }
+  // The sentence about the first tensor that is so, of the sentences about x, y, residual and residual_out.
+  template <class Predicate>
+  const char* first(const Predicate& is, const char* const (&sentences)[4]) const {
+    const Matrix* const all[] = {&x, &y, &residual, &residual_out};
+    for (int i = 0; i < kCount; ++i)
+      if (is(*all[i])) return sentences[i];
+    return nullptr;
+  }
+  template <class Predicate>
+  bool any(const Predicate& is) const {
+    return first(is, {"", "", "", ""}) != nullptr;
+  }
+  bool all_aligned(int64_t n, const Matrix& other = {}) const {
+    return !any([&](const Matrix& m) { return !is_aligned(m, n, other); });
+  }
+};
+
+// Why a call is refused; nullptr if it is not. A call without rows may be given anything that has a sensible shape.
+template <class X, class R, class W, class Y>
+const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
+  constexpr bool adds = !std::is_void_v<R>;
+  if (call.rows < 0) return "rows is negative";
+  if (call.cols < 1) return "cols is less than 1";
+  if (!(options.eps >= 0.0f) || !std::isfinite(options.eps)) return "eps is negative or not finite";
+  if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
+  const int64_t heads = call.x.layout.heads;
+  if (heads < 1) return "a layout has less than one head";
+  if (call.rows % heads != 0) return "rows is not a multiple of the layouts' heads";
+  if (call.rows == 0) return nullptr;
+  const int64_t most = INT64_MAX / 64 / call.rows;
+  if (call.cols > most) return "rows * cols is too large for 64-bit addresses";
+
+  const Matrices<X, R, W, Y> m(call);
+  const char* wrong = m.first([](const Matrix& t) { return t.data == nullptr; },
+                              {"x is nullptr", "y is nullptr", "residual is nullptr", "residual_out is nullptr"});
+  if (wrong) return wrong;
+  wrong = m.first([](const Matrix& t) { return t.address() % t.element != 0; },
+                  {"x is not aligned to its element type", "y is not aligned to its element type",
+                   "residual is not aligned to its element type", "residual_out is not aligned to its element type"});
+  if (wrong) return wrong;
+  if (m.any([=](const Matrix& t) { return t.layout.heads != heads; })) return "the layouts have different heads";
+  const auto is_far = [=](int64_t stride) { return stride > most || stride < -most; };
+  if (m.any([=](const Matrix& t) {
+        return (t.rows > heads && is_far(t.layout.stride)) || (heads > 1 && is_far(t.layout.head_stride));
+      }))
+    return "a stride is too large for 64-bit addresses";
+  if (!rows_are_apart(m.y)) return "rows of y overlap each other";
+  if (adds && !rows_are_apart(m.residual_out)) return "rows of residual_out overlap each other";
+  if (collide(m.x, m.y, std::is_same_v<X, Y>)) return "y overlaps x, and is not the same tensor";
+  if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
+  if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return "workspace is not aligned to 16 bytes";
+  const auto is_in_weight = [&](const Matrix& t) {
+    const auto begin = reinterpret_cast<uintptr_t>(call.weight), end = begin + call.cols * sizeof(W);
+    return call.weight != nullptr && begin < t.end() && t.begin() < end;
+  };
+  if (is_in_weight(m.y)) return "y overlaps weight";
+  if constexpr (adds) {
+    if (is_in_weight(m.residual_out)) return "residual_out overlaps weight";
+    if (collide(m.x, m.residual_out, std::is_same_v<X, R>))
+      return "residual_out overlaps x, and is not the same tensor";
+    if (collide(m.residual, m.residual_out, true)) return "residual_out overlaps residual, and is not the same tensor";
+    if (collide(m.residual, m.y, std::is_same_v<R, Y>)) return "y overlaps residual, and is not the same tensor";
+    if (collide(m.residual_out, m.y, false)) return "y overlaps residual_out";
+  }
+  const int64_t tokens = call.rows / heads;
+  if (std::min(heads, tokens) > kMostHeads) return "heads and rows / heads are both above 65535";
+  return nullptr;
+}
+
+// --- How a call becomes a problem ------------------------------------------------------------------------------------
+
+// From rows to rows per head. Heads that follow each other as rows do are folded into rows. Of the two directions the
+// one becomes the rows' in which neighbours are near in memory, if it has enough of them; or else the one that has
+// more.
+template <class P, class M>
+void fold_heads(P& p, const M& m) {
+  constexpr int kCount = M::kCount;
+  Steps* const steps[] = {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps};
+  const Matrix* const tensors[] = {&m.x, &m.y, &m.residual, &m.residual_out};
+  for (int i = 0; i < kCount; ++i) *steps[i] = {tensors[i]->layout.stride, tensors[i]->layout.head_stride};
+  int64_t heads = m.x.layout.heads;
+  const bool fold = std::all_of(steps, steps + kCount, [&](const Steps* s) { return s->row == heads * s->head; });
+  p.rows /= heads;
+  if (heads > 1 && (p.rows == 1 || fold)) {
+    for (Steps* s : steps) s->row = s->head;
+    p.rows *= heads;
+    heads = 1;
+  }
+  const bool near = std::abs(p.x_steps.head) < std::abs(p.x_steps.row) && heads >= 8 && p.rows <= kMostHeads;
+  if (p.rows < heads || near) {
+    for (Steps* s : steps) std::swap(s->row, s->head);
+    std::swap(p.rows, heads);
+  }
+  p.heads = static_cast<unsigned>(heads);
+}
+
+}  // namespace detail
+}  // namespace rms_norm
