@@ -132,13 +132,10 @@ Comparison compare(const Output& output, int64_t sample) {
 std::string describe(const Comparison& comparison, const Output& output) {
   std::string result = text("%lld of %lld elements wrong", static_cast<long long>(comparison.wrong),
                             static_cast<long long>(comparison.elements));
-  std::string kinds;
-  if (comparison.nans > 0) kinds = text("%lld NaN", static_cast<long long>(comparison.nans));
-  if (comparison.unwritten > 0)
-    kinds += text("%s%lld never written", kinds.empty() ? "" : ", ", static_cast<long long>(comparison.unwritten));
-  if (!kinds.empty()) result += " (" + kinds + ")";
+  if (comparison.unwritten > 0) result += text(" (%lld never written)", static_cast<long long>(comparison.unwritten));
   result += ", first at " + element_text(output, comparison.first);
   if (comparison.worst != comparison.first) result += ", worst at " + element_text(output, comparison.worst);
+  if (comparison.nans > 0) result += text("; %lld of them NaN", static_cast<long long>(comparison.nans));
   const double tolerance = output.oracle.tolerance();
   return tolerance > 0 ? result + text("; relative tolerance %.2g", tolerance) : result;
 }

@@ -160,7 +160,7 @@ def test_make_analyze(tmp_path):
 @pytest.mark.parametrize(
     "file, given, kernel",
     [
-        (f"{LADDER}/05_warp_shuffle/main.cu", ["--", "--rows", "2", "--cols", "1024"], "::warp_shuffle::rms_norm_kernel"),
+        (f"{LADDER}/05_warp_shuffle/main.cu", ["-I.", "--", "--rows", "2", "--cols", "1024"], "::warp_shuffle::rms_norm_kernel"),
         ("lectures/W2L1_reduction/reduction0.cu", [], "::reduction0::"),
     ],
 )
