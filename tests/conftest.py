@@ -22,17 +22,17 @@ LADDER = "assignment1/rms_norm/matrix"
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
-# Folders whose programs the tests marked `full` alone start: a ladder's program holds its stages, so that one stage's
-# own program shows how such programs are built.
+# Folders whose programs only the tests marked `full` start: a ladder's program contains its stages, so one stage's own
+# program is enough to show how such programs are built.
 FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
-# The files that take longest, longest first, so that no process is left alone with one at the end.
+# The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
 test_simt test_header test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
 """.split()
 
-# The tests' own Python is the tools'; what make starts finds them by make's means, as it does for a user.
+# The tests use the tools as Python modules; programs that make starts find the tools through make, as for a user.
 TOOLS = str(ROOT / "tools")
 PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", TOOLS)]
 sys.path.insert(0, TOOLS)
@@ -70,7 +70,7 @@ def cores():
 
 
 def full_but(every, *quick):
-    """The parameters of a test of which these few are tried in the quick run, and every one with FULL=1."""
+    """The parameters of a test: these few are tried in the quick run, and all of them with FULL=1."""
     return [one if one in quick else pytest.param(one, marks=pytest.mark.full) for one in every]
 
 
@@ -141,7 +141,7 @@ def copy_if_there(source, target):
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory):
-    """A copy of the working tree with what is built, whose files a test may change."""
+    """A copy of the working tree with all that is built, whose files a test may change."""
     copy = tmp_path_factory.mktemp("tree with blanks") / "copy"
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").stdout
     for name in filter(None, listed.split("\0")):

@@ -59,6 +59,20 @@ LADDERS = {
         "analyze": {"n": 6400},
     },
 }
+# The first one as its ladder.json may grow: a program of controls, stages counted on another input, a whole report.
+CONTROLS = ["02_reduction5", "03_with_256_threads", "03_tiled"]
+WITH_CONTROLS = {
+    **LADDERS[LADDER],
+    "sweeps": {
+        "controls": {
+            "title": "One change at a time",
+            "program": "controls/rms_norm_controls",
+            "inputs": [{"rows": 8192, "cols": 8192}, {"rows": 1024, "cols": 65536}],
+        }
+    },
+    "profiles": {"one_row": {"input": {"rows": 1, "cols": 4096}, "stages": ["02_reduction5", "03_tiled"]}},
+    "details": ["02_reduction5"],
+}
 NAMES = {LADDER: STAGES, VECTOR: STAGES[:2], LECTURE: ["reduction0", "reduction5"]}
 NVIDIA_SMI = """\
 #!/bin/bash
@@ -108,13 +122,19 @@ class Machine:
                 self.write(f"{path}/{name}/kernel.cuh", "// a stage\n")
             else:
                 self.write(f"{path}/{name}.cu", "// a stage\n")
-        program = self.root / "build/cuda" / path / description["program"]
+        self.add_program(f"{path}/{description['program']}", description, names)
+        for described in description.get("sweeps", {}).values():
+            if "program" in described:
+                self.add_program(f"{path}/{described['program']}", description, CONTROLS)
+
+    def add_program(self, name, description, names):
+        program = self.root / "build/cuda" / name
         text = (ROOT / "tests/fake_ladder.py").read_text(encoding="utf-8")
         executable(program, text.replace("/usr/bin/env python3", f"{sys.executable} -SE", 1))
         (program.parent / "ladder.json").write_text(json.dumps({**description, "names": names}))
 
     def without(self, tool):
-        """A PATH that leads to everything here but that tool; None where it would be found anyway."""
+        """A PATH that leads to everything here but that tool; None if it would be found anyway."""
         if any(pathlib.Path("/opt/nvidia/nsight-compute").glob(f"*/{tool}")):
             return None
         (self.bin / tool).unlink(missing_ok=True)
@@ -162,7 +182,7 @@ def refused(result, *words):
 
 
 def raw_csv(launches):
-    """ncu's raw page as CSV: names, units, one line a launch. launches: [(kernel, {metric: (unit, text)})]."""
+    """ncu's raw page as CSV: names, units, one line per launch. launches: [(kernel, {metric: (unit, text)})]."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     about = {"ID": "0", "Process Name": "rms_norm_matrix_test", "Kernel Name": "", "Device": "0", "CC": "9.0"}

@@ -1,4 +1,4 @@
-"""make analyze: a stage's counters are those that its write-up speaks of, what is stored is fresh."""
+"""make analyze: a stage's counters are those that its page claims, and the stored counts are fresh."""
 
 import json
 import re
@@ -37,13 +37,13 @@ def lines_of(folder, stage):
 
 @each(STAGES)
 def test_a_stage_does_what_its_write_up_says(counted, stage):
-    """The claims stand in the marker of the page's own table; tools/ladder/markers.py says what they are."""
+    """The claims are in the marker of the page's own table; tools/ladder/markers.py says what they mean."""
     assert cpu_device.counted(path_of(counted, stage), stage.ladder.analyze) == cpu_device.claimed(stage)
 
 
 @each(STAGES)
 def test_no_stage_has_bank_conflicts(counted, stage):
-    """The padded tile of 03_tiled among them. Lanes that write into other blocks of a cluster meet in no bank."""
+    """Including the padded tile of 03_tiled. Lanes that write into other blocks of a cluster share no bank."""
     if "conflicts" in markers.claims(stage):
         pytest.skip("its page speaks of them")
     for row in lines_of(counted, stage):
@@ -88,8 +88,8 @@ def titles(claim):
 
 @each(STAGES)
 def test_nsight_compute_counts_the_same(stage):
-    """Where the H200's counters of the same kernel are stored, they are within half a percent. What differs and has to,
-    and which counters were not read, stands in the page's marker, and the page's text says why."""
+    """If the H200's counters of the same kernel are stored, they agree within half a percent. The page's marker names
+    the counters that have to differ and those that were not read, and the page's text says why."""
     both = cpu_device.comparison(results.store() / "h200", stage)
     if not both:
         pytest.skip("not profiled")
@@ -150,7 +150,7 @@ def test_make_analyze(tmp_path):
     result = make("analyze", f"S={folder}", "ARGS=--rows 2 --cols 1024")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 x 1024" in result.stdout and "PASS" in result.stdout
-    assert re.search(r"^checked on \d+ small problems first", result.stdout, re.MULTILINE)  # a tail among them
+    assert re.search(r"^checked on \d+ small problems first", result.stdout, re.MULTILINE)  # including a tail
     assert "  1 launch of 2 blocks of 256 threads" in result.stdout  # and of these nothing is counted
     assert "::warp_shuffle::rms_norm_kernel" in result.stdout and f"  {folder}/kernel.cuh" in result.stdout
     assert "html: build/analyze/matrix/05_warp_shuffle.html" in result.stdout

@@ -1,4 +1,4 @@
-"""make bench: what it writes, when it refuses, and that a failure leaves nothing behind. All on invented numbers."""
+"""make bench: what it writes, when it refuses, and that a failure leaves no files. All on invented numbers."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from conftest import LADDER, ROOT
 from fake_ladder import STAGES, header
-from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, read, refused
+from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, read, refused
 
 MATRIX = ["by_columns", "few_rows", "long_rows", "main", "repeat"]
 
@@ -76,6 +76,22 @@ def test_a_lecture_with_experiments_writes_its_own_tables(machine):
     assert machine.files() == [f"fake-9000/W1L2/{name}" for name in names]
     first, again = machine.calls.read_text().splitlines()
     assert "--csv-dir" in first and again.endswith("W1L2_again.csv --experiment 1")
+
+
+def test_a_sweep_may_be_that_of_a_program_of_controls(machine):
+    """It is built too, and its kernels are checked on small problems, once."""
+    machine.add_ladder(LADDER, WITH_CONTROLS, STAGES)
+    result = machine.run("bench", "matrix")
+    assert result.returncode == 0, result.stderr
+    assert "fake-9000/matrix/controls.csv" in machine.files()
+    rows = read(machine.root / "profiling_results/fake-9000/matrix/controls.csv")
+    assert [row["stage"] for row in rows] == 2 * CONTROLS
+    assert [row["rows"] for row in rows] == 3 * ["8192"] + 3 * ["1024"]
+    calls = machine.calls.read_text().splitlines()
+    assert [call.split()[0] for call in calls].count("rms_norm_controls") == 2
+    assert ["--no-small" in call for call in calls] == [False, False, True, False]
+    (build,) = machine.makes.read_text().splitlines()
+    assert build.endswith(f"BACKEND=cuda {LADDER}/program {LADDER}/controls/program")
 
 
 def test_a_stage_is_no_ladder(machine):

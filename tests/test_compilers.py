@@ -21,7 +21,7 @@ if OTHERS:  # a test without parameters would count as skipped
 
     @pytest.fixture(scope="module")
     def clone(tmp_path_factory):
-        """The tree without what is built."""
+        """The tree without built files."""
         copy = tmp_path_factory.mktemp("compilers") / "copy"
         for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard").stdout.splitlines():
             if (ROOT / name).is_file():

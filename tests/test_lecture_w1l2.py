@@ -49,7 +49,7 @@ def test_every_stage_passes_and_none_is_timed(tmp_path):
 
 
 def test_the_tools_know_every_kernel():
-    """The runtime's own copy is none: nothing of it can be counted."""
+    """The runtime's own copy is no kernel of the program, so none of it can be counted."""
     assert [stage.name for stage in ladders.find("W1L2").stages] == KERNELS
 
 
@@ -124,7 +124,7 @@ def test_interrupted_run_leaves_no_csv(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# What stands in kernel.cuh, what is planted, and the stages that must be rejected, each with what must be said of it.
+# The text in kernel.cuh, the fault that replaces it, and the stages that must be rejected, each with its message.
 FAULTS = [
     [
         ("min(first + kChunk, n)", "min(first + kChunk, n + 1)", ["01_strided"], "guard element"),

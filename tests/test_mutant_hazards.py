@@ -27,9 +27,9 @@ HAZARDS = {
     "stale_shared_memory": ("race", "shared", ["warp_sums[threadIdx.x / 32] = warp_sum", "? warp_sums[lane]"]),
     "volatile_warp_tail": ("race", "shared", ["vsdata[tid] = vsdata[tid] + vsdata[tid + s];  // the fault"]),
 }
-# A block ends while another reads its shared memory: found when it happens, or else because it may.
+# A block ends while another reads its shared memory: found if it happens, or else because it may happen.
 MAY_ALSO_FAULT = {"cluster_block_leaves": ("race", "shared", ["*cluster.map_shared_rank(&part_sum, 0)"])}
-# The fault is in what they compute, or leave out, or in what they take launches to promise: no two accesses collide.
+# The fault is in what they compute or leave out, or in what they assume about launches: no two accesses collide.
 NO_HAZARD = {
     "byte_offset_overflow",  # below 2 GiB
     "columns_beyond_8192",

@@ -24,7 +24,7 @@ def run(*arguments):
 
 
 def listed():
-    """(name, what the rejection must say) of each mutant; empty where the program cannot tell."""
+    """(name, what the rejection must say) of each mutant; empty if the program cannot say it."""
     if not PROGRAM.is_file():
         return []
     rows = [re.split(r"\s{2,}", line.strip()) for line in run("--list").stdout.splitlines()]

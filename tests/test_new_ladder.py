@@ -81,7 +81,7 @@ const Operator& Twice::get() {
 """
 
 KERNEL = """\
-// {name}: a thread an element.
+// {name}: one thread per element.
 #pragma once
 
 #include <cuda_fp16.h>

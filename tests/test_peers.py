@@ -256,7 +256,7 @@ class FakeTorch:
 
 
 def fake_run(monkeypatch, tmp_path, outcomes, *words):
-    """The job with a Contest whose outcomes are given, one a shape: rows, or what is raised."""
+    """The job with a Contest whose outcomes are given, one per shape: rows, or what is raised."""
     outcomes = iter(outcomes)
 
     class Contest:

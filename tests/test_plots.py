@@ -8,7 +8,7 @@ import pytest
 
 from conftest import ROOT, run
 from fake_ladder import STAGES, ladder_csv
-from fakes import Machine, refused
+from fakes import CONTROLS, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
 from ladder import results
 
@@ -81,6 +81,14 @@ def test_the_same_data_give_the_same_files(machine, tmp_path):
     assert set(first) == {f"fake-9000_{kind}.{suffix}" for kind in KINDS for suffix in ("png", "svg")}
     assert first == drawn(tmp_path / "second")
     assert b"<dc:date>" not in first["fake-9000_matrix_bandwidth.svg"]
+
+
+def test_controls_are_read_in_tables_and_not_drawn(machine, tmp_path):
+    machine.add_ladder("assignment1/rms_norm/matrix", WITH_CONTROLS, STAGES)
+    controls = both(None, {"rows": 1024, "cols": 65536}, stages=CONTROLS)
+    machine.write("profiling_results/fake-9000/matrix/controls.csv", controls)
+    assert machine.run("plot", "--out", tmp_path / "drawn").returncode == 0
+    assert [name for name in drawn(tmp_path / "drawn") if "control" in name] == []
 
 
 def test_a_run_of_a_gpu_is_drawn_beside_its_csv(machine, tmp_path):

@@ -1,9 +1,10 @@
-"""make profile: what it asks of ncu, how it reads the answer, what it says where there is none. Invented numbers."""
+"""make profile: what it asks of ncu, how it reads the answer, what it says if there is none. Invented numbers."""
 
 import pytest
 
 from conftest import BUILD, LADDER, run
-from fakes import Machine, executable, raw_csv, read, refused
+from fake_ladder import STAGES
+from fakes import WITH_CONTROLS, Machine, executable, raw_csv, read, refused
 from ladder import ncu
 from ladder.counters import COUNTERS, DURATION
 
@@ -13,7 +14,8 @@ ALL[DURATION] = ("ns", "123,456")
 ALL[INSTRUCTIONS] = ("inst", "1,234,567,890")
 KERNEL = "void tiled::rms_norm_kernel_w2l3_tile<(int)4>(const float *, float)"
 
-# Answers with what is in the file answer, unless it is to fail; notes how it was called.
+# Answers with what is in the file answer, unless it is to fail; notes how it was called. It exports a report where it is
+# asked to, and prints the file report where it is to import one.
 NCU = """\
 #!/bin/bash
 [ "$1" != --version ] || { echo "NVIDIA Nsight Compute"; echo "Version 2025.3.9.0 (build 1)"; exit; }
@@ -21,6 +23,8 @@ NCU = """\
 echo "$*" >>"$FAKE_CALLS"
 case "$*" in
   *"UNKNOWN"*) echo "==ERROR== Failed to find metric UNKNOWN"; exit 9 ;;
+  *--import*) cat "${0%/*}/report"; exit ;;
+  *--export*) report="$*" && report=${report#*--export } && echo >"${report%% *}"; exit REPORT_CODE ;;
   *"--stage FAILS_FOR"*) echo "==ERROR== no counters for this one"; exit 1 ;;
 esac
 echo "==PROF== Connected to process 1"
@@ -30,14 +34,33 @@ exit CODE
 """
 
 
+REPORT = """\
+[7] rms_norm_matrix_test@127.0.0.1
+
+  kernel(float *) (8192, 1, 1)x(256, 1, 1)
+    Section: GPU Speed Of Light Throughput
+    Duration us 200
+
+    Section: GPU Speed Of Light Roofline Chart
+    a roofline
+
+    Section: GPU Speed Of Light Hierarchical Roofline Chart (Half Precision)
+    another
+
+    Section: Occupancy
+    Achieved Occupancy % 50\x20\x20
+"""
+
+
 def one(values):
     return raw_csv([(KERNEL, values)])
 
 
-def install(machine, answer, code=0, unknown="none such", fails_for="none such"):
-    text = NCU.replace("UNKNOWN", unknown).replace("FAILS_FOR", fails_for).replace("CODE", str(code))
-    executable(machine.bin / "ncu", text)
+def install(machine, answer, code=0, unknown="none such", fails_for="none such", report_code=0):
+    text = NCU.replace("UNKNOWN", unknown).replace("FAILS_FOR", fails_for)
+    executable(machine.bin / "ncu", text.replace("REPORT_CODE", str(report_code)).replace("CODE", str(code)))
     (machine.bin / "answer").write_text(answer)
+    (machine.bin / "report").write_text(REPORT)
 
 
 @pytest.fixture
@@ -108,6 +131,44 @@ def test_all_stages_of_a_ladder_or_of_all(machine):
     result = machine.run("profile", "all")
     assert result.returncode == 0 and len(machine.files()) == 4 + 2 + 2, result.stderr
     assert len(machine.calls.read_text().splitlines()) == 2 + 8
+
+
+@pytest.fixture
+def grown(machine):
+    """Its matrix ladder names two stages that are counted on one row, too, and one whose report is stored."""
+    machine.add_ladder(LADDER, WITH_CONTROLS, STAGES)
+    return machine
+
+
+def test_stages_that_a_profile_names_are_counted_on_its_input_too(grown):
+    result = grown.run("profile", "matrix")
+    assert result.returncode == 0, result.stderr
+    names = [f"ncu/{name}.csv" for name in STAGES] + ["ncu_details/02_reduction5.txt"]
+    names += ["ncu_one_row/02_reduction5.csv", "ncu_one_row/03_tiled.csv"]
+    assert grown.files("profiling_results/fake-9000/matrix") == names
+    counted = [call for call in grown.calls.read_text().splitlines() if "--csv" in call]
+    assert [call.endswith("--rows 1 --cols 4096") for call in counted] == [False, False, True, False, True, False]
+    assert stored(grown, "matrix/ncu_one_row/03_tiled")[0]["input"] == "1 x 4096 float32, one run"
+    assert stored(grown)[0]["input"] == "8192 x 8192 float32, one run"
+
+
+def test_of_some_stages_ncu_s_whole_report_is_stored_as_text_but_no_rooflines(grown):
+    assert grown.run("profile", "2").returncode == 0
+    text = (grown.root / "profiling_results/fake-9000/matrix/ncu_details/02_reduction5.txt").read_text()
+    assert text.startswith("  kernel(float *) (8192, 1, 1)x(256, 1, 1)\n    Section: GPU Speed Of Light Throughput\n")
+    assert text.endswith("    Section: Occupancy\n    Achieved Occupancy % 50\n")
+    assert "oofline" not in text and "Duration us 200" in text
+    asked, printed = [call for call in grown.calls.read_text().splitlines() if "--csv" not in call]
+    assert "--set full" in asked and asked.endswith("rms_norm_matrix_test --profile --stage 02_reduction5")
+    assert "--page details" in printed
+    assert grown.run("profile", "3").returncode == 0
+    assert not (grown.root / "profiling_results/fake-9000/matrix/ncu_details/03_tiled.txt").exists()
+
+
+def test_a_report_that_was_not_made_is_an_error(grown):
+    install(grown, one(ALL), report_code=9)
+    refused(grown.run("profile", "2"), "matrix/02_reduction5", "printed no report")
+    assert grown.files() == []
 
 
 def test_a_directory_can_be_given(machine, tmp_path):

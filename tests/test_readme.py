@@ -4,7 +4,7 @@ import pytest
 
 from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
-from fakes import LECTURE, NAMES, VECTOR, Machine, refused
+from fakes import CONTROLS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
 
 COUNTERS_CSV = """\
@@ -14,7 +14,7 @@ Nsight Compute,,,2025.3.9.0
 duration,gpu__time_duration.sum,ns,{time}
 read from DRAM,dram__bytes_read.sum,byte,268435456
 threads,launch__block_size,,128
-of these: waits at a barrier,smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio,inst,1.25
+"of these, stalled at a barrier (barrier)",smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio,inst,1.25
 L1 hit rate of global loads,l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct,,missing
 """
 CLAIMS = "loads=4x4 stores=4x4 asked=8 barriers=1x8 shuffles=5"
@@ -22,7 +22,7 @@ PROFILING = "assignment1/rms_norm/PROFILING.md"
 
 
 def test_no_page_is_stale(capsys):
-    """README.md, the write-ups, PROFILING.md and the lectures show what is stored; make readme renews them."""
+    """README.md, the stages' pages, PROFILING.md and the lectures show what is stored; make readme renews them."""
     assert command_line.main(["readme", "--check"]) == 0, capsys.readouterr().err
 
 
@@ -154,6 +154,81 @@ def test_a_stage_can_be_held_against_another_and_show_more(fresh):
     refused(fresh.readme(), "there is no counter thread", "threads")
     fresh.change(page, "against=01_basic also=thread", "against=09_none")
     refused(fresh.readme(), page, "against=09_none")
+
+
+@pytest.fixture
+def grown(fresh):
+    """Its matrix ladder has controls, counters on one row, and one stage's whole report."""
+    fresh.add_ladder(LADDER, WITH_CONTROLS, STAGES)
+    for stage in ("02_reduction5", "03_tiled"):
+        fresh.put(f"matrix/ncu_one_row/{stage}.csv", COUNTERS_CSV.format(time=5000).replace(",,128", ",,64"))
+    return fresh
+
+
+def test_counters_may_be_those_of_another_input(grown):
+    page = f"{LADDER}/03_tiled/README.md"
+    grown.change(page, "<!-- figures:begin -->", "<!-- figures:begin input=one_row also=threads -->")
+    grown.page("other.md", block("table:matrix/counters", more="counters=duration,threads input=one_row"))
+    assert grown.readme().returncode == 0
+    text = grown.page(page)
+    assert "| 03_tiled | 250.00 |" in text and "| threads per block | 64 | 64 |" in text
+    assert "One launch on 1 × 4096 float32, caches emptied first." in text and "ncu_one_row/03_tiled.csv)" in text
+    text = grown.page("other.md")
+    assert "| counter | 02_reduction5 | 03_tiled |\n" in text and "| duration, µs | 5 | 5 |" in text
+    assert "One launch, caches" in grown.page(f"{LADDER}/04_short/README.md")
+    grown.change("other.md", "input=one_row", "input=two_rows")
+    refused(grown.readme(), "other.md", "input=two_rows", "it has one_row")
+
+
+REPORT = """\
+  kernel(float *)
+    Section: GPU Speed Of Light Throughput
+    Duration us 200
+
+    Table Name : Breakdown
+    DRAM % 80
+
+    INF   It is busy.
+          Very.
+
+    Section: Occupancy
+    Achieved Occupancy % 50
+"""
+
+
+def test_a_section_of_ncu_s_report_is_shown_as_ncu_prints_it(grown):
+    named = '02_reduction5 section="GPU Speed Of Light Throughput"'
+    grown.page("other.md", block("table:matrix/details", more=named))
+    assert grown.readme().returncode == 0 and "Not measured yet." in grown.page("other.md")
+    grown.put("matrix/ncu_details/02_reduction5.txt", REPORT)
+    assert grown.readme().returncode == 0
+    said = "```text\nSection: GPU Speed Of Light Throughput\nDuration us 200\n\nINF   It is busy.\n      Very.\n```\n"
+    assert said in grown.page("other.md") and "ncu_details/02_reduction5.txt)" in grown.page("other.md")
+    grown.change("other.md", 'Throughput" -->', 'Throughput" table="Breakdown" -->')
+    assert grown.readme().returncode == 0
+    assert "200\n\nTable Name : Breakdown\nDRAM % 80\n\nINF " in grown.page("other.md")
+    for old, new, words in (
+        ('table="Breakdown"', 'table="Nothing"', "no table Nothing; it has Breakdown"),
+        ('section="GPU Speed Of Light Throughput"', 'section="Nothing"', "no section Nothing; it has GPU Speed"),
+        ("02_reduction5 section", "section", "must name a stage and a section"),
+        ("02_reduction5 section", "02_reduction5 part", "must name a stage and a section"),
+    ):
+        before = grown.page("other.md")
+        grown.change("other.md", old, new)
+        refused(grown.readme(), "other.md", words)
+        grown.page("other.md", before)
+
+
+def test_a_control_is_linked_to_the_page_of_the_controls(grown):
+    grown.page("other.md", block("table:matrix/controls", more=" ".join(CONTROLS)))
+    grown.put("matrix/controls.csv", ladder_csv(stages=CONTROLS))
+    assert grown.readme().returncode == 0
+    assert "| 03_with_256_threads | 230.00 |" in grown.page("other.md")
+    grown.page(f"{LADDER}/controls/README.md", "# Controls\n")
+    assert grown.readme().returncode == 0
+    assert f"| [03_with_256_threads]({LADDER}/controls/README.md) | 230.00 |" in grown.page("other.md")
+    assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | 250.00 |" in grown.page("other.md")
+    assert "controls" not in grown.page(f"{LADDER}/README.md")
 
 
 def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):

@@ -53,7 +53,7 @@ class TestStage:
         assert all(name.startswith("common/") for name in included), included
 
 
-# Of arithmetic types: what static_cast<T>(x) or T{x} says.
+# Casts of arithmetic types that look like a call: static_cast<T>(x) or T{x} says the same.
 FUNCTIONAL_CAST = re.compile(
     r"(?<![\w.>\":])(?:int|unsigned|float|double|bool|char|long|short|size_t|u?int\d+_t|u?intptr_t)\((?!\)|void\)|\*)(?!const void)"
 )
@@ -61,7 +61,7 @@ FUNCTIONAL_CAST = re.compile(
 
 @pytest.mark.parametrize("top", ["assignment1", "bench", "common", "include", "lectures", "simt", "tests"])
 def test_there_is_one_form_of_cast(top):
-    """Of arithmetic types, those that look like a call; simt/tests write CUDA as its users do."""
+    """Finds casts of arithmetic types that look like a call. simt/tests are left out: they write CUDA as users do."""
     found = []
     for path in tracked():
         if path.suffix not in CODE or path.relative_to(ROOT).parts[0] != top or "simt/tests" in str(path):

@@ -1,4 +1,4 @@
-// The checks themselves, on pretended kernels that compute on the host: each planted fault must be named.
+// The checks themselves, on stand-ins for kernels that compute on the host: each planted fault must be named.
 #include <doctest/doctest.h>
 
 #include <cmath>

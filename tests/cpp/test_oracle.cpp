@@ -246,7 +246,7 @@ TEST_CASE("comparison names what is wrong") {
 
 namespace {
 
-// An oracle that asks for what a test says.
+// An oracle whose answers a test chooses.
 struct Fixed : Oracle {
   double expected, low, high;
   bool exact = false;

@@ -1,5 +1,5 @@
 // The machinery of timing: every launch lands in the graph, every buffer of the pool is used and verified. The times
-// themselves are not looked at, so this runs on the CPU device too.
+// themselves are not checked, so this runs on the CPU device too.
 #include <doctest/doctest.h>
 
 #include <cmath>
