@@ -23,7 +23,7 @@ def arguments(parser):
 
 
 def make(*words):
-    if machine.make(*words):
+    if machine.make("--no-print-directory", *words):
         raise Unusable("the build failed, see above")
 
 
