@@ -71,7 +71,6 @@ Buffers::Buffers(const Case& c, const Variant& variant, const Buffers* shared)
   for (size_t i = 0; i < c.tensors.size(); ++i) {
     const int same = variant.places[i].same_as;
     if (same >= 0) tensors_[i] = tensors_[same], written_over_[same] = true;
-    if (c.tensors[i].role == Role::in_place) written_over_[i] = true;
     pointers_.push_back(tensors_[i] ? tensors_[i]->data() : nullptr);
     got_.emplace_back();
   }

@@ -40,7 +40,7 @@ class Buffers {
   DeviceTensor& operator[](size_t tensor) { return *tensors_[tensor]; }
 
   void upload(const Case& c);   // everything that is read
-  void prepare(const Case& c);  // what a run overwrites: fresh inputs in place, poison or zeros in outputs
+  void prepare(const Case& c);  // what a run overwrites: fresh inputs where an output lies, poison or zeros in outputs
 
   // The following two functions check at most `sample` rows of each tensor.
   // Which memory was written that no kernel may write, "" or sentences. It is restored for the next stage.

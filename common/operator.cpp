@@ -7,10 +7,7 @@ double Operator::bytes(const Shape& shape, const Variant& variant) const {
   const std::vector<Tensor> all = tensors(shape);
   for (size_t i = 0; i < all.size(); ++i) {
     if (variant.places[i].absent) continue;
-    const int times = all[i].role == Role::in_place                                 ? 2
-                      : all[i].role == Role::scratch || all[i].role == Role::pieces ? 0
-                                                                                    : 1;
-    total += times * all[i].bytes();
+    if (all[i].role == Role::input || all[i].role == Role::output) total += all[i].bytes();
   }
   return total;
 }

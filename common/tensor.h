@@ -11,10 +11,9 @@ namespace ladder {
 
 enum class Role {
   input,
-  output,    // every element is determined; poisoned before each run
-  in_place,  // read, then overwritten by an output
-  pieces,    // zeros before each run; the oracle judges the contents as a whole (a sum in any number of parts)
-  scratch,   // its contents afterwards are not checked
+  output,   // every element is determined; poisoned before each run
+  pieces,   // zeros before each run; the oracle judges the contents as a whole (a sum in any number of parts)
+  scratch,  // its contents afterwards are not checked
 };
 
 struct Tensor {
@@ -30,8 +29,8 @@ struct Tensor {
   double bytes() const {
     return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(type));
   }
-  bool is_read() const { return role == Role::input || role == Role::in_place; }
-  bool is_judged() const { return role == Role::output || role == Role::in_place || role == Role::pieces; }
+  bool is_read() const { return role == Role::input; }
+  bool is_judged() const { return role == Role::output || role == Role::pieces; }
 };
 
 // Where rows begin, in elements. Row i begins at i / heads * stride + i % heads * head_stride.
