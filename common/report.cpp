@@ -74,66 +74,62 @@ bool Report::all_right() const {
   });
 }
 
-// The columns of the CSV. Those with a heading are in the table too.
-std::vector<Column> Report::columns() const {
+// The columns of the CSV, with the result's cells. Those with a heading are in the table too.
+std::vector<Field> Report::fields(const Result& result) const {
   const auto on_cpu = [&](const char* heading) { return device.cpu ? heading : nullptr; };
   const auto on_gpu = [&](const char* heading) { return device.cpu ? nullptr : heading; };
-  std::vector<Column> all = {{"stage", "stage"}, {"verdict", "verdict"}};
-  for (const Parameter& parameter : op().parameters()) all.push_back({parameter.name, nullptr});
-  for (const Tensor& tensor : op().tensors({}))
-    if (tensor.optional) all.push_back({tensor.name, nullptr});
-  static const std::string per = text(" per %s", unit_name()), barriers = "barriers" + per;
-  static const std::string warp_operations = "warp ops" + per;
-  const std::vector<Column> rest = {{"seed", nullptr},
-                                    {"worst_error", "error"},
-                                    {"tolerance", "limit"},
-                                    {"barriers_per_block", on_cpu(barriers.c_str())},
-                                    {"warp_operations_per_block", on_cpu(warp_operations.c_str())},
-                                    {"microseconds", on_gpu("us")},
-                                    {"spread_percent", on_gpu("spread"), "%"},
-                                    {"gb_per_s", on_gpu("GB/s")},
-                                    {"percent_of_copy", on_gpu("of copy"), "%"},
-                                    {"percent_of_datasheet", on_gpu("of peak"), "%"}};
-  all.insert(all.end(), rest.begin(), rest.end());
-  if (op().operations(options.shape) > 0) all.push_back({"gflop_per_s", on_gpu("GFLOP/s")});
-  static const std::string over = "speedup_over_" + baseline_name(), versus = "vs " + baseline_name();
-  if (!baseline_name().empty()) all.push_back({over.c_str(), on_gpu(versus.c_str()), "x"});
-  for (const char* name : {"copy_microseconds", "iterations", "device", "sm", "driver", "runtime", "date"})
-    all.push_back({name, nullptr});
-  return all;
-}
+  std::vector<Field> all;
+  const auto add = [&](Column column, const std::string& cell) { all.push_back({column, cell, cell}); };
+  // Empty unless it is known; for people, there may be fewer digits.
+  const auto add_if = [&](bool known, Column column, const std::string& in_csv, const std::string& on_screen = "") {
+    all.push_back({column, known ? in_csv : "", known ? (on_screen.empty() ? in_csv : on_screen) : ""});
+  };
 
-std::vector<std::string> Report::cells(const Result& result) const {
-  std::vector<std::string> all = {result.stage->name, verdict_text(result.verdict)};
-  for (size_t i = 0; i < op().parameters().size(); ++i)
-    all.push_back(std::to_string(options.shape[static_cast<int>(i)]));
+  add({"stage", "stage"}, result.stage->name);
+  add({"verdict", "verdict"}, verdict_text(result.verdict));
+  const std::vector<Parameter> parameters = op().parameters();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    add({parameters[i].name, nullptr}, std::to_string(options.shape[static_cast<int>(i)]));
   const std::vector<Tensor> tensors = op().tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].optional) all.push_back(yes_or_no(!options.variant.places[i].absent));
-  const bool counted = result.reached && device.cpu;
-  const auto add = [&](bool known, const std::string& cell) { all.push_back(known ? cell : ""); };
-  add(true, std::to_string(options.seed));
-  add(result.reached, error_text(result.worst_error, 3));
-  add(result.reached, text("%.3e", result.tolerance));
-  add(counted, text("%.6g", result.counters.barriers_per_block));
-  add(counted, text("%.6g", result.counters.warp_operations_per_block));
+    if (tensors[i].optional) add({tensors[i].name, nullptr}, yes_or_no(!options.variant.places[i].absent));
+  add({"seed", nullptr}, std::to_string(options.seed));
+  add_if(result.reached, {"worst_error", "error"}, error_text(result.worst_error, 3),
+         error_text(result.worst_error, 1));
+  add_if(result.reached, {"tolerance", "limit"}, text("%.3e", result.tolerance), text("%.1e", result.tolerance));
 
+  const bool counted = result.reached && device.cpu;
+  const double units = counted ? units_per_block(op(), options.shape, result.counters) : 1;
+  static const std::string per = text(" per %s", unit_name()), barriers = "barriers" + per, warp_ops = "warp ops" + per;
+  const auto add_count = [&](Column column, double count) {
+    add_if(counted, column, text("%.6g", count), count_text(count / units));
+  };
+  add_count({"barriers_per_block", on_cpu(barriers.c_str())}, result.counters.barriers_per_block);
+  add_count({"warp_operations_per_block", on_cpu(warp_ops.c_str())}, result.counters.warp_operations_per_block);
+
+  const bool timed = result.timed;
   const double rate = per_second(result.stage->op->bytes(options.shape, options.variant), result.timing);
   const double peak = device.peak_bytes_per_second, operations = op().operations(options.shape);
-  add(result.timed, text("%.2f", result.timing.microseconds));
-  add(result.timed, text("%.1f", result.timing.spread_percent));
-  add(result.timed, text("%.1f", rate / 1e9));
-  add(result.timed && copy_timed, text("%.1f", 100.0 * rate / per_second(copied_bytes, copy)));
-  add(result.timed && peak > 0, text("%.1f", 100.0 * rate / peak));
-  if (operations > 0) add(result.timed, text("%.1f", per_second(operations, result.timing) / 1e9));
+  add_if(timed, {"microseconds", on_gpu("us")}, text("%.2f", result.timing.microseconds));
+  add_if(timed, {"spread_percent", on_gpu("spread"), "%"}, text("%.1f", result.timing.spread_percent));
+  add_if(timed, {"gb_per_s", on_gpu("GB/s")}, text("%.1f", rate / 1e9));
+  add_if(timed && copy_timed, {"percent_of_copy", on_gpu("of copy"), "%"},
+         text("%.1f", 100.0 * rate / per_second(copied_bytes, copy)));
+  add_if(timed && peak > 0, {"percent_of_datasheet", on_gpu("of peak"), "%"}, text("%.1f", 100.0 * rate / peak));
+  if (operations > 0)
+    add_if(timed, {"gflop_per_s", on_gpu("GFLOP/s")}, text("%.1f", per_second(operations, result.timing) / 1e9));
+  static const std::string over = "speedup_over_" + baseline_name(), versus = "vs " + baseline_name();
   const Result* base = baseline(*this);
   if (!baseline_name().empty())
-    add(result.timed && base, base ? text("%.2f", base->timing.microseconds / result.timing.microseconds) : "");
-  add(copy_timed, text("%.2f", copy.microseconds));
-  add(result.timed, std::to_string(options.iterations));
-  for (const std::string& cell : {device.name, std::to_string(device.compute_capability), std::to_string(device.driver),
-                                  std::to_string(device.runtime), today()})
-    all.push_back(cell);
+    add_if(timed && base, {over.c_str(), on_gpu(versus.c_str()), "x"},
+           base ? text("%.2f", base->timing.microseconds / result.timing.microseconds) : "");
+  add_if(copy_timed, {"copy_microseconds", nullptr}, text("%.2f", copy.microseconds));
+  add_if(timed, {"iterations", nullptr}, std::to_string(options.iterations));
+  add({"device", nullptr}, device.name);
+  add({"sm", nullptr}, std::to_string(device.compute_capability));
+  add({"driver", nullptr}, std::to_string(device.driver));
+  add({"runtime", nullptr}, std::to_string(device.runtime));
+  add({"date", nullptr}, today());
   return all;
 }
 
@@ -166,19 +162,11 @@ std::string Report::header() const {
 }
 
 std::string Report::table() const {
-  Table table{header(), columns(), {}, "", 2};
+  Table table{header(), {}, {}, "", 2};
+  for (const Field& field : fields(results.front())) table.columns.push_back(field.column);
   for (const Result& result : results) {
-    table.rows.push_back(cells(result));
-    for (size_t i = 0; i < table.columns.size(); ++i) {  // for people, with fewer digits than in the CSV
-      const std::string name = table.columns[i].name;
-      if (result.reached && name == "worst_error") table.rows.back()[i] = error_text(result.worst_error, 1);
-      if (result.reached && name == "tolerance") table.rows.back()[i] = text("%.1e", result.tolerance);
-      if (!result.reached || !device.cpu) continue;
-      const double units = units_per_block(op(), options.shape, result.counters);
-      if (name == "barriers_per_block") table.rows.back()[i] = count_text(result.counters.barriers_per_block / units);
-      if (name == "warp_operations_per_block")
-        table.rows.back()[i] = count_text(result.counters.warp_operations_per_block / units);
-    }
+    table.rows.emplace_back();
+    for (const Field& field : fields(result)) table.rows.back().push_back(field.on_screen);
   }
   std::string out = table.print();
 
@@ -201,9 +189,13 @@ std::string Report::table() const {
 
 std::string Report::csv() const {
   std::vector<std::string> names;
-  for (const Column& column : columns()) names.push_back(column.name);
+  for (const Field& field : fields(results.front())) names.push_back(field.column.name);
   std::string out = csv_line(names);
-  for (const Result& result : results) out += csv_line(cells(result));
+  for (const Result& result : results) {
+    std::vector<std::string> cells;
+    for (const Field& field : fields(result)) cells.push_back(field.in_csv);
+    out += csv_line(cells);
+  }
   return out;
 }
 

@@ -22,6 +22,12 @@ struct Result {
   Counters counters;  // on the CPU device
 };
 
+// A result's cell in one column.
+struct Field {
+  Column column;
+  std::string in_csv, on_screen;
+};
+
 struct Report {
   Device device;
   Options options;
@@ -39,8 +45,7 @@ struct Report {
 
  private:
   const Operator& op() const { return *results.front().stage->op; }
-  std::vector<Column> columns() const;
-  std::vector<std::string> cells(const Result& result) const;
+  std::vector<Field> fields(const Result& result) const;
   std::string header() const;
 };
 
