@@ -18,7 +18,6 @@ OBJECTS := $(SOURCES:%=$(OUT)/%.o)
 LADDER := $(firstword $(foreach folder,. .. ../..,$(if $(wildcard $(folder)/ladder.json),$(folder))))
 ifneq ($(LADDER),)
   LADDER := $(shell realpath --relative-to='$(ROOT)' '$(LADDER)')
-  LADDER_ID := $(shell sed -E 's/^(W[0-9]+L[0-9]+).*/\1/' <<<'$(notdir $(LADDER))')
   DESCRIPTION := $(BUILD)/$(LADDER)/ladder.cpp.o
   CUFLAGS += -I$(ROOT)/build/generated/$(HERE)
 endif
@@ -74,15 +73,15 @@ $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
 # A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants take other options.
-REPORT = build/analyze/$(LADDER_ID)/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
+REPORT = build/analyze/$$id/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
 ifneq ($(and $(LADDER),$(filter-out $(LADDER)/mutants,$(HERE))),)
   ANALYZE_ALWAYS := --analyze
-  ANALYZE_INPUT := $$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER_ID))
+  ANALYZE_INPUT := $$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER))
 endif
 define look
-@mkdir -p $(ROOT)/build/analyze/$(LADDER_ID)
-@cd $(ROOT) && options="$(ANALYZE_ALWAYS) $${ARGS:-$(ANALYZE_INPUT)}" && \
-  simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html '$(call REPORT,$(1))' -- $$options
+@cd $(ROOT) && id=$$(cat 'build/generated/$(LADDER)/id.txt' 2>/dev/null); mkdir -p build/analyze/$$id && \
+  options="$(ANALYZE_ALWAYS) $${ARGS:-$(ANALYZE_INPUT)}" && \
+  simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html "$(call REPORT,$(1))" -- $$options
 endef
 
 analyze:

@@ -67,6 +67,7 @@ def write():
         made[header.relative_to(ROOT).with_suffix(".cpp")] = operator(header)
     for ladder in ladders.all_ladders():
         made[ladder.path / "ladder.cpp"] = description(ladder)
+        made[ladder.path / "id.txt"] = f"{ladder.id}\n"  # for mk/stage.mk
         if not ladder.description.get("stages"):
             made[ladder.path / "stages.cuh"] = stages(ladder)
         if ladder.mutants:
