@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "rms_norm/policy.cuh"
+#include "rms_norm/shape.cuh"
 
 namespace tune {
 
-using rms_norm::detail::Shape;
-using rms_norm::detail::Traffic;
+using rms_norm::Access;
+using rms_norm::Eviction;
+using rms_norm::Shape;
 using bf16 = __nv_bfloat16;
 
 constexpr int kElements = 8;  // of a pack: 16 bytes
@@ -30,8 +31,8 @@ struct Tensors {
 struct Candidate {
   bool adds;
   Shape shape;
-  int kernel_threads;  // shapes that agree in it, and in all but the packs, are one kernel
-  cudaError_t (*launch)(const Tensors& tensors, bool dependent, cudaStream_t stream);
+  int kernel_threads;  // shapes that agree in it, in vectors, parts and access are one kernel
+  cudaError_t (*launch)(const Tensors& tensors, Eviction reads, bool dependent, cudaStream_t stream);
 };
 
 std::vector<Candidate>& candidates();

@@ -1,4 +1,5 @@
-// Candidates<R, traffic> compiles the candidates of one operator and one traffic, and makes them known to the program.
+// Candidates<R, access> compiles the candidates of one operator and one kind of access, and makes them known to the
+// program. What L2 is asked to do with reads is an argument of a kernel: each strided kernel is a candidate twice.
 #pragma once
 #include <rms_norm/rms_norm.cuh>
 
@@ -13,8 +14,8 @@ constexpr int kBlocks[] = {128, 256, 512, 1024};
 constexpr int kParts[] = {1, 2, 4, 8};
 constexpr int kCombinations = 9 * 4 * 4 * 4;
 
-constexpr Shape combination(int i, Traffic traffic) {
-  return {kPacks[i / 64], rms_norm::detail::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], traffic};
+constexpr Shape combination(int i, Access access, Eviction reads) {
+  return {kPacks[i / 64], rms_norm::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], access, reads};
 }
 
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
@@ -28,12 +29,14 @@ constexpr bool is_candidate(const Shape& s) {
   if (!rms_norm::detail::is_possible(s)) return false;
   if (s.parts > 1) return s.packs >= 1024 && s.vectors > 1 && s.block <= 512 && threads == s.block;
   if (threads <= 32) return threads >= 4;
-  return s.block >= threads && s.block <= (s.traffic == Traffic::few ? 4 : 8) * threads;
+  return s.block >= threads && s.block <= (s.access == Access::contiguous ? 4 : 8) * threads;
 }
 
-template <class R, Traffic traffic, int i>
-cudaError_t launch(const Tensors& tensors, bool dependent, cudaStream_t stream) {
-  constexpr Shape s = combination(i, traffic);
+template <class R, Access access, int i>
+cudaError_t launch(const Tensors& tensors, Eviction reads, bool dependent, cudaStream_t stream) {
+  constexpr Shape s = combination(i, access, Eviction::normal);
+  rms_norm::detail::Device device;
+  if (const cudaError_t error = rms_norm::detail::query(device)) return error;
   rms_norm::detail::Problem<bf16, R, bf16, bf16> p = {tensors.x, tensors.weight, tensors.y};
   p.rows = tensors.rows, p.cols = tensors.cols;
   p.inverse_cols = 1.0f / static_cast<float>(tensors.cols);
@@ -41,10 +44,11 @@ cudaError_t launch(const Tensors& tensors, bool dependent, cudaStream_t stream) 
   p.residual = p.residual_out = tensors.residual;
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
   p.dependent = dependent;
-  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, traffic>(p, stream);
+  rms_norm::detail::set_cache(p, rms_norm::Cache::tuned, reads);
+  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, device, stream);
 }
 
-template <class R, Traffic traffic>
+template <class R, Access access>
 struct Candidates {
   Candidates() { add_all(std::make_integer_sequence<int, kCombinations>()); }
 
@@ -55,9 +59,13 @@ struct Candidates {
   }
   template <int i>
   static void add() {
-    constexpr Shape s = combination(i, traffic);
-    if constexpr (is_candidate(s))
-      candidates().push_back({!std::is_void_v<R>, s, rms_norm::detail::kernel_threads(s), launch<R, traffic, i>});
+    constexpr Shape s = combination(i, access, Eviction::last);
+    if constexpr (is_candidate(s)) {
+      Candidate candidate = {!std::is_void_v<R>, s, rms_norm::detail::kernel_threads(s), launch<R, access, i>};
+      candidates().push_back(candidate);
+      candidate.shape.reads = Eviction::first;
+      if (access == Access::strided) candidates().push_back(candidate);  // a contiguous one keeps the residual it reads
+    }
   }
 };
 

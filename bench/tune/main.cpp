@@ -1,5 +1,5 @@
-// Measures every shape of kernel that the header's policy may choose: make tune, which then writes the policy's table.
-// On the CPU device, which is never timed, every shape is checked instead:   make -C bench/tune BACKEND=cpu run
+// Measures every shape of kernel that a policy of the header may choose: make tune, which then writes this GPU's
+// policy. On the CPU device, which is never timed, every shape is checked instead:   make -C bench/tune BACKEND=cpu run
 #include <cstdio>
 
 #include "bench/tune/measurements.h"
@@ -21,12 +21,13 @@ int check(const ladder::Device& device) {
 
 void print_list() {
   std::vector<std::vector<std::string>> rows = {
-      {"operator", "packs", "vectors", "block", "parts", "kernel_threads", "traffic"}};
+      {"operator", "packs", "vectors", "block", "parts", "kernel_threads", "access", "reads"}};
   for (const Candidate& c : candidates()) {
     rows.push_back({c.adds ? "forward_add" : "forward"});
     for (const int number : {c.shape.packs, c.shape.vectors, c.shape.block, c.shape.parts, c.kernel_threads})
       rows.back().push_back(std::to_string(number));
-    rows.back().push_back(traffic_name(c.shape.traffic));
+    rows.back().push_back(access_name(c.shape.access));
+    rows.back().push_back(reads_name(c.shape.reads));
   }
   std::printf("%s", ladder::align(rows, 1).c_str());
 }
@@ -35,8 +36,9 @@ int body(int argc, char** argv) {
   std::string csv_path;
   int samples = 5;
   bool check_only = false, list = false;
-  CLI::App app("Measures the candidates for include/rms_norm/policy.cuh on a GPU, or checks them on the CPU device.",
-               "tune");
+  CLI::App app(
+      "Measures the candidates for a policy in include/rms_norm/policies on a GPU, or checks them on the CPU device.",
+      "tune");
   app.footer("Exit code: 0 all right, 1 a wrong result, an impossible time or a CUDA failure, 2 a bad command line.");
   app.add_flag("--check", check_only, "check every candidate and time none");
   app.add_flag("--list", list, "list the candidates and stop");

@@ -1,4 +1,4 @@
-// What make tune measures: every candidate at every size of problem that the policy tells apart.
+// What make tune measures: every candidate at every size of problem that a policy tells apart.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace tune {
 
-const char* traffic_name(Traffic traffic);
+const char* access_name(Access access);
+const char* reads_name(Eviction reads);
 
 struct Size {
   bool adds;
@@ -22,7 +23,7 @@ struct Measurement {
   Size size;
   int kilobytes;  // of such a problem
   int64_t copies;
-  bool winner = false;       // measured once more as the fastest of its problem, for the two ways to launch it
+  bool winner = false;       // measured once more as the best of its problem, for the two ways to launch it
   bool dependent = false;    // programmatic dependent launch
   std::string refusal = {};  // why it did not launch; then there is no timing
   ladder::Timing timing = {};

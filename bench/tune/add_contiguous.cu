@@ -1,0 +1,3 @@
+#include "bench/tune/instance.cuh"
+
+static const tune::Candidates<__nv_bfloat16, tune::Access::contiguous> candidates;

@@ -1,3 +1,0 @@
-#include "bench/tune/instance.cuh"
-
-static const tune::Candidates<__nv_bfloat16, tune::Traffic::hold> candidates;

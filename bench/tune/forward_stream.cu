@@ -1,3 +1,0 @@
-#include "bench/tune/instance.cuh"
-
-static const tune::Candidates<void, tune::Traffic::stream> candidates;
