@@ -43,11 +43,11 @@ help:
 	@echo
 	@echo 'The times are those of two cores without a GPU, the first time, without downloads.'
 	@echo
-	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda where nvcc and a GPU are'
+	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda if there are nvcc and a GPU'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
 	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze, peers or chain starts'
 	@echo 'RESULTS=dir             where make bench, make profile and make analyze S=all store results'
-	@echo 'GPU=h200                whose stored results make plots, make readme and make tune take'
+	@echo 'GPU=h200                the GPU whose stored results make plots, make readme and make tune use'
 
 run:
 	@scripts/setup.sh run

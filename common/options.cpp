@@ -130,7 +130,7 @@ Options parse_mutant_options(int argc, const char* const* argv) {
       "77 this device cannot show the fault.");
   app.add_option("--mutant", options.mutant, "The kernel to run")->type_name("NAME");
   add_seed(app, options);
-  app.add_flag("--list", options.list, "List the mutants, their faults and what must be said of them, and stop");
+  app.add_flag("--list", options.list, "List the mutants, their faults and what a rejection must say, and stop");
   parse(app, argc, argv);
   if (!options.list && options.mutant.empty()) throw UsageError("no mutant named: give --mutant NAME, see --list");
   return options;

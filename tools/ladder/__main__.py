@@ -49,7 +49,7 @@ def analyze_options(given):
 
 
 def parser_of_all():
-    parser = argparse.ArgumentParser(prog="ladder", description="The jobs of the course. make help names them, too.")
+    parser = argparse.ArgumentParser(prog="ladder", description="The jobs of the course. make help lists them, too.")
     jobs = parser.add_subparsers(dest="job", metavar="JOB", required=True)
 
     def add(name, about, run):
