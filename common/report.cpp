@@ -43,7 +43,7 @@ std::string baseline_name() {
 
 std::string yes_or_no(bool yes) { return yes ? "1" : "0"; }
 
-// What the counts of the CPU device are told of: a row, or a block where the ladder names nothing.
+// The unit of the CPU device's counts: a row, or a block if the ladder names nothing.
 const char* unit_name() { return *description.unit ? description.unit : "block"; }
 
 // How many rows, or whatever the ladder says that a block works on, a block of the last launch had; at least one.

@@ -212,7 +212,7 @@ class Source:
         return parts + [(start, end)] if end > begin else []
 
     def read_name(self, i):
-        """(names, (begin, end) of the last name's template arguments or None, index behind) of `a::b<c>::d<e>` at i.
+        """(names, (begin, end) of the last name's template arguments or None, index after it) of `a::b<c>::d<e>` at i.
 
         The names are empty if there is no name.
         """

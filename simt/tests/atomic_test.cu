@@ -303,7 +303,7 @@ __global__ void sum_with_last_block(const int* in, int* partial, unsigned* finis
   }
 }
 
-TEST_CASE("the last block is told by a counter that wraps") {
+TEST_CASE("a counter that wraps shows which block is the last") {
   std::vector<int> in(32 * 77);
   std::iota(in.begin(), in.end(), 0);
   Device<int> device_in(in), partial(77), out(1);

@@ -64,7 +64,7 @@ TEST_CASE("a launcher that ignores its stream is not timed") {
   Problem problem(c, RmsNorm::get().plain());
   Pool pool(problem, small_cache(1e6));
   CHECK_THROWS_AS(measure([](const Arguments&, cudaStream_t) {}, problem, pool, 3), std::runtime_error);
-  CHECK(measure(copy_whole, problem, pool, 3).microseconds > 0);  // and leaves nothing behind
+  CHECK(measure(copy_whole, problem, pool, 3).microseconds > 0);  // and leaves no state
 }
 
 TEST_CASE("the copy kernel copies every count") {

@@ -17,7 +17,7 @@ using namespace simt::analysis;
 
 namespace {
 
-// Everything that is told, for the tests to look at.
+// Everything that is reported, for the tests to look at.
 struct Log : Observer {
   std::vector<Request> requests;
   std::vector<std::string> order;
@@ -113,7 +113,7 @@ TEST_CASE("sectors of a warp's request") {
   }
 }
 
-TEST_CASE("what runs while the profiler is stopped is not counted, and told to the others") {
+TEST_CASE("what runs while the profiler is stopped is not counted, and reported to the other observers") {
   Device<float> in(64), out(32);
   const auto launch = [&] { strided<<<1, 32, 4321>>>(in.data, out.data, 1, 0); };
   const uint64_t before = run(launch).launches;
@@ -282,7 +282,7 @@ __global__ void publish(int* data, int* flag) {
   data[threadIdx.x] = cuda::atomic_ref<int, cuda::thread_scope_device>(*flag).load(cuda::memory_order_acquire);
 }
 
-TEST_CASE("stores come before the fence that follows them, and orders are told") {
+TEST_CASE("stores come before the fence that follows them, and orders are reported") {
   Device<int> data(32), flag(1);
   run([&] { publish<<<1, 32>>>(data.data, flag.data); });
   const std::vector<std::string> expected = {"store", "fence", "atomic", "store", "load", "store"};

@@ -266,7 +266,7 @@ TEST_CASE("warps that store the same value do no harm") {
   CHECK(k.found() == 1);
 }
 
-TEST_CASE("bytes of one word are told apart") {
+TEST_CASE("bytes of one word are distinguished") {
   Kernel k(96);
   Options bytes = with(Space::shared);
   bytes.size = 1;
@@ -404,7 +404,7 @@ TEST_CASE("a plain load before the thread's own atomic there is a first look") {
   CHECK(k.found() == 0);
 }
 
-TEST_CASE("an atomic behind a barrier is no second look") {
+TEST_CASE("an atomic after a barrier is no second look") {
   Kernel k(64);
   const auto one = one_lane(0, Space::shared);
   k.store(k.warp(0), 1, shared(0), one);
