@@ -303,6 +303,79 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
   });
 }
 
+// Short rows that follow each other without gaps, and begin at any element. A block copies `rows_per_block` of them to
+// shared memory as if they were one row, in packs, and from there each warp takes row after row, element by element: a
+// lane has every 32nd, kPerLane at most.
+template <int N, int kPerLane, int kThreads, class X, class R, class W, class Y>
+__global__ void __launch_bounds__(kThreads) rows_in_shared(const Problem<X, R, W, Y> p, int rows_per_block) {
+  using P = Problem<X, R, W, Y>;
+  using Share = detail::Share<N, 2, Access::unaligned, P>;
+  using Kept = std::conditional_t<P::kAdds, R, X>;
+  static_assert(sizeof(X) == sizeof(Y) && sizeof(X) == sizeof(Kept), "all tensors have the same boundaries");
+  extern __shared__ uint4 shared[];
+  const int tid = threadIdx.x, lane = tid % 32, cols = static_cast<int>(p.cols);
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * rows_per_block;
+  const int rows = static_cast<int>(min(p.rows - first_row, static_cast<int64_t>(rows_per_block))), count = rows * cols;
+  const auto begin = reinterpret_cast<uintptr_t>(p.x + first_row * cols);
+  const int head = min(static_cast<int>((16 - begin % 16) % 16 / sizeof(X)), count), packs = (count - head) / N;
+  const int tail = head + packs * N, ends = count - packs * N;
+  auto* const kept = reinterpret_cast<Kept*>(shared) + (N - head) % N;  // so that packs begin at 16-byte boundaries
+  auto* const result = reinterpret_cast<Y*>(kept);                      // in the same place
+
+  float weight[kPerLane];
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) {
+    const int i = lane + 32 * k;
+    float one[1] = {1.0f};
+    if (p.weight != nullptr && i < cols) unpack(load_constant<1>(p.weight + i), one);
+    weight[k] = p.weight_offset + one[0];
+  }
+  if (p.dependent) wait_for_previous_kernel();
+
+  const Row<N, Access::unaligned, P> row(p, 0, first_row * cols + head);
+  for (int i = 0; i < packs; i += 2 * kThreads) {
+    Share share(kThreads);
+    const Row<N, Access::unaligned, P> step(p, 0, first_row * cols + head + i * N);
+    share.load_input(step, packs - i);
+    share.save(reinterpret_cast<Pack<Kept, N>*>(kept + head + i * N), packs - i);
+  }
+  const int end = tid < head ? tid : tail + tid - head;  // the thread's element of head and tail
+  const Row<1, Access::unaligned, P> element(p, 0, first_row * cols + end);
+  if (tid < ends) {
+    const auto sum = element.add(element.load_x(0), element.load_residual(0));
+    element.template store_sum<true>(0, sum);
+    store<false>(kept + end, sum);
+  }
+  __syncthreads();
+  if (p.dependent) let_next_kernel_start();
+
+  for (int r = tid / 32; r < rows; r += kThreads / 32) {
+    float value[kPerLane], sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kPerLane; ++k) {
+      const int i = lane + 32 * k;
+      float one[1] = {0.0f};
+      if (i < cols) unpack(load<1>(kept + r * cols + i), one);
+      value[k] = one[0];
+      sum += one[0] * one[0];
+    }
+    const float rstd = element.rstd(warp_sum(sum));
+#pragma unroll
+    for (int k = 0; k < kPerLane; ++k) {
+      const int i = lane + 32 * k;
+      float one[1] = {value[k] * rstd};
+      if (p.round_first) unpack(round_to<Y>(one), one);
+      one[0] *= weight[k];
+      if (i < cols) store<false>(result + r * cols + i, round_to<Y>(one));
+    }
+  }
+  __syncthreads();
+
+  for (int i = tid; i < packs; i += kThreads)
+    row.store_y(i, *reinterpret_cast<const Pack<Y, N>*>(result + head + i * N));
+  if (tid < ends) element.store_y(0, load<1>(result + end));
+}
+
 // Long rows: blocks share a row, kParts of them or as many as some_parts says. Each has `part_packs` of its packs, and
 // they exchange their sums. A block works through its packs in steps of kVectors per thread. It keeps the packs of the
 // first step in registers and those of the next kept_steps - 1 in shared memory. What is left is read again.

@@ -106,6 +106,23 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
   }
 }
 
+template <class X, class R, class Y>
+constexpr bool kHasSharedKernel = sizeof(X) == sizeof(Y) && (std::is_void_v<R> || element_bytes<R> == sizeof(X));
+
+// As many rows per block as make about 8 KB, or fewer, so that no multiprocessor is left without.
+template <int N, int kPerLane, class X, class R, class W, class Y>
+cudaError_t launch_in_shared(const Problem<X, R, W, Y>& p, const Device& device, cudaStream_t stream) {
+  constexpr int kThreads = 256, kWarps = kThreads / 32, kElements = 8192 / sizeof(X);
+  const int64_t most = std::max<int64_t>(kElements / p.cols / kWarps, 1) * kWarps;
+  const int64_t each = (p.rows + device.multiprocessors - 1) / device.multiprocessors;
+  const int rows = static_cast<int>(std::min(most, (each + kWarps - 1) / kWarps * kWarps));
+  const int64_t blocks = (p.rows + rows - 1) / rows;
+  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  const int shared_bytes = static_cast<int>((rows * p.cols + 2 * N) * sizeof(X));
+  const Grid grid{blocks, 1, dim3(kThreads), 1, false, shared_bytes};
+  return launch(stream, grid, rows_in_shared<N, kPerLane, kThreads, X, R, W, Y>, p, rows);
+}
+
 // A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
 // fit.
 template <int N, int kVectors, int kBlock, int kParts, Access access, class Exchange, class X, class R, class W,
@@ -118,7 +135,7 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& devi
   const int most = std::max(0, device.shared_bytes - kStaticBytes) / kStepBytes;
   const int saved = static_cast<int>(std::min<int64_t>(std::max<int64_t>(steps - 1, 0), most));
   const int shared_bytes = saved * kStepBytes;
-  if (shared_bytes > 48 << 10)
+  if (shared_bytes + kStaticBytes > 48 << 10)  // more than a kernel has without asking
     if (const cudaError_t error =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes))
       return error;
@@ -247,9 +264,16 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, device, stream);
     }
   }
-  if constexpr (!kAligned)
+  if constexpr (!kAligned) {
+    if constexpr (kHasSharedKernel<X, R, Y>)
+      if (p.cols <= kSharedCols && is_contiguous(p)) {
+        set_cache(p, cache, Eviction::last);
+        if (p.cols <= 128) return launch_in_shared<N, 4>(p, device, stream);
+        return launch_in_shared<N, kSharedCols / 32>(p, device, stream);
+      }
     return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
-  else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
+  }
+  if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
     return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (std::is_void_v<R>)
     return launch_first<Policy::kForward, N, longer>(p, bytes, cache, device, stream);
@@ -269,7 +293,8 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
     return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
   };
   const bool wide = are_packs(kWide);
-  const bool unaligned = !wide && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
+  const bool unaligned = !wide && m.all_aligned(kWide, m.x) &&
+                         (call.cols >= kUnalignedPacks * kWide || (kHasSharedKernel<X, R, Y> && m.all_contiguous()));
   const bool word = !wide && !unaligned && are_packs(kWord);
 
   Problem<X, R, W, Y> p = {call.x.data, call.weight, call.y.data};

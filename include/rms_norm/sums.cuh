@@ -73,21 +73,16 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
 class Mailbox {
  public:
   // Called by all threads. The other blocks may send once they have waited for it.
-  //
-  // compute-sanitizer's racecheck warns here that thread 0 both initializes the barrier and arrives at it ("potential
-  // WAR hazard" within one thread). The two are in program order in the thread, and no other thread touches the barrier
-  // before the cluster barrier that follows, so there is no race.
-  __device__ static void open([[maybe_unused]] int parts) {
+  __device__ static void open() {
 #ifdef __SIMT__
     cooperative_groups::this_cluster().barrier_arrive();
 #elif __CUDA_ARCH__ >= 900
     if (threadIdx.x == 0)
       asm volatile(
           "mbarrier.init.shared::cta.b64 [%0], 1;\n"
-          "fence.mbarrier_init.release.cluster;\n"
-          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+          "fence.mbarrier_init.release.cluster;"
           :
-          : "r"(address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
+          : "r"(address(&box().arrived))
           : "memory");
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
@@ -102,6 +97,12 @@ class Mailbox {
     cluster.sync();
 #elif __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    // Numbers may arrive before the barrier is told to expect them: it does not complete without this arrival.
+    if (threadIdx.x == 0)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                   :
+                   : "r"(address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
+                   : "memory");
     if (static_cast<int>(threadIdx.x) < parts)
       asm volatile(
           "{\n.reg .b32 number, arrived;\n"
@@ -144,7 +145,7 @@ class Mailbox {
 struct ClusterExchange {
   const int parts, part;
   __device__ ClusterExchange(int parts, int part, uint64_t*) : parts(parts), part(part) {
-    if (parts > 1) Mailbox::open(parts);
+    if (parts > 1) Mailbox::open();
   }
   __device__ void begin() {}
   template <int kThreads>
