@@ -14,9 +14,10 @@ namespace ladder::matrix::controls {
 constexpr int kKeptThreads = 512;
 constexpr int kMostKept = 8;  // float4 that a thread keeps
 
-// The switches. Weight first: the weight is loaded before the reduction. Short sum: the sums of the 16 warps are read as
-// four float4, not added up by shuffles. No division: a multiplication by 1 / cols. Streaming: 09's __ldcs and __stcs.
-// With none of them the kernel is 07, with the first three it is 08. 09 has, besides, a reduction for any block size.
+// The switches. Weight first: the weight is loaded before the reduction. Short sum: the sums of the 16 warps are read
+// as four float4, not added up by shuffles. No division: a multiplication by 1 / cols. Streaming: 09's __ldcs and
+// __stcs. With none of them the kernel is 07, with the first three it is 08. 09 has, besides, a reduction for any block
+// size.
 struct Of07 {
   static constexpr bool kWeightFirst = false, kShortSum = false, kNoDivision = false, kStreaming = false;
 };
