@@ -131,7 +131,7 @@ class TestWithNvcc:
 
 
 @pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
-@pytest.mark.parametrize("candidates", ["forward_few", "add_few"])
+@pytest.mark.parametrize("candidates", ["forward_contiguous", "add_contiguous"])
 def test_the_compiler_does_not_split_stores(candidates, tmp_path):
     """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
     options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]

@@ -117,7 +117,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   __device__ Pack<W, N> load_weight(int64_t i) const {
     if (p.weight == nullptr) return ones<W, N>();
     if constexpr (kUnaligned && N > 1)
-      return load_unaligned<N>(weight + i * N, p.weight, p.weight + p.cols);
+      return load_unaligned<N>(weight + i * N);
     else
       return load_constant<N>(weight + i * N);
   }
@@ -186,7 +186,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {  // some packs twice, so that all loads start before the first one ends
         const int i = min(static_cast<int>(threadIdx.x) + v * threads, packs - 1);
-        weight[v] = load_unaligned<N>(p.weight + first + i * N, p.weight, p.weight + p.cols);
+        weight[v] = load_unaligned<N>(p.weight + first + i * N);
       }
     } else {
       for_each(packs, [&](int v, int i) { weight[v] = load<N>(p.weight + first + i * N); });
@@ -275,7 +275,9 @@ struct HeadAndTail {
 // head, as in every kernel. A kernel of few rows is compiled for dependent launches and for plain ones; another asks at
 // run time.
 template <int N, int kVectors, int kRowThreads, Access access, Launch launch, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_registers(const Problem<X, R, W, Y> p) {
+__global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
+                                  kRowThreads == 32 && kVectors * (std::is_void_v<R> ? 1 : 2) <= 2 ? 8 : 0)
+    row_in_registers(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
   constexpr bool kOneRow = access == Access::contiguous && kRowThreads > 32;  // a block has one row, and all threads
   const bool dependent = launch == Launch::dependent || (launch == Launch::either && p.dependent);
@@ -307,7 +309,8 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads) row_in_
 // shared memory as if they were one row, in packs, and from there each warp takes row after row, element by element: a
 // lane has every 32nd, kPerLane at most.
 template <int N, int kPerLane, int kThreads, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(kThreads) rows_in_shared(const Problem<X, R, W, Y> p, int rows_per_block) {
+__global__ void __launch_bounds__(kThreads, 1536 / kThreads)
+    rows_in_shared(const Problem<X, R, W, Y> p, int rows_per_block) {
   using P = Problem<X, R, W, Y>;
   using Share = detail::Share<N, 2, Access::unaligned, P>;
   using Kept = std::conditional_t<P::kAdds, R, X>;
@@ -349,26 +352,28 @@ __global__ void __launch_bounds__(kThreads) rows_in_shared(const Problem<X, R, W
   __syncthreads();
   if (p.dependent) let_next_kernel_start();
 
-  for (int r = tid / 32; r < rows; r += kThreads / 32) {
-    float value[kPerLane], sum = 0.0f;
+  with_rounding<Access::unaligned>(p, [&](auto rounded) {
+    for (int r = tid / 32; r < rows; r += kThreads / 32) {
+      float value[kPerLane], sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      const int i = lane + 32 * k;
-      float one[1] = {0.0f};
-      if (i < cols) unpack(load<1>(kept + r * cols + i), one);
-      value[k] = one[0];
-      sum += one[0] * one[0];
-    }
-    const float rstd = element.rstd(warp_sum(sum));
+      for (int k = 0; k < kPerLane; ++k) {
+        const int i = lane + 32 * k;
+        float one[1] = {0.0f};
+        if (i < cols) unpack(load<1>(kept + r * cols + i), one);
+        value[k] = one[0];
+        sum += one[0] * one[0];
+      }
+      const float rstd = element.rstd(warp_sum(sum));
 #pragma unroll
-    for (int k = 0; k < kPerLane; ++k) {
-      const int i = lane + 32 * k;
-      float one[1] = {value[k] * rstd};
-      if (p.round_first) unpack(round_to<Y>(one), one);
-      one[0] *= weight[k];
-      if (i < cols) store<false>(result + r * cols + i, round_to<Y>(one));
+      for (int k = 0; k < kPerLane; ++k) {
+        const int i = lane + 32 * k;
+        float one[1] = {value[k] * rstd};
+        if constexpr (rounded.value == Rounded::twice) unpack(round_to<Y>(one), one);
+        one[0] *= weight[k];
+        if (i < cols) store<false>(result + r * cols + i, round_to<Y>(one));
+      }
     }
-  }
+  });
   __syncthreads();
 
   for (int i = tid; i < packs; i += kThreads)
@@ -378,11 +383,12 @@ __global__ void __launch_bounds__(kThreads) rows_in_shared(const Problem<X, R, W
 
 // Long rows: blocks share a row, kParts of them or as many as some_parts says. Each has `part_packs` of its packs, and
 // they exchange their sums. A block works through its packs in steps of kVectors per thread. It keeps the packs of the
-// first step in registers and those of the next kept_steps - 1 in shared memory. What is left is read again.
-template <int N, int kVectors, int kThreads, int kParts, Access access, class Exchange, class X, class R, class W,
-          class Y>
-__global__ void __launch_bounds__(kThreads)
-    row_in_parts(const Problem<X, R, W, Y> p, int64_t part_packs, int some_parts, int kept_steps) {
+// first step in registers, which if kWhole are all, and those of the next kept_steps - 1 in shared memory. What is left
+// is read again.
+template <int N, int kVectors, int kThreads, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
+          class W, class Y>
+__global__ void __launch_bounds__(kThreads, kWhole ? 0 : kMostThreads / kThreads)
+    row_in_parts(const Problem<X, R, W, Y> p, int64_t part_packs, int some_parts, [[maybe_unused]] int kept_steps) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
   using Row = typename Share::Row;
   extern __shared__ uint4 shared[];
@@ -406,7 +412,7 @@ __global__ void __launch_bounds__(kThreads)
 
   exchange.begin();
   float sum = ends.add_input(share.load_input(row, count(0)));
-  for (int64_t i = kStep; i < packs; i += kStep) {
+  for (int64_t i = kStep; !kWhole && i < packs; i += kStep) {
     Row next(p, number, element(i));
     Share step(kThreads);
     if (i < kept_packs) {
@@ -424,7 +430,7 @@ __global__ void __launch_bounds__(kThreads)
     share.template store_output<rounded.value>(row, count(0), rstd);
     ends.template store_output<rounded.value>(rstd);
     // Backwards, since the caches have most of what was read last.
-    for (int64_t i = (packs - 1) / kStep * kStep; i >= kStep; i -= kStep) {
+    for (int64_t i = (packs - 1) / kStep * kStep; !kWhole && i >= kStep; i -= kStep) {
       const Row next(p, number, element(i));
       share.load_weight(p, element(i), count(i));
       if (i < kept_packs)

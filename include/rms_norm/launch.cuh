@@ -125,10 +125,10 @@ cudaError_t launch_in_shared(const Problem<X, R, W, Y>& p, const Device& device,
 
 // A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
 // fit.
-template <int N, int kVectors, int kBlock, int kParts, Access access, class Exchange, class X, class R, class W,
-          class Y>
+template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
+          class W, class Y>
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& device, cudaStream_t stream) {
-  const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, access, Exchange, X, R, W, Y>;
+  const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
   constexpr int kStaticBytes = 1024, kStep = kVectors * kBlock;
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
@@ -144,13 +144,13 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& devi
     return launch(stream, grid, kernel, p, part_packs, parts, saved + 1);
   });
 }
-template <int N, int kVectors, int kBlock, int kParts, Access access, class P>
+template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class P>
 cudaError_t launch_in_cluster(const P& p, const Device& device, cudaStream_t stream) {
-  return launch_in_parts<N, kVectors, kBlock, kParts, access, ClusterExchange>(p, kParts, device, stream);
+  return launch_in_parts<N, kVectors, kBlock, kParts, kWhole, access, ClusterExchange>(p, kParts, device, stream);
 }
 template <int N, int kVectors, int kBlock, Access access, class P>
 cudaError_t launch_across_gpu(const P& p, int parts, const Device& device, cudaStream_t stream) {
-  return launch_in_parts<N, kVectors, kBlock, 0, access, MemoryExchange>(p, parts, device, stream);
+  return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, device, stream);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ cudaError_t launch_shape(const P& p, const Device& device, cudaStream_t stream) 
   constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, access, Eviction::normal};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
-    return launch_in_cluster<N, kVectors, kBlock, kParts, access>(p, device, stream);
+    return launch_in_cluster<N, kVectors, kBlock, kParts, true, access>(p, device, stream);
   else
     return launch_in_registers<N, kVectors, kernel_threads(shape), access>(p, kBlock, stream);
 }
@@ -220,11 +220,14 @@ template <int N, Access access, class P>
 cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t stream) {
   set_cache(p, cache, Eviction::last);
   if constexpr (!is_narrow<N, P>) {
-    if (device.has_clusters && p.cols / N <= kLongPacks)
-      return launch_in_cluster<N, 4, 256, kMostParts, access>(p, device, stream);
-    if (device.has_clusters) return launch_in_cluster<N, 4, 512, kMostParts, access>(p, device, stream);
+    const int64_t packs = p.cols / N;
+    if (device.has_clusters && packs <= 8 * 256 * kMostParts)
+      return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, device, stream);
+    if (device.has_clusters && packs <= kLongPacks)
+      return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, device, stream);
+    if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, device, stream);
   }
-  return launch_in_cluster<N, 4, kMostThreads, 1, access>(p, device, stream);
+  return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, device, stream);
 }
 
 // The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
@@ -288,6 +291,7 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   if (call.rows == 0) return cudaSuccess;
   const Matrices<X, R, W, Y> m(call);
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
+  constexpr int kShifted = sizeof(W) > sizeof(X) ? kWide / 2 : kWide;  // words of the weight cost more than packs of x
   const auto are_packs = [&](int n) {
     const Matrix weight{call.weight, sizeof(W), {}, 1, call.cols};
     return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
@@ -309,7 +313,7 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   fold_heads(p, m);
 
   if (wide) return dispatch<Policy, kWide, true>(p, options.cache, stream);
-  if (unaligned) return dispatch<Policy, kWide, false>(p, options.cache, stream);
+  if (unaligned) return dispatch<Policy, kShifted, false>(p, options.cache, stream);
   if (word) return dispatch<Policy, kWord, true>(p, options.cache, stream);
   return dispatch<Policy, 1, true>(p, options.cache, stream);
 }

@@ -50,38 +50,22 @@ __device__ Pack<T, N> load_constant(const T* address) {
     reinterpret_cast<Access*>(pack.word)[i] = __ldg(reinterpret_cast<const Access*>(address) + i);
   return pack;
 }
-// The same at the address of any element, by the 16-byte blocks around it; or element by element, if these blocks are
-// not all between `begin` and `end`.
+// The same at the address of any element, in words. Where an element of 16 bits begins in the middle of a word, in
+// words and two halves. (Two 16-byte loads, of the blocks around it, take longer: the words must be moved to their
+// places.)
 template <int N, class T>
-__device__ Pack<T, N> load_unaligned(const T* address, const T* begin, const T* end) {
+__device__ Pack<T, N> load_unaligned(const T* address) {
+  const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
+  unsigned before = odd ? load_constant<1>(address).word[0] << 16 : 0;
   Pack<T, N> pack;
-  constexpr int kWords = Pack<T, N>::kWords;
-  constexpr int kBytes = Pack<T, N>::kBytes, kBlocks = (kBytes + 15) / 16 + 1;  // at most
-  const unsigned offset = reinterpret_cast<uintptr_t>(address) % 16;
-  const auto* blocks = reinterpret_cast<const uint4*>(reinterpret_cast<uintptr_t>(address) - offset);
-  const int count = (offset + kBytes + 15) / 16;
-  if (reinterpret_cast<uintptr_t>(blocks) < reinterpret_cast<uintptr_t>(begin) ||
-      reinterpret_cast<uintptr_t>(blocks + count) > reinterpret_cast<uintptr_t>(end)) {
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      constexpr int kPerWord = 4 / sizeof(T);
-      unsigned word = load_constant<1>(address + i * kPerWord).word[0];
-      if (kPerWord == 2) word |= load_constant<1>(address + i * kPerWord + kPerWord - 1).word[0] << 16;
-      pack.word[i] = word;
-    }
-    return pack;
+  for (int i = 0; i < pack.kWords; ++i) {
+    const T* const from = address + odd + i * (4 / sizeof(T));
+    const bool half = odd && i + 1 == pack.kWords;
+    const unsigned word = half ? load_constant<1>(from).word[0] : __ldg(reinterpret_cast<const unsigned*>(from));
+    pack.word[i] = __funnelshift_rc(before, word, odd ? 16 : 32);  // the last 16 bits before, and 16 bits; or the word
+    before = word;
   }
-  unsigned word[4 * kBlocks] = {};
-#pragma unroll
-  for (int i = 0; i < kBlocks; ++i)
-    if (i < count) *reinterpret_cast<uint4*>(word + 4 * i) = __ldg(blocks + i);
-      // From the first byte on: by two words, by one, and by half a one.
-#pragma unroll
-  for (int step = 2; step > 0; --step)
-#pragma unroll
-    for (int i = 0; i + step < 4 * kBlocks; ++i) word[i] = offset / 4 & step ? word[i + step] : word[i];
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) pack.word[i] = __funnelshift_r(word[i], word[i + 1], offset % 4 * 8);
   return pack;
 }
 template <bool hinted, class T, int N>

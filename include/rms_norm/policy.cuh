@@ -37,7 +37,7 @@ inline constexpr Shape kNarrow[] = {
 };
 
 // Longer rows than a policy's tables have are shared by a cluster of blocks: of 256 threads up to so many packs, which
-// leaves room for several blocks per multiprocessor, else of 512.
+// leaves room for several blocks per multiprocessor, else of 1024.
 constexpr int64_t kLongPacks = 64 << 10;
 
 }  // namespace detail
