@@ -91,6 +91,130 @@ def test_compiles_for_the_cpu_device(two_files, standard):
     assert run(two_files / f"cpu_{standard}").returncode == 0  # it refuses null pointers
 
 
+INTERFACE = r"""
+#include <rms_norm/policies/h200.cuh>
+#include <rms_norm/rms_norm.cuh>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+using namespace rms_norm;
+
+static void expect(bool right, const char* what) {
+  if (!right) std::printf("wrong: %s\n", what);
+}
+static void expect_reason(const char* got, const char* wanted) {
+  if (std::strcmp(got ? got : "", wanted) != 0) std::printf("wrong: %s, not %s\n", got ? got : "none", wanted);
+}
+
+struct Other : policies::H200 {
+  static constexpr Shape kForward[] = {{64, kAnySize, 1, 128, 1, Access::strided, Eviction::normal}};
+};
+
+int main() {
+  constexpr int64_t kRows = 3, kCols = 64;
+  std::vector<float> host(kRows * kCols, 2.0f);
+  float *x, *y, *weight;
+  void* workspace;
+  cudaMalloc(&x, sizeof(float) * kRows * kCols);
+  cudaMalloc(&y, sizeof(float) * kRows * kCols);
+  cudaMalloc(&weight, sizeof(float) * kCols);
+  cudaMalloc(&workspace, kWorkspaceBytes);
+  cudaMemcpy(x, host.data(), sizeof(float) * host.size(), cudaMemcpyDefault);
+  const auto first = [&] {
+    float value = 0;
+    cudaMemcpy(&value, y, sizeof value, cudaMemcpyDefault);
+    cudaMemset(y, 0, sizeof(float) * kCols);
+    return value;
+  };
+  Options options;
+  expect(forward(x, nullptr, y, kRows, kCols) == cudaSuccess && first() > 0.99f, "no weight");
+  expect(forward(Tensor{x}, nullptr, Tensor{y, {kCols}}, kRows, kCols) == cudaSuccess && first() > 0.99f, "tensors");
+  expect(forward<Other>(x, nullptr, y, kRows, kCols) == cudaSuccess && first() > 0.99f, "another policy");
+  for (const Cache cache : {Cache::normal, Cache::evict_first}) {
+    options.cache = cache;
+    expect(forward(x, nullptr, y, kRows, kCols, options) == cudaSuccess && first() > 0.99f, "cache");
+  }
+  expect(fused_add_rms_norm(x, x, x, nullptr, y, kRows, kCols) == cudaSuccess && first() > 0.99f, "residual");
+
+  expect_reason(explain(x, weight, y, kRows, kCols), "");
+  expect_reason(explain(x, weight, y, -1, kCols), "rows is negative");
+  expect_reason(explain(x, weight, y, kRows, 0), "cols is less than 1");
+  expect_reason(explain(x, weight, static_cast<float*>(nullptr), kRows, kCols), "y is nullptr");
+  expect_reason(explain(x, weight, weight, 1, kCols), "y overlaps weight");
+  expect_reason(explain(x, weight, x + 1, kRows, kCols), "y overlaps x, and is not the same tensor");
+  expect_reason(explain(x, nullptr, Tensor{y, {kCols - 1}}, kRows, kCols), "rows of y overlap each other");
+  expect_reason(explain(x, x, weight, weight, y, 1, kCols), "residual_out overlaps weight");
+  expect_reason(explain(x, x, y, weight, y, kRows, kCols), "y overlaps residual_out");
+  options.eps = -1.0f;
+  expect_reason(explain(x, weight, y, kRows, kCols, options), "eps is negative or not finite");
+
+  expect(init_workspace(nullptr) == cudaErrorInvalidValue, "a workspace of nullptr");
+  expect(init_workspace(static_cast<char*>(workspace) + 8) == cudaErrorInvalidValue, "a misaligned workspace");
+  expect(init_workspace(workspace) == cudaSuccess, "a workspace");
+  std::printf("done\n");
+}
+"""
+
+
+def test_the_interface(tmp_path):
+    (tmp_path / "interface.cu").write_text(INTERFACE, encoding="utf-8")
+    made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *WARNINGS, "interface.cu", "-o", "interface", cwd=tmp_path)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    assert run(tmp_path / "interface").stdout == "done\n"
+
+
+CHECKED = r"""
+#include <rms_norm/rms_norm.cuh>
+#include <cstdio>
+
+using namespace rms_norm::detail;
+
+// A kernel of one block that waits for a second one, as blocks do whose workspace another kernel uses.
+int main() {
+  constexpr int64_t kCols = 4096;
+  float *x, *y;
+  void* workspace;
+  cudaMalloc(&x, sizeof(float) * kCols);
+  cudaMalloc(&y, sizeof(float) * kCols);
+  cudaMalloc(&workspace, rms_norm::kWorkspaceBytes);
+  cudaMemset(x, 0, sizeof(float) * kCols);
+  rms_norm::init_workspace(workspace);
+  Problem<float, void, float, float> p = {x, nullptr, y};
+  p.rows = 1, p.cols = kCols, p.workspace = static_cast<uint64_t*>(workspace);
+  row_in_parts<4, 4, 256, 0, false, rms_norm::Access::strided, MemoryExchange><<<1, 256>>>(p, kCols / 8, 2, 1);
+  std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+def test_a_checked_build_does_not_wait_for_ever(tmp_path):
+    (tmp_path / "checked.cu").write_text(CHECKED, encoding="utf-8")
+    options = [f"-I{ROOT}/include", "-std=c++17", "-DRMS_NORM_CHECKED", "checked.cu", "-o", "checked"]
+    made = run(*SIMTCC, *options, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "cudaErrorLaunchFailure" in run(tmp_path / "checked", timeout=120).stdout
+
+
+USUAL = """\
+#include <rms_norm/usual_types.cuh>
+
+int main() {
+  const float* x = nullptr;
+  return rms_norm::forward(x, x, static_cast<float*>(nullptr), 1, 1) == cudaErrorInvalidValue ? 0 : 1;
+}
+"""
+
+
+def test_usual_types_are_compiled_once(tmp_path):
+    (tmp_path / "main.cu").write_text(USUAL, encoding="utf-8")
+    compile = [*SIMTCC, f"-I{ROOT}/include", "-std=c++17"]
+    assert run(*compile, "main.cu", "-o", "alone", cwd=tmp_path).returncode != 0  # the instances are not there
+    made = run(*compile, "main.cu", HEADER / "usual_types.cu", "-o", "both", cwd=tmp_path, timeout=300)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "both").returncode == 0
+
+
 def test_the_example_of_the_page_runs(tmp_path):
     page = (HEADER / "README.md").read_text(encoding="utf-8")
     (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")

@@ -100,7 +100,7 @@ class Shapes {
     progress_.show(text("%s, %s: %s", function, matrix.what, problem.context().c_str()));
     require_right(matrix, problem.check(launch, {nullptr}));
 
-    variant.places[Op::kWeight].absent = true;  // it is none of what is streamed
+    variant.places[Op::kWeight].absent = matrix.rows > 1;  // rows share it, so that it comes from the caches
     const double bytes = op.bytes(drawn.shape, variant);
     std::vector<std::string> row = {function,
                                     matrix.what,

@@ -196,9 +196,6 @@ struct Matrices {
   bool any(const Predicate& is) const {
     return first(is, {"", "", "", ""}) != nullptr;
   }
-  bool all_contiguous() const {
-    return !any([](const Matrix& m) { return !m.is_contiguous(); });
-  }
   bool all_aligned(int64_t n, const Matrix& other = {}) const {
     return !any([&](const Matrix& m) { return !is_aligned(m, n, other); });
   }

@@ -193,7 +193,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     }
   }
   // Loads what is normalized; returns the sum of its squares.
-  template <bool hint_sums = !Row::kContiguous>
+  template <bool hint_sums = true>
   __device__ float load_input(const Row& row, int packs) {
     Pack<X, N> x[kVectors] = {};
     decltype(row.load_residual(0)) residual[kVectors] = {};
@@ -271,12 +271,20 @@ struct HeadAndTail {
   }
 };
 
+// Of the blocks of a kernel, so many shall fit on a multiprocessor; 0 leaves it to the compiler. The kernels of short
+// rows issue the most instructions per byte, and want all threads that there can be. Those of a few contiguous rows do
+// not fill the GPU, and want registers instead, so that all loads of a thread start before the first one ends.
+constexpr int least_blocks(Access access, int row_threads, int packs) {
+  if (row_threads == 32) return packs <= 2 ? 8 : 0;
+  return access == Access::contiguous ? kMostThreads / row_threads : 0;
+}
+
 // A row per warp, per part of a warp, or per block: blockDim = (threads per row, rows per block). blockIdx.y is the
 // head, as in every kernel. A kernel of few rows is compiled for dependent launches and for plain ones; another asks at
 // run time.
 template <int N, int kVectors, int kRowThreads, Access access, Launch launch, class X, class R, class W, class Y>
 __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
-                                  kRowThreads == 32 && kVectors * (std::is_void_v<R> ? 1 : 2) <= 2 ? 8 : 0)
+                                  least_blocks(access, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)))
     row_in_registers(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
   constexpr bool kOneRow = access == Access::contiguous && kRowThreads > 32;  // a block has one row, and all threads
@@ -303,82 +311,6 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
     share.template store_output<rounded.value>(row, packs, rstd);
     ends.template store_output<rounded.value>(rstd);
   });
-}
-
-// Short rows that follow each other without gaps, and begin at any element. A block copies `rows_per_block` of them to
-// shared memory as if they were one row, in packs, and from there each warp takes row after row, element by element: a
-// lane has every 32nd, kPerLane at most.
-template <int N, int kPerLane, int kThreads, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(kThreads, 1536 / kThreads)
-    rows_in_shared(const Problem<X, R, W, Y> p, int rows_per_block) {
-  using P = Problem<X, R, W, Y>;
-  using Share = detail::Share<N, 2, Access::unaligned, P>;
-  using Kept = std::conditional_t<P::kAdds, R, X>;
-  static_assert(sizeof(X) == sizeof(Y) && sizeof(X) == sizeof(Kept), "all tensors have the same boundaries");
-  extern __shared__ uint4 shared[];
-  const int tid = threadIdx.x, lane = tid % 32, cols = static_cast<int>(p.cols);
-  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * rows_per_block;
-  const int rows = static_cast<int>(min(p.rows - first_row, static_cast<int64_t>(rows_per_block))), count = rows * cols;
-  const auto begin = reinterpret_cast<uintptr_t>(p.x + first_row * cols);
-  const int head = min(static_cast<int>((16 - begin % 16) % 16 / sizeof(X)), count), packs = (count - head) / N;
-  const int tail = head + packs * N, ends = count - packs * N;
-  auto* const kept = reinterpret_cast<Kept*>(shared) + (N - head) % N;  // so that packs begin at 16-byte boundaries
-  auto* const result = reinterpret_cast<Y*>(kept);                      // in the same place
-
-  float weight[kPerLane];
-#pragma unroll
-  for (int k = 0; k < kPerLane; ++k) {
-    const int i = lane + 32 * k;
-    float one[1] = {1.0f};
-    if (p.weight != nullptr && i < cols) unpack(load_constant<1>(p.weight + i), one);
-    weight[k] = p.weight_offset + one[0];
-  }
-  if (p.dependent) wait_for_previous_kernel();
-
-  const Row<N, Access::unaligned, P> row(p, 0, first_row * cols + head);
-  for (int i = 0; i < packs; i += 2 * kThreads) {
-    Share share(kThreads);
-    const Row<N, Access::unaligned, P> step(p, 0, first_row * cols + head + i * N);
-    share.load_input(step, packs - i);
-    share.save(reinterpret_cast<Pack<Kept, N>*>(kept + head + i * N), packs - i);
-  }
-  const int end = tid < head ? tid : tail + tid - head;  // the thread's element of head and tail
-  const Row<1, Access::unaligned, P> element(p, 0, first_row * cols + end);
-  if (tid < ends) {
-    const auto sum = element.add(element.load_x(0), element.load_residual(0));
-    element.template store_sum<true>(0, sum);
-    store<false>(kept + end, sum);
-  }
-  __syncthreads();
-  if (p.dependent) let_next_kernel_start();
-
-  with_rounding<Access::unaligned>(p, [&](auto rounded) {
-    for (int r = tid / 32; r < rows; r += kThreads / 32) {
-      float value[kPerLane], sum = 0.0f;
-#pragma unroll
-      for (int k = 0; k < kPerLane; ++k) {
-        const int i = lane + 32 * k;
-        float one[1] = {0.0f};
-        if (i < cols) unpack(load<1>(kept + r * cols + i), one);
-        value[k] = one[0];
-        sum += one[0] * one[0];
-      }
-      const float rstd = element.rstd(warp_sum(sum));
-#pragma unroll
-      for (int k = 0; k < kPerLane; ++k) {
-        const int i = lane + 32 * k;
-        float one[1] = {value[k] * rstd};
-        if constexpr (rounded.value == Rounded::twice) unpack(round_to<Y>(one), one);
-        one[0] *= weight[k];
-        if (i < cols) store<false>(result + r * cols + i, round_to<Y>(one));
-      }
-    }
-  });
-  __syncthreads();
-
-  for (int i = tid; i < packs; i += kThreads)
-    row.store_y(i, *reinterpret_cast<const Pack<Y, N>*>(result + head + i * N));
-  if (tid < ends) element.store_y(0, load<1>(result + end));
 }
 
 // Long rows: blocks share a row, kParts of them or as many as some_parts says. Each has `part_packs` of its packs, and

@@ -106,23 +106,6 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
   }
 }
 
-template <class X, class R, class Y>
-constexpr bool kHasSharedKernel = sizeof(X) == sizeof(Y) && (std::is_void_v<R> || element_bytes<R> == sizeof(X));
-
-// As many rows per block as make about 8 KB, or fewer, so that no multiprocessor is left without.
-template <int N, int kPerLane, class X, class R, class W, class Y>
-cudaError_t launch_in_shared(const Problem<X, R, W, Y>& p, const Device& device, cudaStream_t stream) {
-  constexpr int kThreads = 256, kWarps = kThreads / 32, kElements = 8192 / sizeof(X);
-  const int64_t most = std::max<int64_t>(kElements / p.cols / kWarps, 1) * kWarps;
-  const int64_t each = (p.rows + device.multiprocessors - 1) / device.multiprocessors;
-  const int rows = static_cast<int>(std::min(most, (each + kWarps - 1) / kWarps * kWarps));
-  const int64_t blocks = (p.rows + rows - 1) / rows;
-  if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  const int shared_bytes = static_cast<int>((rows * p.cols + 2 * N) * sizeof(X));
-  const Grid grid{blocks, 1, dim3(kThreads), 1, false, shared_bytes};
-  return launch(stream, grid, rows_in_shared<N, kPerLane, kThreads, X, R, W, Y>, p, rows);
-}
-
 // A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
 // fit.
 template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
@@ -221,7 +204,7 @@ cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t str
   set_cache(p, cache, Eviction::last);
   if constexpr (!is_narrow<N, P>) {
     const int64_t packs = p.cols / N;
-    if (device.has_clusters && packs <= 8 * 256 * kMostParts)
+    if (device.has_clusters && !P::kAdds && packs <= 8 * 256 * kMostParts)
       return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, device, stream);
     if (device.has_clusters && packs <= kLongPacks)
       return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, device, stream);
@@ -267,16 +250,9 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, device, stream);
     }
   }
-  if constexpr (!kAligned) {
-    if constexpr (kHasSharedKernel<X, R, Y>)
-      if (p.cols <= kSharedCols && is_contiguous(p)) {
-        set_cache(p, cache, Eviction::last);
-        if (p.cols <= 128) return launch_in_shared<N, 4>(p, device, stream);
-        return launch_in_shared<N, kSharedCols / 32>(p, device, stream);
-      }
+  if constexpr (!kAligned)
     return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
-  }
-  if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
+  else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
     return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (std::is_void_v<R>)
     return launch_first<Policy::kForward, N, longer>(p, bytes, cache, device, stream);
@@ -297,8 +273,7 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
     return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
   };
   const bool wide = are_packs(kWide);
-  const bool unaligned = !wide && m.all_aligned(kWide, m.x) &&
-                         (call.cols >= kUnalignedPacks * kWide || (kHasSharedKernel<X, R, Y> && m.all_contiguous()));
+  const bool unaligned = !wide && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
   const bool word = !wide && !unaligned && are_packs(kWord);
 
   Problem<X, R, W, Y> p = {call.x.data, call.weight, call.y.data};

@@ -27,7 +27,6 @@ inline constexpr Shape kUnaligned[] = {
     {4096, kAnySize, 4, 1024, 1, Access::unaligned, Eviction::last},
 };
 constexpr int kUnalignedPacks = 6;  // shorter rows are mostly head and tail
-constexpr int kSharedCols = 512;    // shorter rows without gaps go through shared memory
 
 // For what is left, in packs of fewer bytes.
 inline constexpr Shape kNarrow[] = {
