@@ -19,7 +19,7 @@ POLICIES = "include/rms_norm/policies"
 POLICY = f"{POLICIES}/fake_9000.cuh"
 STORED = "profiling_results/fake-9000/header"
 LARGE = [4096, 32768, 131072, 524288]
-SIZES = {"forward": [64, 512, *LARGE], "forward_add": [128, 1024, *LARGE]}
+SIZES = {"forward": [64, 512, *LARGE], "fused_add_rms_norm": [128, 1024, *LARGE]}
 
 # Stands in for the program: what it would have measured is in FAKE_TUNE_CSV.
 PROGRAM_FAKE = """\
@@ -242,7 +242,7 @@ def test_a_cell_without_a_kernel_for_everyone_is_an_error():
     with pytest.raises(results.Unusable, match="64 packs and 4096 KB"):
         tune.table(operator_of([row(A, 1.0), row(A, 1.0, packs=256, kilobytes=4096)]))
     with pytest.raises(results.Unusable, match="no time of forward"):
-        tune.table(operator_of([row(A, 1.0, operator="forward_add")]))
+        tune.table(operator_of([row(A, 1.0, operator="fused_add_rms_norm")]))
 
 
 def test_the_short_table_chooses_what_the_long_one_does(tmp_path, invented):
@@ -325,7 +325,7 @@ def test_measures_stores_and_writes_a_policy(machine):
         f"{STORED}/tune.csv",
         "struct Fake9000 {\n",
         "  static constexpr Shape kForward[] = {\n",
-        "  static constexpr Shape kForwardAdd[] = {\n",
+        "  static constexpr Shape kFusedAdd[] = {\n",
         "  static constexpr int kDependentKilobytes = 65536;\n",
     ):
         assert words in text, text
@@ -553,7 +553,7 @@ class TestMeasuring:
         def known(operator, access):
             return [s for (op, _), all_of in shapes.items() if op == operator for s in all_of if s["access"] == access]
 
-        strided, contiguous = known("forward", "strided"), known("forward_add", "contiguous")
+        strided, contiguous = known("forward", "strided"), known("fused_add_rms_norm", "contiguous")
         candidates = [row for row in rows if row["role"] == "candidate" and row["launch"] == "plain"]
         assert len(candidates) == 2 * len(strided) + len(contiguous)
         clusters = [row for row in candidates if row["parts"] != "1"]

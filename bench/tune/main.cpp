@@ -23,7 +23,7 @@ void print_list() {
   std::vector<std::vector<std::string>> rows = {
       {"operator", "packs", "vectors", "block", "parts", "kernel_threads", "access", "reads"}};
   for (const Candidate& c : candidates()) {
-    rows.push_back({c.adds ? "forward_add" : "forward"});
+    rows.push_back({c.adds ? "fused_add_rms_norm" : "forward"});
     for (const int number : {c.shape.packs, c.shape.vectors, c.shape.block, c.shape.parts, c.kernel_threads})
       rows.back().push_back(std::to_string(number));
     rows.back().push_back(access_name(c.shape.access));

@@ -39,8 +39,8 @@ std::string name_of(const Candidate& candidate) {
 }
 
 std::string name_of(const Candidate& candidate, const Size& size) {
-  return text("%s of %lld x %lld, %s", candidate.adds ? "forward_add" : "forward", static_cast<long long>(size.rows),
-              static_cast<long long>(size.cols), name_of(candidate).c_str());
+  return text("%s of %lld x %lld, %s", candidate.adds ? "fused_add_rms_norm" : "forward",
+              static_cast<long long>(size.rows), static_cast<long long>(size.cols), name_of(candidate).c_str());
 }
 
 const ladder::Operator& operator_of(bool adds) {
@@ -160,7 +160,7 @@ const Candidate& best_of(const std::vector<Measurement>& found, Contest& contest
 
 void print_line(const Size& size, const std::vector<Measurement>& found) {
   const Measurement& best = found.front();
-  std::printf("%-11s %7lld x %-6lld", size.adds ? "forward_add" : "forward", static_cast<long long>(size.rows),
+  std::printf("%-18s %7lld x %-6lld", size.adds ? "fused_add_rms_norm" : "forward", static_cast<long long>(size.rows),
               static_cast<long long>(size.cols));
   if (best.refusal.empty()) {
     std::printf(" %8.2f us %6.0f GB/s  %-62s", best.timing.microseconds, size.bytes() / best.timing.microseconds / 1e3,
@@ -221,7 +221,7 @@ std::string csv(const std::vector<Measurement>& measurements, const ladder::Devi
       "reason,microseconds,spread_percent,gb_per_s,copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Shape& s = m.candidate->shape;
-    std::vector<std::string> cells = {m.size.adds ? "forward_add" : "forward"};
+    std::vector<std::string> cells = {m.size.adds ? "fused_add_rms_norm" : "forward"};
     for (const int64_t number : {m.size.rows, m.size.cols, int64_t{s.packs}, int64_t{m.kilobytes}, int64_t{s.vectors},
                                  int64_t{s.block}, int64_t{s.parts}})
       cells.push_back(std::to_string(number));

@@ -257,7 +257,7 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
   else if constexpr (std::is_void_v<R>)
     return launch_first<Policy::kForward, N, longer>(p, bytes, cache, device, stream);
   else
-    return launch_first<Policy::kForwardAdd, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<Policy::kFusedAdd, N, longer>(p, bytes, cache, device, stream);
 }
 
 // A call: checked, made a problem, and launched by the widest accesses that its tensors allow.

@@ -26,7 +26,7 @@ from .ladders import Unusable
 LEAF = "bench/tune"
 CSV, ENVIRONMENT = f"{results.HEADER}/tune.csv", f"{results.HEADER}/tune_environment.txt"
 POLICIES = "include/rms_norm/policies"
-TABLES = {"forward": "kForward", "forward_add": "kForwardAdd"}
+TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
@@ -51,7 +51,7 @@ def read(path):
 
 
 class Operator:
-    """What was measured of forward, or of forward_add: the candidates of each cell, a row's packs and a size. Where
+    """What was measured of forward, or of fused_add_rms_norm: the candidates of each cell, a row's packs and a size. Where
     dependent launches of candidates were measured, those without one are out, and the mean of both times counts."""
 
     def __init__(self, rows, name):

@@ -40,7 +40,7 @@ struct H200 {
       {8192, kAnySize, 4, 256, 8, Access::strided, Eviction::last},   // 128.23 us at 2048 x 65536, next 130.05
       {8192, kAnySize, 8, 1024, 1, Access::strided, Eviction::last},  // 135.90 us at 2048 x 65536, fastest 128.23
   };
-  static constexpr Shape kForwardAdd[] = {
+  static constexpr Shape kFusedAdd[] = {
       {32, 65536, 1, 128, 1, Access::contiguous, Eviction::last},      // 9.76 us at 16384 x 256, next 9.78
       {32, kAnySize, 1, 128, 1, Access::strided, Eviction::first},     // 126.90 us at 262144 x 256, next 127.24
       {64, 11585, 1, 128, 1, Access::contiguous, Eviction::last},      // 2.77 us at 1024 x 512, next 2.81
