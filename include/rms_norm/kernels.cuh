@@ -275,7 +275,12 @@ struct HeadAndTail {
 // rows issue the most instructions per byte, and want all threads that there can be. Those of a few contiguous rows do
 // not fill the GPU, and want registers instead, so that all loads of a thread start before the first one ends.
 constexpr int least_blocks(Access access, int row_threads, int packs) {
-  if (row_threads == 32) return packs <= 2 ? 8 : 0;
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+  constexpr int kThreads = 2048;  // of a multiprocessor
+#else
+  constexpr int kThreads = 1024;
+#endif
+  if (row_threads == 32) return packs <= 2 ? kThreads / 256 : 0;
   return access == Access::contiguous ? kMostThreads / row_threads : 0;
 }
 
