@@ -157,17 +157,24 @@ def test_contiguous_rows_and_clusters_are_followed_by_a_shape_for_everyone():
     assert [name for _, _, name in shapes_of(tune.table(operator_of(rows)))] == ["CLUSTER", "FLAT", "A"]
 
 
-def test_of_shapes_that_differ_in_reads_the_faster_one_is_chosen():
-    """By whatever it is faster, and whichever the neighbour has: both are one kernel."""
+def test_of_shapes_that_differ_in_reads_the_one_that_keeps_them_is_chosen():
+    """Unless it is more than a percent slower, and whichever the neighbour has: both are one kernel."""
 
     def sizes(time):
         rows = [row(A, 1.000), row(A_LAST, time), row(B, 1.5)]
         return rows + [row(A, 1.000, kilobytes=4096), row(A_LAST, 0.999, kilobytes=4096), row(B, 2, kilobytes=4096)]
 
     assert shapes_of(tune.table(operator_of(sizes(0.999)))) == [(64, tune.ANY_SIZE, "A_LAST")]
-    both = operator_of(sizes(1.001))
-    assert shapes_of(tune.table(both)) == [(64, 1448, "A"), (64, tune.ANY_SIZE, "A_LAST")]
-    assert tune.table(both)[0].comment == "1.00 us at 256 x 512, next 1.00"
+    assert shapes_of(tune.table(operator_of(sizes(1.009)))) == [(64, tune.ANY_SIZE, "A_LAST")]
+    slower = operator_of(sizes(1.011))
+    assert shapes_of(tune.table(slower)) == [(64, 1448, "A"), (64, tune.ANY_SIZE, "A_LAST")]
+    assert tune.table(slower)[0].comment == "1.00 us at 256 x 512, next 1.01"
+
+
+@pytest.mark.parametrize("slower, chosen", [(1.009, "WIDE"), (1.011, "A")])
+def test_above_64_mb_reads_that_are_kept_are_chosen_within_a_percent(slower, chosen):
+    rows = [row(A, 1.0, kilobytes=131072), row(WIDE, slower, kilobytes=131072)]
+    assert shapes_of(tune.table(operator_of(rows))) == [(64, tune.ANY_SIZE, chosen)]
 
 
 def test_a_neighbour_s_kernel_is_kept_whatever_its_reads_and_block():

@@ -280,7 +280,7 @@ constexpr int least_blocks(Access access, int row_threads, int packs) {
 #else
   constexpr int kThreads = 1024;
 #endif
-  if (row_threads == 32) return packs <= 2 ? kThreads / 256 : 0;
+  if (row_threads == 32) return packs <= 2 && access != Access::unaligned ? kThreads / 256 : 0;
   return access == Access::contiguous ? kMostThreads / row_threads : 0;
 }
 
