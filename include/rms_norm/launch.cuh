@@ -112,7 +112,7 @@ template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access acces
           class W, class Y>
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& device, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
-  constexpr int kStaticBytes = 1024, kStep = kVectors * kBlock;
+  constexpr int kStaticBytes = 4608, kStep = kVectors * kBlock;  // of shared memory, at most
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   const int most = std::max(0, device.shared_bytes - kStaticBytes) / kStepBytes;
