@@ -7,7 +7,7 @@ import pytest
 
 from fakes import Machine
 from ladder import __main__ as command_line
-from ladder import chain, chain_tables, chain_timing, competitors, ladders
+from ladder import chain, chain_tables, chain_timing, competitors, ladders, results
 from ladder.chain_timing import ATTENTION, RESIDUAL
 
 
@@ -254,3 +254,21 @@ def test_the_page_and_the_plot_come_from_the_stored_file(tmp_path):
     assert all(one.returncode == 0 for one in drawn), drawn[0].stderr
     first, second = ((tree.root / folder / "fake-9000_header_chain.svg").read_text() for folder in ("plots", "again"))
     assert first == second and "Liger" in first and "NVIDIA Fake 9000" in first
+
+
+STORED = sorted(results.store().glob("*/header/chain.csv"))
+SLOWER = 0.2  # microseconds; bench/README.md says where the header is not the fastest
+
+
+@pytest.mark.skipif(not STORED, reason="no header/chain.csv stored yet: make chain on a GPU writes it")
+def test_the_header_is_about_as_fast_in_a_chain_as_the_fastest_peer():
+    for path in STORED:
+        shapes = {}
+        for row in results.read(path, chain_tables.COLUMNS):
+            if row["verdict"] == "ok":
+                shape = row["form"], row["rows"], row["hidden"]
+                shapes.setdefault(shape, {})[row["competitor"]] = float(row["added_microseconds"])
+        for shape, times in shapes.items():
+            ours = min(time for name, time in times.items() if name.startswith("ours"))
+            peers = min(time for name, time in times.items() if name not in ("ours", "ours_pdl", chain_tables.NOTHING))
+            assert ours <= peers + SLOWER, (results.shown(path), shape, ours, peers)
