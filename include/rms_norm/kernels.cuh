@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
 // is read again.
 template <int N, int kVectors, int kThreads, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
           class W, class Y>
-__global__ void __launch_bounds__(kThreads, kWhole ? 0 : kMostThreads / kThreads)
+__global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : kMostThreads / kThreads)
     row_in_parts(const Problem<X, R, W, Y> p, int64_t part_packs, int some_parts, [[maybe_unused]] int kept_steps) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
   using Row = typename Share::Row;
