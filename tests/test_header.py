@@ -206,6 +206,7 @@ int main() {
 """
 
 
+@pytest.mark.full
 def test_usual_types_are_compiled_once(tmp_path):
     (tmp_path / "main.cu").write_text(USUAL, encoding="utf-8")
     compile = [*SIMTCC, f"-I{ROOT}/include", "-std=c++17"]
