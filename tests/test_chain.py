@@ -263,12 +263,8 @@ SLOWER = 0.2  # microseconds; bench/README.md says where the header is not the f
 @pytest.mark.skipif(not STORED, reason="no header/chain.csv stored yet: make chain on a GPU writes it")
 def test_the_header_is_about_as_fast_in_a_chain_as_the_fastest_peer():
     for path in STORED:
-        shapes = {}
-        for row in results.read(path, chain_tables.COLUMNS):
-            if row["verdict"] == "ok":
-                shape = row["form"], row["rows"], row["hidden"]
-                shapes.setdefault(shape, {})[row["competitor"]] = float(row["added_microseconds"])
-        for shape, times in shapes.items():
+        for shape, rows in chain_tables.read(path).items():
+            times = {name: chain_tables.added(rows, name) for name in rows if chain_tables.added(rows, name) is not None}
             ours = min(time for name, time in times.items() if name.startswith("ours"))
             peers = min(time for name, time in times.items() if name not in ("ours", "ours_pdl", chain_tables.NOTHING))
             assert ours <= peers + SLOWER, (results.shown(path), shape, ours, peers)

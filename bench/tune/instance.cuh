@@ -35,8 +35,6 @@ constexpr bool is_candidate(const Shape& s) {
 template <class R, Access access, int i>
 cudaError_t launch(const Tensors& tensors, Eviction reads, bool dependent, cudaStream_t stream) {
   constexpr Shape s = combination(i, access, Eviction::normal);
-  rms_norm::detail::Device device;
-  if (const cudaError_t error = rms_norm::detail::query(device)) return error;
   rms_norm::detail::Problem<bf16, R, bf16, bf16> p = {tensors.x, tensors.weight, tensors.y};
   p.rows = tensors.rows, p.cols = tensors.cols;
   p.inverse_cols = 1.0f / static_cast<float>(tensors.cols);
@@ -45,7 +43,7 @@ cudaError_t launch(const Tensors& tensors, Eviction reads, bool dependent, cudaS
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
   p.dependent = dependent;
   rms_norm::detail::set_cache(p, rms_norm::Cache::tuned, reads);
-  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, device, stream);
+  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, stream);
 }
 
 template <class R, Access access>

@@ -21,17 +21,14 @@ constexpr int64_t kSplitBytes = 64 << 10;  // of x: a row of at least so many is
 // --- Launches --------------------------------------------------------------------------------------------------------
 
 struct Device {
-  int multiprocessors = 0, shared_bytes = 0;  // the most shared memory that a block can have
-  bool has_clusters = false;                  // and dependent launches
+  int multiprocessors = 0;
+  bool has_clusters = false;  // and dependent launches
 };
 inline cudaError_t query(Device& device) {
   int number = 0, major = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number)) return error;
   device.has_clusters = major >= 9;
-  if (const cudaError_t error =
-          cudaDeviceGetAttribute(&device.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, number))
-    return error;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
@@ -110,13 +107,19 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
 // fit.
 template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
           class W, class Y>
-cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& device, cudaStream_t stream) {
+cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
   constexpr int kStaticBytes = 4608, kStep = kVectors * kBlock;  // of shared memory, at most
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
-  const int most = std::max(0, device.shared_bytes - kStaticBytes) / kStepBytes;
-  const int saved = static_cast<int>(std::min<int64_t>(std::max<int64_t>(steps - 1, 0), most));
+  int saved = 0;
+  if (!kWhole && steps > 1) {
+    int device = 0, most_bytes = 0;
+    if (const cudaError_t error = cudaGetDevice(&device)) return error;
+    if (const cudaError_t error = cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
+      return error;
+    saved = static_cast<int>(std::min<int64_t>(steps - 1, std::max(0, most_bytes - kStaticBytes) / kStepBytes));
+  }
   const int shared_bytes = saved * kStepBytes;
   if (shared_bytes + kStaticBytes > 48 << 10)  // more than a kernel has without asking
     if (const cudaError_t error =
@@ -128,12 +131,12 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, const Device& devi
   });
 }
 template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class P>
-cudaError_t launch_in_cluster(const P& p, const Device& device, cudaStream_t stream) {
-  return launch_in_parts<N, kVectors, kBlock, kParts, kWhole, access, ClusterExchange>(p, kParts, device, stream);
+cudaError_t launch_in_cluster(const P& p, cudaStream_t stream) {
+  return launch_in_parts<N, kVectors, kBlock, kParts, kWhole, access, ClusterExchange>(p, kParts, stream);
 }
 template <int N, int kVectors, int kBlock, Access access, class P>
-cudaError_t launch_across_gpu(const P& p, int parts, const Device& device, cudaStream_t stream) {
-  return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, device, stream);
+cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
+  return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, stream);
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -170,11 +173,11 @@ inline cuda::access_property property_of(Eviction eviction) {
 }
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Access access, class P>
-cudaError_t launch_shape(const P& p, const Device& device, cudaStream_t stream) {
+cudaError_t launch_shape(const P& p, cudaStream_t stream) {
   constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, access, Eviction::normal};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
-    return launch_in_cluster<N, kVectors, kBlock, kParts, true, access>(p, device, stream);
+    return launch_in_cluster<N, kVectors, kBlock, kParts, true, access>(p, stream);
   else
     return launch_in_registers<N, kVectors, kernel_threads(shape), access>(p, kBlock, stream);
 }
@@ -205,12 +208,12 @@ cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t str
   if constexpr (!is_narrow<N, P>) {
     const int64_t packs = p.cols / N;
     if (device.has_clusters && !P::kAdds && packs <= 8 * 256 * kMostParts)
-      return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, device, stream);
+      return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, stream);
     if (device.has_clusters && packs <= kLongPacks)
-      return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, device, stream);
-    if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, device, stream);
+      return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, stream);
+    if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, stream);
   }
-  return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, device, stream);
+  return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, stream);
 }
 
 // The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
@@ -226,7 +229,7 @@ cudaError_t launch_first(P& p, int64_t bytes, Cache cache, const Device& device,
         (shape.access != Access::contiguous || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
     if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, cache, device, stream);
     set_cache(p, cache, shape.reads);
-    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, device, stream);
+    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, stream);
   }
 }
 
@@ -246,8 +249,8 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
         p.heads == 1) {
       const int parts = static_cast<int>(together / rows);
       set_cache(p, cache, Eviction::last);
-      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, device, stream);
-      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, device, stream);
+      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
+      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }
   if constexpr (!kAligned)

@@ -2,7 +2,7 @@
 //
 // A policy is a type with three members, measured on one GPU by `make tune`, which writes it to policies/<gpu>.cuh:
 //
-//   kForward, kFusedAdd   tables of shapes, for calls without and with a residual
+//   kForward, kFusedAdd     tables of shapes, for calls without and with a residual
 //   kDependentKilobytes     the size of a problem up to which dependent launches are used, if the caller asks for them
 //
 // DefaultPolicy is the one of an H200. A program for several GPUs includes their policies and chooses at run time:

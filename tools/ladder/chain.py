@@ -128,15 +128,11 @@ def makers(torch, lib, given):
 
 def load(torch, lib, given):
     """{name: competitor, or the Missing that says why there is none}."""
-    loaded = {}
-    for name, make in makers(torch, lib, given).items():
-        try:
-            loaded[name] = make()
-        except Exception as error:  # a peer that cannot be made is named with its reason, and the others go on
-            missing = isinstance(error, competitors.Missing)
-            loaded[name] = error if missing else competitors.Missing(competitors.first_line(error))
-            print(f"chain: {chain_tables.title(name)} is missing: {loaded[name]}", flush=True)
-    return loaded
+
+    def say(name, why):
+        print(f"chain: {chain_tables.title(name)} is missing: {why}", flush=True)
+
+    return competitors.made(makers(torch, lib, given), say)
 
 
 def overwrites(competitor, new_memory):

@@ -6,8 +6,6 @@ median of chain - products over the rounds, error_microseconds the error of that
 norm_kernels_ and product_kernels_microseconds say how long the kernels of each are on the GPU. launches counts a norm's.
 """
 
-import os
-
 from . import peer_tables, results
 from .ladders import Unusable
 from .markdown import link, table
@@ -50,9 +48,7 @@ def kept(path, work):
 
 
 def store(path, rows):
-    partial = path.with_name(f".{path.name}.partial")
-    results.write_csv(partial, COLUMNS, rows)
-    os.replace(partial, path)
+    results.replace(path, lambda partial: results.write_csv(partial, COLUMNS, rows))
 
 
 def added(rows, competitor):
@@ -135,12 +131,10 @@ def markdown(path, page):
     parts = []
     for key, chosen in groups(shapes).items():
         parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
-    clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
     counts = [int(rows[NOTHING]["rounds"]) for rows in shapes.values()]
     caption = (
         f"Microseconds that a norm adds to a layer, bfloat16, median of {min(counts)} to {max(counts)} rounds ± the "
-        f"error of the median. {row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {row['date']}. "
-        f"From {link(results.shown(path), path, page)}."
+        f"error of the median. {peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."
     )
     return "\n\n".join(filter(None, [*parts, caption, " ".join(f"{said}." for said in excluded(path))]))
 

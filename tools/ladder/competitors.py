@@ -55,6 +55,19 @@ class Options(ctypes.Structure):
     ]
 
 
+def made(makers, say):
+    """{name: competitor, or the Missing that says why there is none}, from {name: what makes it}. One that cannot be made
+    is said by say(name, why), and the others go on."""
+    found = {}
+    for name, make in makers.items():
+        try:
+            found[name] = make()
+        except Exception as error:
+            found[name] = error if isinstance(error, Missing) else Missing(first_line(error))
+            say(name, found[name])
+    return found
+
+
 def library(path):
     """bench/c_abi/c_abi.cu's functions, with the types of their arguments."""
     lib = ctypes.CDLL(str(path))

@@ -170,16 +170,21 @@ def cached(shapes):
     return " ".join(said)
 
 
+def measured_on(row):
+    """The GPU, its clocks, CUDA and the date, for a caption."""
+    clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
+    return f"{row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {row['date']}"
+
+
 def markdown(path, page):
     """The table of one file with its captions."""
     shapes = read(path)
     header, body = lines(shapes)
     words = [0, 1, header.index("fastest peer")]
     row = next(iter(next(iter(shapes.values())).values()))
-    clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
     caption = (
-        f"Microseconds per launch in a CUDA graph, median of {row['replays']} replays. {row['gpu']}{clock}, "
-        f"CUDA {row['cuda_runtime']}, {row['date']}. From {link(results.shown(path), path, page)}."
+        f"Microseconds per launch in a CUDA graph, median of {row['replays']} replays. "
+        f"{measured_on(row)}. From {link(results.shown(path), path, page)}."
     )
     notes = [cached(shapes), *excluded(shapes)]
     parts = [table(header, body, words), " ".join(verdicts(shapes)), caption, " ".join(filter(None, notes))]

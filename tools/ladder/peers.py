@@ -14,7 +14,6 @@ with exit code 1.
 import argparse
 import datetime
 import math
-import os
 import pathlib
 import re
 import sys
@@ -150,15 +149,11 @@ def load(torch, lib, arguments):
     if not arguments.no_pdl:
         makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
     makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
-    loaded = {}
-    for name, make in makers.items():
-        try:
-            loaded[name] = make()
-        except Exception as error:  # a peer that cannot be made is named with its reason, and the others go on
-            missing = isinstance(error, competitors.Missing)
-            loaded[name] = error if missing else competitors.Missing(competitors.first_line(error))
-            print(f"peers: {peer_tables.title(name)} is missing: {loaded[name]}", flush=True)
-    return loaded
+
+    def say(name, why):
+        print(f"peers: {peer_tables.title(name)} is missing: {why}", flush=True)
+
+    return competitors.made(makers, say)
 
 
 def copy_launches(lib, stream):
@@ -307,9 +302,7 @@ class Contest:
 
 
 def store(path, rows):
-    partial = path.with_name(f".{path.name}.partial")
-    results.write_csv(partial, peer_tables.COLUMNS, rows)
-    os.replace(partial, path)
+    results.replace(path, lambda partial: results.write_csv(partial, peer_tables.COLUMNS, rows))
 
 
 def line_of(rows, seconds):

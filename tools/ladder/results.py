@@ -97,14 +97,19 @@ def write_csv(path, header, rows):
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
+def replace(path, write):
+    """Puts a file in the place of path in one piece: write(partial) writes it elsewhere first."""
+    partial = path.with_name(f".{path.name}.partial")
+    write(partial)
+    os.replace(partial, path)
+
+
 def publish(source, target):
     """Moves the files of the folder source into the folder target, each in one piece, replacing older ones."""
     try:
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             final = target / path.relative_to(source)
             final.parent.mkdir(parents=True, exist_ok=True)
-            partial = final.with_name(f".{final.name}.partial")
-            partial.write_bytes(path.read_bytes())
-            os.replace(partial, final)
+            replace(final, lambda partial, path=path: partial.write_bytes(path.read_bytes()))
     except OSError as error:
         raise Unusable(f"{shown(target)} cannot be written: {error.strerror}; the results are in {shown(source)}")
