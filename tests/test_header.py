@@ -296,7 +296,7 @@ MUTANTS = {
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
     "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
     "head_and_tail_dropped": (r"count = static_cast<int>\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
-    "unaligned_weight_not_shifted": (r"offset % 4 \* 8", "0", "forward: alignment"),
+    "unaligned_weight_not_shifted": (r"odd \? 16 : 32\)", "32)", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "false ||", "forward: arguments"),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }

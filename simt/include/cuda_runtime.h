@@ -35,6 +35,7 @@
 #ifdef __CUDACC__
 #include <cmath>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "simt/core.h"
