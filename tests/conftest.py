@@ -87,10 +87,6 @@ def targets():
 # --- What pytest and pytest-xdist call -----------------------------------------------------------------------
 
 
-def pytest_configure(config):
-    os.environ["MUTANTS_BIN"] = str(BUILD / LADDER / "mutants/rms_norm_mutants")
-
-
 def pytest_report_header(config):
     tests = "every test" if FULL else "the quick tests; FULL=1 runs every one"
     return f"backend: {BACKEND}; {tests}"
