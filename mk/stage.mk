@@ -1,7 +1,9 @@
-# The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file.
+# The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file. PROGRAMS are further
+# programs without the harness, for a lecture's first pages: each is one .cu file that nvcc compiles without options.
 # make            builds ./NAME, a link to the program of the chosen backend
 # make run        builds and starts it, with the options in ARGS
 # make program    builds it below build/<backend>/ without touching the link
+# make PROGRAM    builds ./PROGRAM, one of PROGRAMS
 # make objects    only compiles
 # make analyze    builds it for the CPU device with the hooks of simt/analyze, starts it and reports on its kernels
 # In a ladder, make STAGE builds a stage's own program; where stages are files (reduction5.cu), there are run-STAGE and
@@ -27,23 +29,26 @@ ifeq ($(LADDER),$(HERE))
 endif
 LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
 
-.PHONY: all run program programs objects analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES)
-all: program
+.PHONY: all run program programs objects analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS)
+all: program $(PROGRAMS)
 	@[ "$$(readlink $(NAME))" = '$(OUT)/$(NAME)' ] || ln -sfn '$(OUT)/$(NAME)' $(NAME)
 	@echo '$(HERE)/$(NAME) is up to date'
 
 run: all
 	@./$(NAME) $$ARGS
 
-program: $(OUT)/$(NAME)
+program: $(OUT)/$(NAME) $(PROGRAMS:%=$(OUT)/%)
 programs: program $(STAGE_FILES:%=$(OUT)/%)
-objects: $(OBJECTS)
+objects: $(OBJECTS) $(PROGRAMS:%=$(OUT)/%.cu.o)
 
 $(STAGE_FOLDERS):
 	@$(MAKE) -C $@
 $(STAGE_FILES): %: $(OUT)/%
 	@ln -sfn '$<' '$@_test'
 	@echo '$(HERE)/$@_test is up to date'
+$(PROGRAMS): %: $(OUT)/%
+	@ln -sfn '$<' '$@'
+	@echo '$(HERE)/$@ is up to date'
 $(STAGE_FILES:%=run-%): run-%: %
 	@./$*_test $$ARGS
 
@@ -60,7 +65,7 @@ doctest:
 	@CXX='$(CXX)' $(ROOT)/scripts/check_tools.sh doctest
 endif
 
-COMPILED := $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o)
+COMPILED := $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o) $(PROGRAMS:%=$(OUT)/%.cu.o)
 $(COMPILED): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
 
@@ -70,6 +75,9 @@ $(OUT)/$(NAME): $(OBJECTS) $(LIBRARIES) $(LIBSIMT)
 $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $< $(LIBRARIES) -o $@
+$(PROGRAMS:%=$(OUT)/%): %: %.cu.o $(LIBSIMT)
+	@echo "  link     $(HERE)/$(@F)"
+	@$(COMPILER) $< -o $@
 
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
 # A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants take other options.
@@ -91,16 +99,17 @@ analyzed: $(ANALYZED)/$(NAME)
 $(STAGE_FILES:%=analyze-%): analyze-%:
 	@$(MAKE) BACKEND=cpu 'analyzed-$*'
 	$(call look,$*)
-$(STAGE_FILES:%=analyzed-%): analyzed-%: $(ANALYZED)/%
+$(patsubst %,analyzed-%,$(STAGE_FILES) $(PROGRAMS)): analyzed-%: $(ANALYZED)/%
 
 # For simt/analyze, which was given the file FILE of this folder: builds its program for analysis and prints where it is
 # from the root, the options that it always gets, and those that it gets where there are no others.
-ANALYZED_OF = $(if $(filter $(FILE),$(SOURCES)),$(NAME),$(filter $(FILE:.cu=),$(STAGE_FILES)))
+ANALYZED_OF = $(if $(filter $(FILE),$(SOURCES)),$(NAME),$(filter $(FILE:.cu=),$(STAGE_FILES) $(PROGRAMS)))
+OPTIONS_OF = $(if $(filter $(ANALYZED_OF),$(PROGRAMS)),'' '','$(ANALYZE_ALWAYS)' "$(ANALYZE_INPUT)")
 .PHONY: program-for-analysis
 program-for-analysis:
 	@[ -n '$(ANALYZED_OF)' ] || { echo '$(HERE)/Makefile does not build $(FILE)' >&2; exit 2; }
 	@$(MAKE) BACKEND=cpu '$(if $(filter $(FILE),$(SOURCES)),analyzed,analyzed-$(ANALYZED_OF))' >&2
-	@cd $(ROOT) && printf '%s\n' 'build/analyze/$(HERE)/$(ANALYZED_OF)' '$(ANALYZE_ALWAYS)' "$(ANALYZE_INPUT)"
+	@cd $(ROOT) && printf '%s\n' 'build/analyze/$(HERE)/$(ANALYZED_OF)' $(OPTIONS_OF)
 
 $(ANALYZED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(call compile,--analyze)
@@ -116,8 +125,11 @@ $(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJEC
 $(STAGE_FILES:%=$(ANALYZED)/%): $(ANALYZED)/%: $(ANALYZED)/%.cu.o $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$* for analysis"
 	@$(COMPILER) --analyze $(filter %.o %/libcommon.a,$^) -o $@
+$(PROGRAMS:%=$(ANALYZED)/%): $(ANALYZED)/%: $(ANALYZED)/%.cu.o $(LIBSIMT) $(ANALYSIS)
+	@echo "  link     $(HERE)/$* for analysis"
+	@$(COMPILER) --analyze $< -o $@
 
 clean:
-	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(STAGE_FILES:%=%_test)
+	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(PROGRAMS) $(STAGE_FILES:%=%_test)
 
 -include $(COMPILED:=.d) $(wildcard $(ANALYZED)/*.d)

@@ -12,6 +12,8 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
     details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
+    outputs    of which programs make bench stores what they print: {name: "program and its arguments"}; the program lies
+               in the ladder's folder, and compute-sanitizer may stand before it
     type       of its elements, for captions: float32
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
@@ -28,7 +30,10 @@ from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
-KEYS = {"title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "type", "unit", "stages"}
+KEYS = {
+    *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
+    *("type", "unit", "stages"),
+}
 
 
 class Unusable(Exception):
@@ -86,7 +91,7 @@ class Ladder:
 
     def __getattr__(self, key):
         if key in KEYS - {"stages"}:
-            return self.description.get(key, {} if key in ("sweeps", "profiles") else None)
+            return self.description.get(key, {} if key in ("sweeps", "profiles", "outputs") else None)
         raise AttributeError(key)
 
     @property
@@ -113,11 +118,6 @@ class Ladder:
         values = [str(given[name]) for name in self.main]
         said = times.join(values) if len(values) > 1 else f"{next(iter(self.main))} = {values[0]}"
         return f"{said} {self.type or ''}".strip()
-
-    @property
-    def operator_type(self):
-        """In C++: rms_norm -> RmsNorm."""
-        return "".join(word.capitalize() for word in self.operator.split("_"))
 
     @functools.cached_property
     def stages(self):
