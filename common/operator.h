@@ -79,7 +79,9 @@ class Operator {
   // Arithmetic operations of a launch. 0: only bandwidth matters, and the report has no column for operations.
   virtual double operations(const Shape&) const { return 0; }
 
-  Variant plain() const;  // contiguous, aligned, nothing left out, the scalars as declared
+  // Contiguous, aligned, nothing left out, the scalars as declared. If an operator works in place, its output lies in
+  // the memory of its input here too.
+  virtual Variant plain() const;
 };
 
 std::string shape_text(const Operator& op, const Shape& shape);  // "3 x 1025"

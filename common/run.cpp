@@ -85,6 +85,13 @@ double streamed_bytes(const Operator& op, const Options& options) {
   return op.bytes(options.shape, unshared);
 }
 
+// The main input of one of the stages' operators: what the command line leaves out is left out.
+Variant main_variant(const Operator& op, const Options& options) {
+  Variant variant = op.plain();
+  for (size_t i = 0; i < variant.places.size(); ++i) variant.places[i].absent = options.variant.places[i].absent;
+  return variant;
+}
+
 // For a profiler: no other kernel runs in this process. Stages of one operator share their tensors.
 void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
   const Device device = current_device();
@@ -103,7 +110,7 @@ void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
       main_case.reset();
       require_memory(*stage.op, options.shape, device, false);
       main_case.emplace(*stage.op, options.shape, options.seed);
-      problem.emplace(*main_case, options.variant);
+      problem.emplace(*main_case, main_variant(*stage.op, options));
     }
     problem->buffers.prepare(*main_case);
     problem->launch(launcher(stage), problem->buffers.arguments(), cudaStreamPerThread);
@@ -135,7 +142,7 @@ class Uncounted {
 class Bench {
  public:
   Bench(const Operator& op, const Options& options, const Device& device, bool timing)
-      : main_case_(op, options.shape, options.seed), problem_(main_case_, options.variant) {
+      : main_case_(op, options.shape, options.seed), problem_(main_case_, main_variant(op, options)) {
     if (options.small)
       edge_cases_.emplace(op, device.cpu, options.seed, options.analyze ? kAnalyzedElements : INT64_MAX);
     if (timing) pool_.emplace(problem_, device);

@@ -98,9 +98,15 @@ template <class Op>
 int run_stage(const Stage<Op>& stage, int argc, char** argv) {
   return run_own_program(stage, argc, argv);
 }
+inline int run_ladder(const std::vector<AnyStage>& stages, int argc, char** argv) {
+  return run_stages(stages, argc, argv);
+}
 template <class Op>
 int run_ladder(const std::vector<Stage<Op>>& stages, int argc, char** argv) {
   return run_stages({stages.begin(), stages.end()}, argc, argv);
+}
+inline int run_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
+  return run_any_mutants(mutants, argc, argv);
 }
 template <class Op>
 int run_mutants(const std::vector<Mutant<Op>>& mutants, int argc, char** argv) {

@@ -26,7 +26,7 @@ def stages(ladder):
     lines = [MADE.format(f"the folders of {ladder.path}"), "#pragma once", "#define LADDER_ALL_STAGES", "#include <vector>", ""]
     lines += [f'#include "{path}"' for path in dict.fromkeys(included)]
     lines += ["", f"namespace ladder::{ladder.namespace} {{", ""]
-    lines += [f"inline const std::vector<Stage<{ladder.operator_type}>> stages = {{"]
+    lines += ["inline const std::vector<AnyStage> stages = {"]
     lines += [f"    {stage.namespace}::stage," for stage in ladder.stages]
     return "\n".join([*lines, "};", "", f"}}  // namespace ladder::{ladder.namespace}", ""])
 
@@ -38,7 +38,7 @@ def mutants(ladder):
     lines = [MADE.format(f"the files of {ladder.path}/mutants"), "#pragma once", "#include <vector>", ""]
     lines += [f'#include "{ladder.path}/mutants/{name}.cuh"' for name in ladder.mutants]
     lines += ["", f"namespace ladder::{ladder.namespace}::mutants {{", ""]
-    lines += [f"inline const std::vector<Mutant<{ladder.operator_type}>> all = {{"]
+    lines += ["inline const std::vector<AnyMutant> all = {"]
     lines += [f"    {name}::mutant," for name in ladder.mutants]
     return "\n".join([*lines, "};", "", f"}}  // namespace ladder::{ladder.namespace}::mutants", ""])
 

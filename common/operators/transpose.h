@@ -1,0 +1,155 @@
+// The transpose of a matrix of floats, bit by bit: output[col][row] = input[row][col].
+#pragma once
+#include "common/stage.h"
+
+namespace ladder {
+
+struct Transpose {
+  // input: rows × cols floats, output: cols × rows, both contiguous, with any bits; neither pointer is necessarily
+  // aligned beyond 4 bytes.
+  using Launch = void (*)(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream);
+  static const Operator& get();
+
+  // Which shapes a kernel with one block per tile of kTile × kTile elements accepts: a grid has at most 2^31 - 1
+  // blocks.
+  template <int kTile>
+  static const char* one_block_per_tile(const Shape& shape) {
+    const int64_t tall = (shape[0] + kTile - 1) / kTile, wide = (shape[1] + kTile - 1) / kTile;
+    return wide > 0 && tall > INT32_MAX / wide ? "more tiles than a grid has blocks for; give fewer rows or columns"
+                                               : nullptr;
+  }
+};
+
+// The transpose of a square matrix in its own memory: a launcher like Transpose's gets the same pointer twice.
+struct TransposeInPlace {
+  using Launch = Transpose::Launch;
+  static const Operator& get();
+
+  static const char* is_square(const Shape& shape) {
+    if (shape[0] != shape[1]) return "only a square matrix keeps its shape in place; give equal rows and cols";
+    return Transpose::one_block_per_tile<32>(shape);
+  }
+};
+
+}  // namespace ladder
+
+#ifdef LADDER_OPERATOR
+#include <algorithm>
+
+#include "common/operator.h"
+#include "common/parallel.h"
+
+namespace ladder {
+namespace transpose {
+
+enum Place { kInput, kOutput };
+
+// Word i of the input. The factor is odd, so no two of 2^32 words are equal, and a word in the wrong place shows. All
+// kinds of floats occur: NaNs, infinities, subnormal numbers.
+uint32_t pattern(int64_t i) { return static_cast<uint32_t>(i) * 0x9e3779b9u; }
+
+class Answer : public Oracle {
+ public:
+  explicit Answer(const Shape& shape) : rows_(shape[0]), cols_(shape[1]) {}
+
+  double tolerance() const override { return 0; }
+
+  // Computed, not read from the input: a column of it is spread over as many cache lines as it has elements.
+  void answer(const Variant&, int, int64_t first, int64_t count, const Answers& to) const override {
+    for (int64_t done = 0; done < count;) {
+      const int64_t col = (first + done) / rows_, row = (first + done) % rows_;
+      const int64_t last = std::min(count, done + rows_ - row);
+      for (int64_t i = done; i < last; ++i)
+        to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(pattern((row + i - done) * cols_ + col));
+      done = last;
+    }
+  }
+
+ private:
+  int64_t rows_, cols_;
+};
+
+class Description : public Operator {
+ public:
+  explicit Description(bool in_place) : in_place_(in_place) {}
+
+  const char* title() const override { return in_place_ ? "transpose in place" : "transpose"; }
+  std::vector<Parameter> parameters() const override {
+    return {{"rows", 0, 8192, "Rows of the main input"}, {"cols", 0, 8192, "Columns of the main input"}};
+  }
+
+  // Words, because bits are compared.
+  std::vector<Tensor> tensors(const Shape& shape) const override {
+    return {{"input", Type::uint32, Role::input, shape[0], shape[1]},
+            {"output", Type::uint32, Role::output, shape[1], shape[0]}};
+  }
+
+  void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
+    reinterpret_cast<Transpose::Launch>(launch)(a.tensor<float>(kInput), a.tensor<float>(kOutput), a.shape[0],
+                                                a.shape[1], stream);
+  }
+
+  // Sizes around those of vectors, warps and tiles; one row, one column, nothing; multiples of 4 that no tile divides.
+  std::vector<Shape> edge_cases(bool cpu_device) const override {
+    std::vector<Shape> shapes;
+    if (in_place_) {
+      for (const int64_t n : {0, 1, 2, 31, 32, 33, 64, 65, 100, 127, 128, 161, 1000, 1023}) shapes.push_back({{n, n}});
+      return shapes;
+    }
+    shapes = {{{0, 5}},    {{5, 0}},       {{1, 1}},       {{1, 33}},     {{33, 1}},    {{3, 5}},
+              {{4, 4}},    {{31, 33}},     {{32, 32}},     {{33, 31}},    {{36, 100}},  {{64, 65}},
+              {{100, 36}}, {{127, 129}},   {{128, 128}},   {{129, 127}},  {{132, 260}}, {{1, 4099}},
+              {{4099, 1}}, {{1000, 1023}}, {{1023, 1000}}, {{1024, 1028}}};
+    // More rows of tiles than gridDim.y can count. On the CPU device it would take longer than all the others together.
+    if (!cpu_device) shapes.push_back({{65536 * 32 + 1, 1}});
+    return shapes;
+  }
+
+  // Each pointer off by one float.
+  std::vector<Variant> variants(const Shape& shape) const override {
+    std::vector<Variant> result;
+    for (const int input : {0, 1})
+      for (const int output : {0, 1}) {
+        if (input != output && (in_place_ || shape[0] * shape[1] > 1 << 16)) continue;
+        result.push_back(plain());
+        result.back().places[kInput].offset = input;
+        result.back().places[kOutput].offset = output;
+      }
+    return result;
+  }
+
+  Variant plain() const override {
+    Variant variant = Operator::plain();
+    if (in_place_) variant.places[kOutput].same_as = kInput;
+    return variant;
+  }
+
+  void fill(const Shape& shape, int, uint64_t, void* to) const override {
+    auto* words = static_cast<uint32_t*>(to);
+    parallel_for(shape[0] * shape[1], 1 << 16, [=](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) words[i] = pattern(i);
+    });
+  }
+
+  std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>&) const override {
+    return std::make_unique<Answer>(shape);
+  }
+
+ private:
+  bool in_place_;
+};
+
+}  // namespace transpose
+
+const Operator& Transpose::get() {
+  static const transpose::Description description(false);
+  return description;
+}
+
+const Operator& TransposeInPlace::get() {
+  static const transpose::Description description(true);
+  return description;
+}
+
+}  // namespace ladder
+#endif  // LADDER_OPERATOR
