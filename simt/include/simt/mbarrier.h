@@ -1,6 +1,7 @@
 // The barrier in memory behind cuda::barrier, block-wide cuda::pipeline and __mbarrier_t: one 64-bit word, as on the
 // GPU. A phase ends when all expected threads have arrived and all expected bytes have landed.
 #pragma once
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -11,15 +12,36 @@
 
 namespace simt {
 
+// A tensor map's swizzle: bits 7 to 9 of a shared address change bits 4 to 6, as far as the mask has them.
+template <class T>
+T* swizzled(T* address, uintptr_t mask) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  return reinterpret_cast<T*>(bits ^ (bits >> 3 & mask));
+}
+
 // A copy that lands when a thread waits for the phase it was issued in.
 struct DeferredCopy {
   void* destination;
   const void* source;
   size_t size;
   unsigned phase;
-  bool counted;  // its bytes are among those the barrier expects
+  bool counted;                  // its bytes are among those the barrier expects
+  size_t begin = 0, end = size;  // the bytes of the destination that the source has; the others become zeros
+  uintptr_t swizzle = 0;
 
-  void land() const { std::memcpy(destination, source, size); }
+  void land() const {
+    if (swizzle == 0 && begin == 0 && end == size) {
+      std::memcpy(destination, source, size);
+      return;
+    }
+    for (size_t at = 0; at < size; at += 16) {
+      char* to = swizzled(static_cast<char*>(destination) + at, swizzle);
+      const size_t first = std::clamp(begin, at, at + 16), last = std::clamp(end, first, at + 16);
+      std::memset(to, 0, 16);
+      if (first < last)
+        std::memcpy(to + (first - at), static_cast<const char*>(source) + (first - begin), last - first);
+    }
+  }
 };
 
 class Mbarrier {
@@ -85,6 +107,13 @@ class Mbarrier {
   SIMT_OWN void defer(void* destination, const void* source, size_t size, bool counted = false) {
     note_copy(destination, source, size, 0, true);
     deferred()[this].push_back({destination, source, size, static_cast<unsigned>(load().phase), counted});
+  }
+  // A row of a tensor copy's box: bytes [begin, end) are copied, the others filled with zeros.
+  SIMT_OWN void defer_row(void* destination, const void* source, size_t size, size_t begin, size_t end,
+                          uintptr_t swizzle) {
+    note_copy(destination, source, size, size - (end - begin), true);
+    const auto phase = static_cast<unsigned>(load().phase);
+    deferred()[this].push_back({destination, source, size, phase, true, begin, end, swizzle});
   }
 
  private:
