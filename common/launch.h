@@ -17,14 +17,19 @@ bool aligned_for(const void* a, const void* b) {
   return (reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b)) % sizeof(V) == 0;
 }
 
+inline int multiprocessors() {
+  int device = 0, count = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
 // How many blocks of a kernel the whole device holds at once.
 template <class Kernel>
 int64_t resident_blocks(Kernel kernel, int threads) {
-  int device = 0, multiprocessors = 0, blocks = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  int blocks = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0));
-  return int64_t{multiprocessors} * blocks;
+  return int64_t{multiprocessors()} * blocks;
 }
 
 }  // namespace ladder
