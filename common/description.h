@@ -12,6 +12,7 @@ struct Description {
   std::vector<std::pair<const char*, int64_t>> inputs;  // the main input: parameters that differ from the operator's
   const char* unit = "";                                // what a block works on: "row"; "": nothing that is named
   const char* unit_parameter = "";                      // the parameter that counts it: "rows"
+  std::vector<std::pair<const char*, int64_t>> cpu_inputs = {};  // the main input on the CPU device; empty: the same
 };
 
 // A program that belongs to no ladder gets the empty description of description.cpp.

@@ -25,6 +25,14 @@ void launch_copy(const float* from, float* to, int64_t count, cudaStream_t strea
   if (blocks > 0) copy_kernel<<<static_cast<unsigned>(blocks), kCopyThreads, 0, stream>>>(from, to, count);
 }
 
+bool built_for_cpu_device() {
+#ifdef __SIMT__
+  return true;
+#else
+  return false;
+#endif
+}
+
 Counters last_launch_counters() {
 #ifdef __SIMT__
   const simt::LaunchStats stats = simt::last_launch_stats();

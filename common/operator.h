@@ -76,8 +76,10 @@ class Operator {
   // The fewest bytes that a launch moves: every input once, every output once.
   virtual double bytes(const Shape& shape, const Variant& variant) const;
 
-  // Arithmetic operations of a launch. 0: only bandwidth matters, and the report has no column for operations.
+  // Arithmetic operations of a launch, for rooflines; a fused multiply-add is two.
   virtual double operations(const Shape&) const { return 0; }
+  // Whether the report shows them per second: not where only bandwidth matters.
+  virtual bool shows_operations() const { return false; }
 
   // Contiguous, aligned, nothing left out, the scalars as declared. If an operator works in place, its output lies in
   // the memory of its input here too.

@@ -11,6 +11,7 @@
 
 #include "common/command_line.h"
 #include "common/description.h"
+#include "common/roofline.h"
 
 namespace ladder {
 namespace {
@@ -47,11 +48,12 @@ int stage_number(const std::vector<AnyStage>& stages, size_t position) {
 }
 
 Shape main_shape(const Operator& op) {
+  const bool on_cpu = built_for_cpu_device() && !description.cpu_inputs.empty();
   Shape shape;
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     shape.values[i] = parameters[i].main;
-    for (const auto& [name, value] : description.inputs)
+    for (const auto& [name, value] : on_cpu ? description.cpu_inputs : description.inputs)
       if (std::strcmp(name, parameters[i].name) == 0) shape.values[i] = value;
   }
   return shape;
@@ -63,6 +65,8 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   Options options;
   options.shape = main_shape(op);
   options.variant = op.plain();
+  for (const AnyStage& stage : stages)  // room for the tensors of every stage's operator
+    options.variant.places.resize(std::max(options.variant.places.size(), stage.op->tensors({}).size()));
   std::vector<std::string> chosen;
   CLI::App app(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()));
   app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");

@@ -109,20 +109,24 @@ std::vector<Field> Report::fields(const Result& result) const {
 
   const bool timed = result.timed;
   const double rate = per_second(result.stage->op->bytes(options.shape, options.variant), result.timing);
-  const double peak = device.peak_bytes_per_second, operations = op().operations(options.shape);
+  const double peak = device.peak_bytes_per_second, operations = result.stage->op->operations(options.shape);
   add_if(timed, {"microseconds", on_gpu("us")}, text("%.2f", result.timing.microseconds));
   add_if(timed, {"spread_percent", on_gpu("spread"), "%"}, text("%.1f", result.timing.spread_percent));
   add_if(timed, {"gb_per_s", on_gpu("GB/s")}, text("%.1f", rate / 1e9));
   add_if(timed && copy_timed, {"percent_of_copy", on_gpu("of copy"), "%"},
          text("%.1f", 100.0 * rate / per_second(copied_bytes, copy)));
   add_if(timed && peak > 0, {"percent_of_datasheet", on_gpu("of peak"), "%"}, text("%.1f", 100.0 * rate / peak));
-  if (operations > 0)
-    add_if(timed, {"gflop_per_s", on_gpu("GFLOP/s")}, text("%.1f", per_second(operations, result.timing) / 1e9));
+  const bool shown =
+      std::any_of(results.begin(), results.end(), [](const Result& r) { return r.stage->op->shows_operations(); });
+  if (shown)
+    add_if(timed && operations > 0, {"gflop_per_s", on_gpu("GFLOP/s")},
+           text("%.1f", per_second(operations, result.timing) / 1e9));
   static const std::string over = "speedup_over_" + baseline_name(), versus = "vs " + baseline_name();
   const Result* base = baseline(*this);
   if (!baseline_name().empty())
     add_if(timed && base, {over.c_str(), on_gpu(versus.c_str()), "x"},
            base ? text("%.2f", base->timing.microseconds / result.timing.microseconds) : "");
+  add({"operations", nullptr}, text("%.0f", operations));
   add_if(copy_timed, {"copy_microseconds", nullptr}, text("%.2f", copy.microseconds));
   add_if(timed, {"iterations", nullptr}, std::to_string(options.iterations));
   add({"device", nullptr}, device.name);

@@ -21,6 +21,7 @@ struct Device {
 };
 
 Device current_device();
+bool built_for_cpu_device();  // can be asked before there is a device
 
 // What the CPU device counted while the last kernel ran, per block. Not available on a GPU.
 struct Counters {

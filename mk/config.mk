@@ -22,10 +22,11 @@ ifneq ($(BACKEND),$(filter cuda cpu,$(firstword $(BACKEND))))
   $(error BACKEND=$(BACKEND) is not a backend; say BACKEND=cuda for nvcc, BACKEND=cpu for the CPU device, or leave it out)
 endif
 
-# Architectures (cuda only): numbers as in sm_NN with nvcc's letters, ARCHS="80 89 90a 120"; by default this machine's GPU.
+# Architectures (cuda only): numbers as in sm_NN with nvcc's letters, ARCHS="80 89 90a 120"; by default this machine's GPU,
+# with Hopper's own instructions (90a).
 ifeq ($(BACKEND),cuda)
   ifndef ARCHS
-    ARCHS := $(shell timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -u)
+    ARCHS := $(shell timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | grep -x '[0-9]*' | sort -u | sed 's/^90$$/90a/')
     ARCHS := $(or $(strip $(ARCHS)),90)
   endif
 endif

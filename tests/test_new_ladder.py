@@ -67,6 +67,7 @@ class Description : public Operator {
     return std::make_unique<Answer>(inputs[0]);
   }
   double operations(const Shape& shape) const override { return static_cast<double>(shape[0]); }
+  bool shows_operations() const override { return true; }
 };
 
 }  // namespace twice

@@ -146,6 +146,11 @@ class Description : public Operator {
                                               static_cast<float>(a.scalars[0]), stream);
   }
 
+  // Of each element the square, its addition, and two multiplications; those of a whole row are left out.
+  double operations(const Shape& shape) const override {
+    return 4.0 * static_cast<double>(shape[0]) * static_cast<double>(shape[1]);
+  }
+
   // Sizes around those of warps, blocks and vectors; no rows; one long row.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
     std::vector<Shape> shapes = {{{0, 1024}}};

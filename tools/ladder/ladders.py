@@ -6,6 +6,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     program    the program over all stages
     baseline   the stage that speed-ups are relative to
     main       the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
+    cpu_device the main input without a GPU, where main would take minutes there
     analyze    the smaller input that make analyze counts on
     sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
                "without": [stages that are left out]}}; with "program": "controls/rms_norm_controls" those of another
@@ -32,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages"),
+    *("type", "unit", "stages", "cpu_device"),
 }
 
 

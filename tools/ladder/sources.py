@@ -46,11 +46,13 @@ def mutants(ladder):
 def description(ladder):
     """ladder.cpp: what ladder.json says to the programs of the ladder."""
     given = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.main.items())
-    unit = "".join(f', "{name}", "{parameter}"' for name, parameter in (ladder.unit or {}).items())
+    on_cpu = ", ".join(f'{{"{name}", {value}}}' for name, value in (ladder.cpu_device or {}).items())
+    unit = "".join(f', "{name}", "{parameter}"' for name, parameter in (ladder.unit or {"": ""}).items())
     return (
         MADE.format(f"{ladder.path}/ladder.json")
         + '#include "common/description.h"\n\n'
-        + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline or ""}", {{{given}}}{unit}}};\n'
+        + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline or ""}", '
+        + f"{{{given}}}{unit}, {{{on_cpu}}}}};\n"
     )
 
 
