@@ -7,7 +7,7 @@ import pytest
 
 from conftest import LADDER, ROOT
 from fake_ladder import STAGES, header
-from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, read, refused
+from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, executable, read, refused
 
 MATRIX = ["by_columns", "few_rows", "long_rows", "main", "repeat"]
 
@@ -76,6 +76,24 @@ def test_a_lecture_with_experiments_writes_its_own_tables(machine):
     assert machine.files() == [f"fake-9000/W1L2/{name}" for name in names]
     first, again = machine.calls.read_text().splitlines()
     assert "--csv-dir" in first and again.endswith("W1L2_again.csv --experiment 1")
+
+
+def test_what_programs_print_is_stored_whatever_their_exit_codes(machine, tmp_path):
+    described = {**LADDERS[LECTURE], "outputs": {"wrong": "./errors wrong", "sanitized": "compute-sanitizer --x ./errors y"}}
+    machine.add_ladder(LECTURE, described, NAMES[LECTURE])
+    said = '#!/bin/bash\necho "$*"; echo "an error at $0:3  " >&2; exit 3\n'
+    executable(machine.root / "build/cuda" / LECTURE / "errors", said)
+    path = machine.without("compute-sanitizer")
+    result = machine.run("bench", "W2L1", PATH=path)
+    assert result.returncode == 0, result.stderr
+    stored = machine.root / "profiling_results/fake-9000/W2L1/outputs"
+    assert (stored / "wrong.txt").read_text() == f"wrong\nan error at build/cuda/{LECTURE}/errors:3\n"
+    assert "sanitized was left out" in result.stdout and not (stored / "sanitized.txt").exists()
+    executable(machine.bin / "compute-sanitizer", '#!/bin/bash\necho "$1 looks at ${2##*/} $3"\n')
+    assert machine.run("bench", "W2L1").returncode == 0
+    assert (stored / "sanitized.txt").read_text() == "--x looks at errors y\n"
+    machine.add_ladder(LECTURE, {**described, "outputs": {"none": "./nothing"}}, NAMES[LECTURE])
+    refused(machine.run("bench", "W2L1"), "./nothing did not run")
 
 
 def test_a_sweep_may_be_that_of_a_program_of_controls(machine):

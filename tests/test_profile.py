@@ -223,6 +223,13 @@ def test_an_answer_without_counters_is_no_result(machine, said, code):
     assert machine.files() == []
 
 
+def test_a_stage_that_is_skipped_here_is_no_failure(machine):
+    install(machine, "03_tiled skipped: needs sm_90, this device is sm_80\n")
+    result = machine.run("profile", "3")
+    assert result.returncode == 0, result.stderr
+    assert "matrix/03_tiled on 8192 × 8192 float32: skipped" in result.stdout and machine.files() == []
+
+
 def test_one_bad_stage_keeps_all_that_was_stored(machine):
     assert machine.run("profile", "matrix").returncode == 0
     before = stored(machine)

@@ -4,7 +4,7 @@ import pytest
 
 from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
-from fakes import CONTROLS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
+from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
 
 COUNTERS_CSV = """\
@@ -217,6 +217,19 @@ def test_a_section_of_ncu_s_report_is_shown_as_ncu_prints_it(grown):
         grown.change("other.md", old, new)
         refused(grown.readme(), "other.md", words)
         grown.page("other.md", before)
+
+
+def test_what_a_program_printed_on_the_gpu_stands_under_its_command(tree):
+    tree.add_ladder(LECTURE, {**LADDERS[LECTURE], "outputs": {"wrong": "./errors wrong"}}, NAMES[LECTURE])
+    tree.page(f"{LECTURE}/README.md", block("table:output", more="wrong"))
+    assert tree.readme().returncode == 0 and "Not measured yet." in tree.page(f"{LECTURE}/README.md")
+    tree.put("W2L1/outputs/wrong.txt", "an error\n")
+    assert tree.readme().returncode == 0
+    assert "```text\n$ ./errors wrong\nan error\n```\n\nfake-9000. From [" in tree.page(f"{LECTURE}/README.md")
+    tree.put("environment.txt", "GPU: NVIDIA Fake 9000\n")
+    assert tree.readme().returncode == 0 and "\n\nNVIDIA Fake 9000. From [" in tree.page(f"{LECTURE}/README.md")
+    tree.page(f"{LECTURE}/README.md", block("table:output", more="right"))
+    refused(tree.readme(), "must name an output", "wrong")
 
 
 def test_a_control_is_linked_to_the_page_of_the_controls(grown):

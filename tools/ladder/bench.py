@@ -4,6 +4,7 @@ Of each ladder, in a folder of its name:
   main.csv       all stages on the ladder's main input
   repeat.csv     the same once more at the end of the job: microseconds, and the difference in percent
   <sweep>.csv    the stages on the other inputs that ladder.json lists
+  outputs/       what the programs print that ladder.json lists
 A lecture whose ladder.json lists its stages has experiments too, and its program writes their tables beside main.csv.
 header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
 environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
@@ -14,7 +15,7 @@ import os
 import re
 import time
 
-from . import ladders, machine, results
+from . import ladders, machine, outputs, results
 from .ladders import Unusable
 
 SHAPES = "bench/shapes"
@@ -140,6 +141,7 @@ def run(given):
         tables.append(table)
         for name in ladder.sweeps:
             sweep(ladder, name, work, folder / f"{name}.csv")
+        outputs.store(ladder, out)
     if header:
         (out / results.HEADER).mkdir()
         program = ladders.ROOT / "build/cuda" / SHAPES / "shapes"

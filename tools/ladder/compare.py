@@ -135,6 +135,9 @@ def count_stage(profiler, stage, out, facts, notes):
     except Unusable as error:
         notes.append(str(error))
         return False
+    if not launches:
+        notes.append(f"{stage.id}: skipped, as its program says")
+        return False
     target = out / stage.ladder.id / f"ncu_small/{stage.name}.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
     first = ncu.about(stage, launches, f"{stage.ladder.described(given, ' x ')}, one run", facts)

@@ -13,8 +13,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
     details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
-    outputs    of which programs make bench stores what they print: {name: "program and its arguments"}; the program lies
-               in the ladder's folder, and compute-sanitizer may stand before it
+    outputs    programs of which make bench stores what they print: {name: "./program and its arguments"}
     type       of its elements, for captions: float32
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the

@@ -12,6 +12,7 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     counters [STAGE|FROM..TO ...] [counters=NAME,...] [input=NAME]   Nsight Compute's; short names are in counters.py
     details STAGE section="..." [table="..."]                  of its whole report: a section's first table, one more
                                                                and Nsight Compute's advice, as it prints them
+    output NAME                                                what a program printed on the GPU, by outputs of ladder.json
     cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
     ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
     <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input

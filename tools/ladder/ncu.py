@@ -65,8 +65,9 @@ class Ncu:
         return done.returncode, output
 
     def launches(self, wanted, command, name):
-        """[(kernel, {metric: (unit, value)})] of the command, in its order. A metric that this ncu or this GPU does not
-        know ends some versions: it is left out, and the others are asked for once more."""
+        """[(kernel, {metric: (unit, value)})] of the command, in its order; none if the program says that its stage is
+        skipped. A metric that this ncu or this GPU does not know ends some versions: it is left out, and the others are
+        asked for once more."""
         metrics = [metric for metric in wanted if metric not in self.missing]
         while True:
             code, output = self.run(metrics, command, name)
@@ -75,6 +76,8 @@ class Ncu:
             found = parse(output, wanted)
             if code == 0 and found:
                 return found
+            if code == 0 and re.search(r"^\w+ skipped: ", output, re.MULTILINE):
+                return []
             complaints = [line for line in output.splitlines() if re.match(r"==(ERROR|WARNING)==", line)]
             unknown = [metric for metric in metrics if names_it(complaints, metric)]
             unknown = unknown or (self.not_listed(metrics) if code else [])

@@ -57,6 +57,9 @@ def run(given):
             for folder, shape in inputs(stage):
                 command = command_of(stage) + ([] if folder == "ncu" else options(shape))
                 launches = profiler.launches(list(COUNTERS), command, f"{stage.id}_{folder}")
+                if not launches:
+                    print(f"{stage.id} on {ladder.described(shape)}: skipped, as its program says")
+                    continue
                 rows = ncu.rows_of(COUNTERS, ncu.together(launches))
                 first = ncu.about(stage, launches, f"{ladder.described(shape, ' x ')}, one run", facts)
                 target = out / ladder.id / folder / f"{stage.name}.csv"
@@ -69,5 +72,5 @@ def run(given):
                 target.write_text(profiler.details(command_of(stage), stage.id), encoding="utf-8")
         target = results.target(given.results, gpu)
         results.publish(out, target)
-        shutil.rmtree(out / ladder.id)
+        shutil.rmtree(out / ladder.id, ignore_errors=True)
         print(f"profile: stored in {results.shown(target / ladder.id)}")

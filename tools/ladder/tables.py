@@ -2,7 +2,8 @@
 
 import os
 
-from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, peer_tables, results, timed
+from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, outputs, peer_tables
+from . import results, timed
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
@@ -280,6 +281,8 @@ def build(block, folder):
         return all_counters(folder, ladder, block)
     if name == "details":
         return counter_tables.details(folder, ladder, block)
+    if name == "output":
+        return outputs.markdown(folder, ladder, block)
     if name in ladder.sweeps:
         return sweep(folder, ladder, name, block)
     path = folder / ladder.id / f"{name}.csv"
