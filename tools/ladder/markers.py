@@ -16,6 +16,7 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
     ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
     <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
+    roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot, header/shapes
 figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few. With input=NAME the

@@ -285,10 +285,15 @@ def build(block, folder):
         return outputs.markdown(folder, ladder, block)
     if name in ladder.sweeps:
         return sweep(folder, ladder, name, block)
+    if name == "roofline":
+        text = "The measured ceilings as slopes and lines, and the stages of every ladder below them"
+        return "".join(image(folder.name, "roofline", text, page)) or None
     path = folder / ladder.id / f"{name}.csv"
+    if not path.parent.is_dir():
+        return None
     if not path.is_file():
-        there = ["stages", "ladder", "figures", "counters", "details", "cpu_device", "ncu_comparison", *ladder.sweeps]
-        there += sorted({csv.stem for csv in path.parent.glob("*.csv")} - set(there))
+        there = ["stages", "ladder", "figures", "counters", "details", "cpu_device", "ncu_comparison", "roofline"]
+        there += list(ladder.sweeps) + sorted({csv.stem for csv in path.parent.glob("*.csv")} - set(ladder.sweeps))
         raise Unusable(
             f"{block.where}: unknown table {name}: there is no {results.shown(path)}; known are {', '.join(there)}"
         )
