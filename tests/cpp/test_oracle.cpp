@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/operators/add.h"
 #include "common/operators/copy.h"
 #include "common/operators/rms_norm.h"
 #include "common/operators/sum.h"
@@ -324,6 +325,27 @@ TEST_CASE("sums, and what they may be off by") {
   CHECK(compare({*nothing.oracle, variant, nothing.tensors[1], 1, &zero}).wrong == 0);
 }
 
+TEST_CASE("a sum of two floats is right to the bit, or wrong") {
+  const Case c(Add::get(), {{5000}}, 1);
+  const auto* a = reinterpret_cast<const float*>(c.inputs[0].data());
+  const auto* b = reinterpret_cast<const float*>(c.inputs[1].data());
+  std::vector<float> sums(5000);
+  for (int i = 0; i < 5000; ++i) sums[i] = a[i] + b[i];
+  const auto wrong_sums = [&](const float* got) {
+    return compare({*c.oracle, Add::get().plain(), c.tensors[2], 2, got}).wrong;
+  };
+  CHECK(wrong_sums(sums.data()) == 0);
+  CHECK(wrong_sums(a) > 4900);  // the other addend is seldom lost
+  CHECK(wrong_sums(b) > 4900);
+  sums[1234] = std::nextafter(sums[1234], 1e9f);
+  sums[4999] = std::nextafter(sums[4999], -1e9f);
+  CHECK(wrong_sums(sums.data()) == 2);
+  int rounded_sums = 0;
+  for (int i = 0; i < 5000; ++i)
+    rounded_sums += static_cast<double>(a[i] + b[i]) != static_cast<double>(a[i]) + static_cast<double>(b[i]);
+  CHECK(rounded_sums > 500);
+}
+
 TEST_CASE("words in pieces are judged as a whole") {
   const Case c(Read::get(), {{5}}, 1);
   const auto* from = reinterpret_cast<const uint32_t*>(c.inputs[0].data());
@@ -343,4 +365,5 @@ TEST_CASE("bytes") {
   CHECK(Copy::get().bytes({{1000}}, Copy::get().plain()) == 8000.0);
   CHECK(Read::get().bytes({{1000}}, Read::get().plain()) == 4000.0);
   CHECK(Sum::get().bytes({{1000}}, Sum::get().plain()) == 4004.0);
+  CHECK(Add::get().bytes({{1000}}, Add::get().plain()) == 12000.0);
 }
