@@ -13,6 +13,9 @@ TITLES = {
     "submit_microseconds": "CPU's share, µs",
     "event_pair_microseconds": "an event pair each, µs",
     "right": "right?",
+    "tera_per_s": "10¹² per second",
+    "datasheet_tera_per_s": "datasheet",
+    "source_of_datasheet": "the datasheet",
 }
 UNITS = (("microseconds", "µs"), ("gb_per_s", "GB/s"), ("mhz", "MHz"), ("spread_percent", "spread, %"))
 

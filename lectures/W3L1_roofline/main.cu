@@ -1,0 +1,9 @@
+// How fast can each unit of a GPU be? The kernels are in kernel.cuh and products.cuh, the table of ceilings in
+// ceilings.cu, the story in README.md.
+#include "ceilings.h"
+#include "kernel.cuh"
+
+int main(int argc, char** argv) {
+  using namespace ladder::roofline;
+  return ladder::run_lecture(stages, experiments, argc, argv);
+}
