@@ -84,7 +84,7 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
 fi
 
 if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.txt .venv/installed.txt; } 2>/dev/null; then
-  echo "setup: installing pytest, clang-format, NumPy and matplotlib into .venv (requirements.txt)"
+  echo "setup: installing pytest, clang-format, NumPy, matplotlib and ncu-report into .venv (requirements.txt)"
   [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv; python3 -m venv .venv; } ||
     fail_python "python3 -m venv failed (see above); install python3-venv by hand"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt ||

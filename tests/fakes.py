@@ -72,6 +72,7 @@ WITH_CONTROLS = {
     },
     "profiles": {"one_row": {"input": {"rows": 1, "cols": 4096}, "stages": ["02_reduction5", "03_tiled"]}},
     "details": ["02_reduction5"],
+    "reports": ["04_short"],
 }
 NAMES = {LADDER: STAGES, VECTOR: STAGES[:2], LECTURE: ["reduction0", "reduction5"]}
 NVIDIA_SMI = """\

@@ -5,7 +5,7 @@ import pytest
 from conftest import BUILD, LADDER, run
 from fake_ladder import STAGES
 from fakes import WITH_CONTROLS, Machine, executable, raw_csv, read, refused
-from ladder import ncu
+from ladder import ncu, profile
 from ladder.counters import COUNTERS, DURATION
 
 INSTRUCTIONS = "smsp__inst_executed.sum"
@@ -144,7 +144,7 @@ def test_stages_that_a_profile_names_are_counted_on_its_input_too(grown):
     result = grown.run("profile", "matrix")
     assert result.returncode == 0, result.stderr
     names = [f"ncu/{name}.csv" for name in STAGES] + ["ncu_details/02_reduction5.txt"]
-    names += ["ncu_one_row/02_reduction5.csv", "ncu_one_row/03_tiled.csv"]
+    names += ["ncu_one_row/02_reduction5.csv", "ncu_one_row/03_tiled.csv", "reports/04_short.ncu-rep"]
     assert grown.files("profiling_results/fake-9000/matrix") == names
     counted = [call for call in grown.calls.read_text().splitlines() if "--csv" in call]
     assert [call.endswith("--rows 1 --cols 4096") for call in counted] == [False, False, True, False, True, False]
@@ -165,9 +165,25 @@ def test_of_some_stages_ncu_s_whole_report_is_stored_as_text_but_no_rooflines(gr
     assert not (grown.root / "profiling_results/fake-9000/matrix/ncu_details/03_tiled.txt").exists()
 
 
+def test_of_some_stages_a_small_report_is_stored_with_every_counter(grown):
+    assert grown.run("profile", "4").returncode == 0
+    assert (grown.root / "profiling_results/fake-9000/matrix/reports/04_short.ncu-rep").is_file()
+    (asked,) = [call for call in grown.calls.read_text().splitlines() if "--export" in call]
+    assert "--section SpeedOfLight" in asked and INSTRUCTIONS in asked and "--clock-control none" in asked
+    assert "--set" not in asked and asked.endswith("rms_norm_matrix_test --profile --stage 04_short")
+
+
+def test_a_large_report_is_left_out_and_the_job_says_so(grown, monkeypatch):
+    monkeypatch.setattr(profile, "MOST_BYTES", 0)
+    result = grown.run("profile", "4")
+    assert result.returncode == 0 and "1 bytes, more than 0" in result.stdout and "not stored" in result.stdout
+    assert grown.files() == ["fake-9000/matrix/ncu/04_short.csv"]
+
+
 def test_a_report_that_was_not_made_is_an_error(grown):
     install(grown, one(ALL), report_code=9)
     refused(grown.run("profile", "2"), "matrix/02_reduction5", "printed no report")
+    refused(grown.run("profile", "4"), "matrix/04_short", "exported no report")
     assert grown.files() == []
 
 

@@ -58,6 +58,11 @@ PROFILE = [
     ("load_wavefronts", SASS_WAVEFRONTS.format("ld"), "wavefronts of shared loads"),
     ("store_wavefronts", SASS_WAVEFRONTS.format("st"), "wavefronts of shared stores"),
     ("instructions", "smsp__inst_executed.sum", "instructions executed"),
+    ("lanes", "smsp__thread_inst_executed_per_inst_executed.ratio", "active lanes per instruction"),
+    (
+        *("lanes_on", "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"),
+        "lanes that were not switched off by a predicate",
+    ),
     ("issue_busy", "smsp__issue_active.avg.pct_of_peak_sustained_active", "issue slots busy"),
     ("waits", "smsp__average_warp_latency_per_inst_issued.ratio", "warp cycles per issued instruction"),
     ("global_wait", STALL.format("long_scoreboard"), "of these, stalled on global memory (long scoreboard)"),

@@ -13,6 +13,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
     details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
+    reports    stages of which make profile stores a report for ncu's window and for Python, if it is small: [names]
     outputs    programs of which make bench stores what they print: {name: "./program and its arguments"}
     type       of its elements, for captions: float32
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
@@ -32,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device"),
+    *("type", "unit", "stages", "cpu_device", "reports"),
 }
 
 
@@ -159,10 +160,11 @@ def read(path):
     ladder = Ladder(path.parent, description)
     if not (ROOT / f"common/operators/{ladder.operator}.h").is_file():
         raise Unusable(f"{where}: operator {ladder.operator}: there is no common/operators/{ladder.operator}.h")
-    named = [name for profile in ladder.profiles.values() for name in profile["stages"]] + (ladder.details or [])
+    named = [name for profile in ladder.profiles.values() for name in profile["stages"]]
+    named += (ladder.details or []) + (ladder.reports or [])
     for name in named if ladder.stages else []:
         if name not in [stage.name for stage in ladder.stages]:
-            raise Unusable(f"{where}: profiles or details name {name}, and the ladder has no such stage")
+            raise Unusable(f"{where}: profiles, details or reports name {name}, and the ladder has no such stage")
     if ladder.baseline and ladder.stages and not ladder.stage(ladder.baseline):
         raise Unusable(f"{where}: baseline {ladder.baseline}: the ladder has no such stage")
     return ladder

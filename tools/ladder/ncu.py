@@ -30,6 +30,10 @@ One of these helps:
 HEADER = ["name", "metric", "unit", "value"]  # of a stored file
 # In a report's text, sections that only draw rooflines: for every precision, as long as all other sections together.
 ROOFLINES = re.compile(r"^    Section: GPU Speed Of Light .*Roofline.*\n(?:(?!    Section: ).*\n)*", re.MULTILINE)
+SECTIONS = (  # of a stored report: those that lectures/W3L2_nsight_compute reads
+    "SpeedOfLight MemoryWorkloadAnalysis MemoryWorkloadAnalysis_Chart MemoryWorkloadAnalysis_Tables LaunchStats "
+    "Occupancy SchedulerStats WarpStateStats"
+).split()
 KEPT_OPCODES = re.compile(r"(LD|ST|ATOM|RED|BAR|SHFL|VOTE|MATCH|WARPSYNC|MEMBAR|SYNCS|UBLK|UTMA|UCGABAR)")
 
 
@@ -101,6 +105,19 @@ class Ncu:
             raise Unusable(f"{name}: ncu printed no report (exit code {done.returncode}):\n{text}")
         text = "".join(f"{line.rstrip()}\n" for line in text.splitlines() if not line.startswith("["))
         return ROOFLINES.sub("", text).lstrip("\n")
+
+    def report(self, command, name, metrics):
+        """The path of a report, for ncu's window and for the Python package ncu-report: the sections that the course
+        reads, and these counters."""
+        report = self.work / f"{name.replace('/', '_')}_short.ncu-rep"
+        sections = [word for section in SECTIONS for word in ("--section", section)]
+        counted = [*sections, "--metrics", ",".join(metric for metric in metrics if metric not in self.missing)]
+        exported = ["--clock-control", "none", "--force-overwrite", "--export", report]
+        done = machine.run(self.path, *counted, *exported, *command, timeout=max(self.end - time.monotonic(), 3))
+        if done.returncode or not report.is_file():
+            said = done.stdout.decode(errors="replace")
+            raise Unusable(f"{name}: ncu exported no report (exit code {done.returncode}):\n{said}")
+        return report
 
     def not_listed(self, metrics):
         """The metrics that this GPU lacks; asked only if ncu does not say which it does not know."""

@@ -4,8 +4,10 @@ Nsight Compute (ncu) looks at one run of the stage's kernels on the ladder's mai
 every counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<stage>.csv: name, ncu's name, unit and
 value, one counter a line; and, of the stages that a profile of ladder.json names, on its input too, to
 <ladder>/ncu_<profile>/<stage>.csv. A counter that this GPU or this ncu lacks stands there as missing. Of the stages in
-ladder.json's details, ncu's whole report without its rooflines goes to <ladder>/ncu_details/<stage>.txt as text. Clocks
-are left as found (--clock-control none); before each replay the caches are emptied (ncu's default, --cache-control all).
+ladder.json's details, ncu's whole report without its rooflines goes to <ladder>/ncu_details/<stage>.txt as text; of
+those in its reports, one of fewer sections goes to <ladder>/reports/<stage>.ncu-rep if it has at most 1,000,000 bytes.
+Clocks are left as found (--clock-control none); before each replay the caches are emptied (ncu's default,
+--cache-control all).
 """
 
 import shutil
@@ -15,6 +17,7 @@ from .bench import options
 from .counters import COUNTERS, DURATION, MISSING
 
 SECONDS = 600  # per ladder; the job ends if it takes longer
+MOST_BYTES = 1_000_000  # of a stored report
 
 
 def arguments(parser):
@@ -39,6 +42,17 @@ def summary(what, rows):
     missing = [row[1] for row in rows if row[3] == MISSING]
     said = f"{what}: {time[3]} {time[2]}".strip() + f", {len(rows) - len(missing)} counters"
     return said + (f"; missing: {', '.join(missing)}" if missing else "")
+
+
+def keep(report, folder, stage):
+    """Stores a report, if it is small enough to stand in the repository."""
+    size = report.stat().st_size
+    if size > MOST_BYTES:
+        where = results.shown(report)
+        print(f"{stage.id}: its report has {size:,} bytes, more than {MOST_BYTES:,}, and is not stored: {where}")
+        return
+    (folder / "reports").mkdir(exist_ok=True)
+    shutil.copyfile(report, folder / f"reports/{stage.name}.ncu-rep")
 
 
 def run(given):
@@ -70,6 +84,8 @@ def run(given):
                 target = out / ladder.id / f"ncu_details/{stage.name}.txt"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(profiler.details(command_of(stage), stage.id), encoding="utf-8")
+            if stage.name in (ladder.reports or []):
+                keep(profiler.report(command_of(stage), stage.id, COUNTERS), out / ladder.id, stage)
         target = results.target(given.results, gpu)
         results.publish(out, target)
         shutil.rmtree(out / ladder.id, ignore_errors=True)
