@@ -29,7 +29,7 @@ QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
-test_simt test_header test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
+test_simt test_header test_python_package test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
 """.split()
 
 # The tests use the tools as Python modules; programs that make starts find the tools through make, as for a user.

@@ -1,0 +1,134 @@
+// Arrays that Python passes: what is wrong with them is raised as TypeError or ValueError with a sentence.
+#pragma once
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/extra/dtype.h>
+#include <tvm/ffi/optional.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <sstream>
+#include <string>
+
+#include "instances.h"
+
+namespace rms_norm_binding {
+
+#ifdef __SIMT__
+constexpr DLDeviceType kDevice = kDLCPU;
+constexpr const char* kDeviceName = "the CPU device, which takes arrays in host memory";
+#else
+constexpr DLDeviceType kDevice = kDLCUDA;
+constexpr const char* kDeviceName = "NVIDIA GPUs";
+#endif
+
+// What Python passes: an array, or None.
+using Given = tvm::ffi::Optional<DLTensor*>;
+struct Array {
+  const char* name;
+  const DLTensor* tensor;  // nullptr for None
+
+  Array(const char* name, const Given& given) : name(name), tensor(given.has_value() ? given.value() : nullptr) {}
+  int last() const { return tensor->ndim - 1; }
+  int64_t cols() const { return tensor->shape[last()]; }
+  void* data() const { return static_cast<char*>(tensor->data) + tensor->byte_offset; }
+  int64_t stride(int dimension) const {
+    if (tensor->strides != nullptr) return tensor->strides[dimension];
+    int64_t stride = 1;
+    for (int i = last(); i > dimension; --i) stride *= tensor->shape[i];
+    return stride;
+  }
+  std::string shape() const {
+    std::ostringstream out;
+    for (int i = 0; i < tensor->ndim; ++i) out << (i > 0 ? ", " : "") << tensor->shape[i];
+    return "(" + out.str() + (tensor->ndim == 1 ? ",)" : ")");
+  }
+};
+
+// NumPy's bfloat16 is not known to DLPack: Python hands it over as unsigned integers of 16 bits.
+inline Type type_of(const Array& a) {
+  if (a.tensor == nullptr) return kNone;
+  const DLDataType t = a.tensor->dtype;
+  const bool is_float = t.lanes == 1 && t.code == kDLFloat;
+  if (is_float && t.bits == 32) return kFloat32;
+  if (is_float && t.bits == 16) return kFloat16;
+  if (t.lanes == 1 && t.bits == 16 && (t.code == kDLBfloat || t.code == kDLUInt)) return kBFloat16;
+  TVM_FFI_THROW(TypeError) << a.name << " has elements of type " << tvm::ffi::DLDataTypeToString(t)
+                           << "; float32, float16 and bfloat16 are known";
+  return kNone;
+}
+inline const char* name_of(Type type) {
+  return type == kFloat32 ? "float32" : type == kFloat16 ? "float16" : type == kBFloat16 ? "bfloat16" : "none";
+}
+
+inline void check_place(const Array& a, const Array& x) {
+  const DLDevice device = a.tensor->device, other = x.tensor->device;
+  if (device.device_type != kDevice)
+    TVM_FFI_THROW(ValueError) << a.name << " lies " << (device.device_type == kDLCPU ? "in host memory" : "on a GPU")
+                              << ", and this build of rms_norm is for " << kDeviceName;
+  if (device.device_id != other.device_id)
+    TVM_FFI_THROW(ValueError) << a.name << " lies on GPU " << device.device_id << " and " << x.name << " on GPU "
+                              << other.device_id << "; move one of them";
+  const int64_t *const shape = a.tensor->shape, *const end = shape + a.tensor->ndim;
+  if (std::find(shape, end, 0) == end && a.tensor->ndim > 0 && a.cols() > 1 && a.stride(a.last()) != 1)
+    TVM_FFI_THROW(ValueError) << "the last dimension of " << a.name << " is not contiguous (its stride is "
+                              << a.stride(a.last()) << " elements); make a contiguous copy first";
+}
+
+inline void check_weight(const Array& weight, const Array& x) {
+  if (weight.tensor == nullptr) return;
+  check_place(weight, x);
+  if (weight.tensor->ndim != 1 || weight.cols() != x.cols())
+    TVM_FFI_THROW(ValueError) << weight.name << " has the shape " << weight.shape() << ", and " << x.name
+                              << " has the shape " << x.shape() << "; (" << x.cols() << ",) is wanted";
+}
+
+// The leading dimensions of arrays of one shape as rows, or as heads within rows: two neighbours count as one dimension
+// if, in every array, a step in the outer one is as long as all steps in the inner one. Returns how many rows there
+// are.
+template <size_t n>
+int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>& found) {
+  const Array& x = arrays[0];
+  if (x.tensor == nullptr || x.tensor->ndim == 0)
+    TVM_FFI_THROW(ValueError) << x.name << " has no dimension; the last one is normalized";
+  if (x.cols() == 0) TVM_FFI_THROW(ValueError) << "the last dimension of " << x.name << " is empty";
+  for (const Array& a : arrays) {
+    if (a.tensor == nullptr) continue;
+    if (a.tensor->ndim != x.tensor->ndim ||
+        !std::equal(x.tensor->shape, x.tensor->shape + x.tensor->ndim, a.tensor->shape))
+      TVM_FFI_THROW(ValueError) << a.name << " has the shape " << a.shape() << ", and " << x.name << " has the shape "
+                                << x.shape() << "; they must be the same";
+    check_place(a, x);
+  }
+  const int64_t rows = std::accumulate(x.tensor->shape, x.tensor->shape + x.last(), int64_t{1}, std::multiplies<>());
+  int64_t sizes[3] = {1, 1, 1};  // of the joined dimensions, from the innermost one
+  int outermost[3] = {}, count = 0;
+  for (int i = x.last() - 1; i >= 0 && rows > 0; --i) {
+    const int64_t size = x.tensor->shape[i];
+    if (size == 1) continue;
+    const bool joins = count > 0 && std::all_of(arrays.begin(), arrays.end(), [&](const Array& a) {
+                         return a.tensor == nullptr ||
+                                a.stride(i) == x.tensor->shape[outermost[count - 1]] * a.stride(outermost[count - 1]);
+                       });
+    if (!joins && ++count > 2)
+      TVM_FFI_THROW(ValueError)
+          << "the leading dimensions of the arrays of shape " << x.shape()
+          << " cannot be walked with two strides, as the kernels do; make a contiguous copy first";
+    sizes[count - 1] *= size;
+    outermost[count - 1] = i;
+    if (!joins)
+      for (size_t k = 0; k < n; ++k)
+        if (arrays[k].tensor) (count == 1 ? found[k]->head_stride : found[k]->stride) = arrays[k].stride(i);
+  }
+  for (size_t k = 0; k < n; ++k) {
+    if (arrays[k].tensor == nullptr) continue;
+    found[k]->data = arrays[k].data();
+    found[k]->heads = count == 2 ? sizes[0] : 1;
+    if (count == 1) found[k]->stride = found[k]->head_stride;
+    if (count == 0) found[k]->stride = x.cols();
+  }
+  return rows;
+}
+
+}  // namespace rms_norm_binding

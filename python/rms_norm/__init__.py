@@ -1,0 +1,176 @@
+"""RMSNorm for arrays of PyTorch, CuPy, JAX and NumPy, by the kernels of the repository's include/rms_norm.
+
+    y = x / sqrt(mean(x²) + eps) · (weight_offset + weight)      over the last dimension of x
+
+The formula is that of Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019. An array is anything that DLPack
+can hand over: it is neither copied nor converted, and a call that would need that raises ValueError or TypeError.
+BACKEND says where the arrays must lie: "cuda" means on an NVIDIA GPU, "cpu" in host memory, where the CPU device runs
+the same kernels, slowly. Kernels are launched on the caller's current stream, and nothing is waited for.
+
+rms_norm.torch has PyTorch operators with a backward, rms_norm.vllm and rms_norm.flashinfer have the signatures of these
+libraries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+from . import _arrays
+from ._build import BACKEND
+
+__all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "rms_norm"]
+__version__ = "0.1.0"
+
+Array = Any  # a torch.Tensor, cupy.ndarray, jax.Array or numpy.ndarray
+
+_LLAMA = {"gemma": False, "llama": True}
+_CACHES = {"tuned": 0, "normal": 1, "evict_first": 2}
+
+
+def _options(rounding, cache):
+    try:
+        return _LLAMA[rounding], _CACHES[cache]
+    except (KeyError, TypeError):
+        if not isinstance(rounding, str) or rounding not in _LLAMA:
+            raise ValueError(f"rounding is {rounding!r}; 'gemma' and 'llama' are known") from None
+        raise ValueError(f"cache is {cache!r}; 'tuned', 'normal' and 'evict_first' are known") from None
+
+
+def rms_norm(
+    x: Array,
+    weight: Optional[Array] = None,
+    eps: float = 1e-6,
+    out: Optional[Array] = None,
+    *,
+    weight_offset: float = 0.0,
+    rounding: str = "gemma",
+    dependent_launch: bool = False,
+    cache: str = "tuned",
+) -> Array:
+    """The norm of each row of x, where a row is a piece along the last dimension.
+
+    Args:
+        x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones may
+            be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
+        weight: shape (cols,), contiguous; None for ones. Its type may differ from that of x.
+        eps: added to the mean of squares, under the root; finite and not negative.
+        out: where the result goes: the shape of x, with strides of its own; x itself to work in place. Its type may
+            differ from that of x. None for a new array of x's type.
+        weight_offset: added to the weight in float32: 1 for Gemma's 1 + weight. It has no effect without a weight.
+        rounding: "gemma" rounds once, at the end; "llama" rounds the normalized value to the type of out, multiplies by
+            the weight, and rounds again.
+        dependent_launch: programmatic dependent launch. The kernel may start while the one before it on the stream still
+            runs, and reads the weight at once, so that kernel must not write the weight.
+        cache: what the L2 cache is asked to do with x and out: "tuned" (what was measured as fastest), "normal" (nothing)
+            or "evict_first" (to displace little of what others keep there). Results do not depend on it.
+
+    Returns:
+        out, or the new array.
+
+    Raises:
+        TypeError: an argument is no array, or its type is not compiled; README.md says which mixtures are.
+        ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap; the message says which.
+        RuntimeError: CUDA refused the launch.
+    """
+    llama, cache_code = _options(rounding, cache)
+    library = _arrays.library_of(x)
+    if out is None:
+        out = library.empty_like(x)
+    elif library.immutable:
+        raise TypeError(f"{library.name}'s arrays cannot be written: leave out= away and take the result")
+    library.norm(x, None, None, weight, out, eps, weight_offset, llama, dependent_launch, cache_code)
+    return out
+
+
+def fused_add_rms_norm(
+    x: Array,
+    residual: Array,
+    weight: Optional[Array] = None,
+    eps: float = 1e-6,
+    *,
+    out: Optional[Array] = None,
+    residual_out: Optional[Array] = None,
+    weight_offset: float = 0.0,
+    rounding: str = "gemma",
+    dependent_launch: bool = False,
+    cache: str = "tuned",
+) -> Tuple[Array, Array]:
+    """Adds x to the residual, and then normalizes the sum. By default in place, as serving engines do.
+
+        residual = x + residual        rounded to the type of residual
+        x = the norm of residual
+
+    Args:
+        x: shape (..., cols). It is overwritten by the norm, unless out is given.
+        residual: the shape of x; its type may differ. It is overwritten by the sum, unless residual_out is given.
+        weight, eps, weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+        out: where the norm goes, instead of x.
+        residual_out: where the sum goes, instead of residual; of the type of residual.
+
+    Returns:
+        The norm and the sum: (x, residual), or what was given instead. JAX's arrays cannot be written: there, both are
+        new arrays.
+
+    Raises:
+        As rms_norm().
+    """
+    llama, cache_code = _options(rounding, cache)
+    library = _arrays.library_of(x)
+    if library.immutable:
+        if out is not None or residual_out is not None:
+            raise TypeError(f"{library.name}'s arrays cannot be written: take the results")
+        out, residual_out = library.empty_like(x), library.empty_like(residual)
+    out = x if out is None else out
+    residual_out = residual if residual_out is None else residual_out
+    if residual is None:
+        raise TypeError("residual is None; rms_norm() is the norm without one")
+    library.norm(x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache_code)
+    return out, residual_out
+
+
+def qk_norm(
+    qkv: Array,
+    q_weight: Optional[Array],
+    k_weight: Optional[Array],
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    eps: float = 1e-6,
+    *,
+    weight_offset: float = 0.0,
+    rounding: str = "gemma",
+    dependent_launch: bool = False,
+    cache: str = "tuned",
+) -> Array:
+    """Normalizes each query head and each key head within packed rows, in place.
+
+    Args:
+        qkv: shape (..., n) with n >= (q_heads + kv_heads) · head_dim. A row holds the query heads, then the key heads;
+            what follows, like the value heads, is not touched.
+        q_weight, k_weight: shape (head_dim,), for the query heads and for the key heads; None for ones.
+        q_heads, kv_heads, head_dim: how many heads there are of each kind, and how many elements in a head.
+        eps, weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+
+    Returns:
+        qkv.
+
+    Raises:
+        As rms_norm().
+    """
+    llama, cache_code = _options(rounding, cache)
+    library = _arrays.library_of(qkv)
+    if library.immutable:
+        raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")
+    if not all(isinstance(count, int) and count > 0 for count in (q_heads, kv_heads, head_dim)):
+        raise ValueError(f"q_heads, kv_heads and head_dim are {q_heads}, {kv_heads} and {head_dim}; whole numbers above 0")
+    shape = tuple(qkv.shape)
+    if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
+        heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"
+        raise ValueError(f"qkv has the shape {shape}; its last dimension is too short for {heads}")
+    begin = 0
+    for weight, count in ((q_weight, q_heads), (k_weight, kv_heads)):
+        end = begin + count * head_dim
+        heads = library.heads(qkv, begin, end, head_dim)
+        library.norm(heads, None, None, weight, heads, eps, weight_offset, llama, dependent_launch, cache_code)
+        begin = end
+    return qkv

@@ -1,0 +1,178 @@
+"""The array libraries: how each allocates a result, and how its arrays come to the kernels."""
+
+import pathlib
+import re
+
+import tvm_ffi
+
+_module = tvm_ffi.load_module(str(pathlib.Path(__file__).with_name("_rms_norm.so")))
+_norm = _module.get_function("norm")
+_synchronize = _module.get_function("synchronize")
+
+
+_NAMES = "x residual residual_out weight out eps weight_offset rounding dependent_launch cache".split()
+
+
+def _call(*arguments):
+    try:
+        _norm(*arguments)
+    except BufferError as refused:  # the library does not hand over such an array
+        raise ValueError(f"an array cannot be handed over without a copy: {refused}") from None
+    except TypeError as refused:
+        wrong = re.search(r"^Mismatched type on argument #(\d+)", str(refused))
+        if not wrong:
+            raise
+        name, given = _NAMES[int(wrong[1])], arguments[int(wrong[1])]
+        wanted = "an array" if int(wrong[1]) < 5 else "a number" if int(wrong[1]) < 7 else "a bool"
+        raise TypeError(f"{name} is {given!r}, which is not {wanted}") from None
+
+
+class Library:
+    """Any library whose arrays have __dlpack__. Its results cannot be allocated."""
+
+    name = "this library"
+    immutable = False
+
+    def empty_like(self, x):
+        raise TypeError(f"a {type(x).__name__} cannot be allocated here; give out=, an array for the result")
+
+    def heads(self, x, begin, end, head_dim):
+        """Elements begin to end of each row, as heads: shape (..., heads, head_dim). Not a copy."""
+        return x[..., begin:end].reshape(*x.shape[:-1], (end - begin) // head_dim, head_dim)
+
+    def norm(self, x, residual, residual_out, weight, out, *options):
+        _call(x, residual, residual_out, weight, out, *options)
+
+
+class Torch(Library):
+    name = "PyTorch"
+
+    def __init__(self):
+        import torch
+
+        self.empty_like = torch.empty_like
+        self.is_grad_enabled = torch.is_grad_enabled
+
+    def norm(self, x, residual, residual_out, weight, out, *options):
+        if self.is_grad_enabled():
+            for tensor in (x, weight, residual, out, residual_out):
+                if getattr(tensor, "requires_grad", False):
+                    raise ValueError(
+                        "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or "
+                        "this one under torch.no_grad()"
+                    )
+        _call(x, residual, residual_out, weight, out, *options)
+
+
+class NumPy(Library):
+    """bfloat16 is that of ml_dtypes, which DLPack does not know: its bits are handed over."""
+
+    name = "NumPy"
+
+    def __init__(self):
+        import numpy
+
+        self.numpy = numpy
+        self.types = {numpy.dtype("float32"), numpy.dtype("float16")}
+
+    def empty_like(self, x):
+        return self.numpy.empty(x.shape, self.known(x.dtype, "x"))
+
+    def known(self, dtype, name):
+        if dtype not in self.types and dtype.name != "bfloat16":
+            raise TypeError(f"{name} has elements of type {dtype}; float32, float16 and ml_dtypes.bfloat16 are known")
+        return dtype
+
+    def given(self, name, array, written=False):
+        numpy = self.numpy
+        if array is None:
+            return None
+        if not isinstance(array, numpy.ndarray) or isinstance(array, numpy.ma.MaskedArray):
+            raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array, as x is")
+        if self.known(array.dtype, name).name == "bfloat16":
+            array = array.view(numpy.uint16)
+        if array.flags.writeable:
+            return array
+        if written:
+            raise ValueError(f"{name} is read-only, and the result shall be written to it")
+        try:
+            return tvm_ffi.from_dlpack(array.__dlpack__(max_version=(1, 0)))
+        except TypeError:
+            raise ValueError(f"{name} is read-only, which needs NumPy 2.1; make a copy first") from None
+
+    def norm(self, x, residual, residual_out, weight, out, *options):
+        _call(
+            self.given("x", x),
+            self.given("residual", residual),
+            self.given("residual_out", residual_out, written=True),
+            self.given("weight", weight),
+            self.given("out", out, written=True),
+            *options,
+        )
+
+
+class CuPy(Library):
+    name = "CuPy"
+
+    def __init__(self):
+        import cupy
+
+        self.cupy = cupy
+
+    def empty_like(self, x):
+        with x.device:
+            return self.cupy.empty(x.shape, x.dtype)
+
+    def norm(self, x, *rest):
+        with x.device:
+            stream = self.cupy.cuda.get_current_stream().ptr
+            with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", x.device.id), stream):
+                super().norm(x, *rest)
+
+
+class Jax(Library):
+    """Waits for the arguments and for the result, since JAX's streams cannot be had. Not for use within jax.jit."""
+
+    name = "JAX"
+    immutable = True
+
+    def __init__(self):
+        import jax
+
+        self.jax = jax
+
+    def empty_like(self, x):
+        if isinstance(x, self.jax.core.Tracer):
+            raise TypeError("x is traced by JAX, as within jax.jit; call this function outside")
+        return self.jax.device_put(self.jax.numpy.empty(x.shape, x.dtype), x.sharding)
+
+    def norm(self, x, residual, residual_out, weight, out, *options):
+        arrays = (x, residual, residual_out, weight, out)
+        self.jax.block_until_ready(arrays)
+        super().norm(*arrays, *options)
+        _synchronize(out)
+
+
+_LIBRARIES = {"torch": Torch, "numpy": NumPy, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
+_made = {}  # by name, one of each library
+_known = {}  # by the type of an array
+
+
+def library_of(x):
+    """The library that x belongs to."""
+    library = _known.get(type(x))
+    return library if library is not None else _find(type(x))
+
+
+def _find(kind):
+    for base in kind.__mro__:
+        name = base.__module__.partition(".")[0]
+        if name in _LIBRARIES and hasattr(kind, "__dlpack__"):
+            if name not in _made:
+                _made[name] = _LIBRARIES[name]()
+            _known[kind] = _made[name]
+            return _made[name]
+    if not hasattr(kind, "__dlpack__"):
+        raise TypeError(f"x is a {kind.__name__}; it must be an array of PyTorch, CuPy, JAX, NumPy or what has __dlpack__")
+    _known[kind] = Library()
+    return _known[kind]

@@ -1,0 +1,391 @@
+"""The Python package, built for the CPU device: its answers with NumPy, what it refuses, and how it is packed.
+
+Its PyTorch part is tested by test_python_torch.py. Everything runs in this process, with the package in build/.
+"""
+
+import re
+import sys
+import tarfile
+import threading
+
+import pytest
+
+from conftest import ENVIRONMENT, ROOT, cores, run
+
+np = pytest.importorskip("numpy")
+ml_dtypes = pytest.importorskip("ml_dtypes")
+PACKAGE = ROOT / "python"
+SITE = ROOT / "build/python_package/site"
+F32, F16, BF16 = np.dtype("float32"), np.dtype("float16"), np.dtype(ml_dtypes.bfloat16)
+TYPES = [F32, F16, BF16]
+ROUNDOFF = {F32: 2.0**-24, F16: 2.0**-11, BF16: 2.0**-8}
+SMALLEST = {F32: 2.0**-126, F16: 2.0**-24, BF16: 2.0**-126}  # steps of subnormal halves
+
+
+def pip_install(*arguments, **environment):
+    """pip with what requirements.txt has; the build lies in build/, so that a second one is quick."""
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    parallel = {"CMAKE_BUILD_PARALLEL_LEVEL": str(cores())}
+    return run(sys.executable, "-m", "pip", "install", *options, *arguments, timeout=900, **parallel, **environment)
+
+
+@pytest.fixture(scope="module")
+def rms_norm():
+    pytest.importorskip("tvm_ffi")
+    build = f"-Cbuild-dir={ROOT / 'build/python_package/cmake'}"
+    made = pip_install(PACKAGE, build, "--upgrade", "--target", SITE, BACKEND="cpu")
+    assert made.returncode == 0, made.stdout + made.stderr
+    sys.path.insert(0, str(SITE))
+    import rms_norm
+
+    assert rms_norm.BACKEND == "cpu" and str(SITE) in rms_norm.__file__
+    return rms_norm
+
+
+def random(shape, dtype, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def oracle(x, weight=None, eps=1e-6, offset=0.0):
+    x = x.astype(np.float64)
+    y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    return y if weight is None else y * (offset + weight.astype(np.float64))
+
+
+def expect(got, expected, dtype=None, roundings=2, cols=None):
+    """So many roundings to the type, and the errors of float32, as common/operators/rms_norm.h derives them. NaN fails."""
+    dtype = got.dtype if dtype is None else dtype
+    n = float(cols or got.shape[-1])
+    in_float32 = (8 + 2 * np.sqrt(n)) * 2.0**-24
+    allowed = (roundings * ROUNDOFF[dtype] * (1 + 2.0**-6) + in_float32) * np.abs(expected) + 2 * SMALLEST[dtype]
+    error = np.abs(got.astype(np.float64) - expected)
+    wrong = ~(error <= allowed)
+    assert not wrong.any(), f"{wrong.sum()} of {wrong.size} wrong, the worst by {error.max()}"
+
+
+# --- Answers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(1,), (7,), (4, 1000), (3, 4096), (2, 3, 111), (2, 3, 5, 64), (1, 40000)], ids=str)
+def test_any_rank(rms_norm, dtype, shape):
+    x, weight = random(shape, dtype), random(shape[-1], dtype, 2)
+    y = rms_norm.rms_norm(x, weight)
+    assert y.dtype == dtype and y.shape == shape
+    expect(y, oracle(x, weight))
+    expect(rms_norm.rms_norm(x), oracle(x))
+
+
+# x, residual, weight, out: README.md's table
+MIXTURES = [(t, r, t, t) for t in TYPES for r in (None, t)]
+for half in (F16, BF16):
+    MIXTURES += [(half, None, F32, half), (half, half, F32, half), (F32, None, half, F32), (F32, F32, half, F32)]
+    MIXTURES += [(F32, None, half, half), (half, F32, half, half)]
+
+
+@pytest.mark.parametrize("x, residual, weight, out", MIXTURES, ids=str)
+def test_mixtures_of_types(rms_norm, x, residual, weight, out):
+    given, factor, y = random((5, 200), x), random(200, weight, 2), np.full((5, 200), np.nan, out)
+    if residual is None:
+        assert rms_norm.rms_norm(given, factor, out=y) is y
+        expect(y, oracle(given, factor))
+        return
+    stream, total = random((5, 200), residual, 3), np.full((5, 200), np.nan, residual)
+    rms_norm.fused_add_rms_norm(given, stream, factor, out=y, residual_out=total)
+    expect(total, given.astype(np.float64) + stream.astype(np.float64), roundings=1)
+    expect(y, oracle(total, factor))
+
+
+def test_every_other_mixture_is_refused_by_name(rms_norm):
+    for x in TYPES:
+        for residual in (None, *TYPES):
+            for weight in TYPES:
+                for out in TYPES:
+                    if (x, residual, weight, out) in MIXTURES:
+                        continue
+                    arrays = [np.ones((2, 8), x), np.ones(8, weight), np.ones((2, 8), out)]
+                    with pytest.raises(TypeError, match="not among the types.*RMS_NORM_TYPES=all"):
+                        if residual is None:
+                            rms_norm.rms_norm(arrays[0], arrays[1], out=arrays[2])
+                        else:
+                            rms_norm.fused_add_rms_norm(arrays[0], np.ones((2, 8), residual), arrays[1], out=arrays[2])
+
+
+def test_options(rms_norm):
+    x, weight = random((6, 300), F16), random(300, F16, 2)
+    expect(rms_norm.rms_norm(x, weight, 0.5), oracle(x, weight, 0.5))
+    expect(rms_norm.rms_norm(x, weight, weight_offset=1.0), oracle(x, weight, offset=1.0))
+    expect(rms_norm.rms_norm(x, weight_offset=1.0), oracle(x))  # no effect without a weight
+    plain = rms_norm.rms_norm(x, weight)
+    for cache in ("tuned", "normal", "evict_first"):
+        assert (rms_norm.rms_norm(x, weight, cache=cache, dependent_launch=True) == plain).all()
+    once = (oracle(x).astype(F16).astype(np.float64) * weight.astype(np.float64)).astype(F16)
+    llama = rms_norm.rms_norm(x, weight, rounding="llama")
+    assert (llama != plain).any() and (llama == once).mean() > 0.99
+
+
+def test_adds_in_place_by_default(rms_norm):
+    x, residual, weight = random((6, 300), BF16), random((6, 300), BF16, 2), random(300, BF16, 3)
+    total = (x.astype(F32) + residual.astype(F32)).astype(BF16)
+    y, stream = rms_norm.fused_add_rms_norm(x, residual, weight)
+    assert y is x and stream is residual and (residual == total).all()
+    expect(x, oracle(total, weight))
+
+
+def test_strides(rms_norm):
+    weight = random(64, F32, 2)
+    wide = random((10, 100), F32)
+    heads = random((6, 5 * 64), F32).reshape(6, 5, 64)[:, 1:4]  # three of five heads of packed rows
+    for x in (wide[:, :64], wide[::3, 7:71], wide[::-1, :64], heads, heads.transpose(1, 0, 2)):
+        expect(rms_norm.rms_norm(x, weight), oracle(x, weight))
+        out = np.full((*x.shape[:-1], 80), np.nan, F32)
+        rms_norm.rms_norm(x, weight, out=out[..., 3:67])
+        expect(out[..., 3:67], oracle(x, weight))
+        assert np.isnan(out[..., :3]).all() and np.isnan(out[..., 67:]).all()
+    row = np.broadcast_to(random(64, F32), (9, 64))  # a stride of 0, and read-only
+    expect(rms_norm.rms_norm(row, weight), oracle(row, weight))
+
+
+def test_in_place(rms_norm):
+    x = random((5, 100), F32)
+    expected = oracle(x[:, :60])
+    outside = x[:, 60:].copy()
+    assert rms_norm.rms_norm(x[:, :60], out=x[:, :60]).base is x
+    expect(x[:, :60], expected)
+    assert (x[:, 60:] == outside).all()
+
+
+def test_qk_norm_changes_only_the_heads(rms_norm):
+    qkv, q_weight, k_weight = random((2, 3, (4 + 2 + 2) * 16), F16), random(16, F16, 2), random(16, F16, 3)
+    before = qkv.copy()
+    assert rms_norm.qk_norm(qkv, q_weight, k_weight, 4, 2, 16) is qkv
+    expect(qkv[..., :64], oracle(before[..., :64].reshape(2, 3, 4, 16), q_weight).reshape(2, 3, 64), cols=16)
+    expect(qkv[..., 64:96], oracle(before[..., 64:96].reshape(2, 3, 2, 16), k_weight).reshape(2, 3, 32), cols=16)
+    assert (qkv[..., 96:] == before[..., 96:]).all()
+
+
+def test_signatures_of_other_libraries(rms_norm):
+    from rms_norm import flashinfer, vllm
+
+    x, residual, weight = random((6, 256), F16), random((6, 256), F16, 2), random(256, F16, 3)
+    total = (x.astype(F32) + residual.astype(F32)).astype(F16)
+    out = np.empty_like(x)
+    assert vllm.rms_norm(out, x, weight, 1e-5) is None
+    expect(out, oracle(x, weight, 1e-5))
+    expect(flashinfer.rmsnorm(x, weight), oracle(x, weight))
+    assert flashinfer.rmsnorm(x, weight, 1e-6, out, enable_pdl=False) is out
+    expect(flashinfer.gemma_rmsnorm(x, weight), oracle(x, weight, offset=1.0))
+    added = [
+        (vllm.fused_add_rms_norm, (1e-6,), 0.0),
+        (flashinfer.fused_add_rmsnorm, (), 0.0),
+        (flashinfer.gemma_fused_add_rmsnorm, (1e-6, True), 1.0),
+    ]
+    for function, rest, offset in added:
+        y, stream = x.copy(), residual.copy()
+        assert function(y, stream, weight, *rest) is None
+        assert (stream == total).all()
+        expect(y, oracle(total, weight, offset=offset))
+
+
+def test_nothing_happens_without_rows(rms_norm):
+    for shape in ((0, 8), (3, 0, 8)):
+        assert rms_norm.rms_norm(np.empty(shape, F32), np.ones(8, F32)).shape == shape
+
+
+def test_not_a_number_stays_one(rms_norm):
+    x = random((3, 50), F32)
+    x[1, 7] = np.nan
+    y = rms_norm.rms_norm(x)
+    assert np.isnan(y[1]).all() and not np.isnan(y[[0, 2]]).any()
+
+
+def test_threads(rms_norm):
+    """Also with a long row each, for which several blocks use a workspace."""
+    inputs = [random((1, 20000), F32, seed) for seed in range(4)]
+    results = [None] * len(inputs)
+
+    def norm(i):
+        for _ in range(5):
+            results[i] = rms_norm.rms_norm(inputs[i])
+
+    threads = [threading.Thread(target=norm, args=(i,)) for i in range(len(inputs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for x, y in zip(inputs, results):
+        expect(y, oracle(x))
+
+
+# --- What is refused ----------------------------------------------------------------------------------------
+
+X, W = np.ones((4, 8), F32), np.ones(8, F32)
+FIVE_ROWS = np.ones((5, 8), F32)
+
+
+def readonly(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def bytes_apart():
+    """Floats that lie five bytes apart."""
+    return np.ndarray((4, 8), F32, buffer=np.zeros(200, np.uint8), strides=(40, 5))
+
+
+NORM = {
+    "a list": (([[1.0]],), TypeError, "x is a list"),
+    "a masked array": ((np.ma.ones((4, 8), F32),), TypeError, "must be a NumPy array"),
+    "float64": ((np.ones((4, 8)),), TypeError, "x has elements of type float64"),
+    "integers": ((np.ones((4, 8), np.uint16),), TypeError, "elements of type uint16"),
+    "bytes in the other order": ((np.ones((4, 8), ">f4"),), TypeError, "elements of type >f4"),
+    "a weight of float64": ((X, np.ones(8)), TypeError, "weight has elements of type float64"),
+    "a weight that is a list": ((X, [1.0] * 8), TypeError, "weight is a list"),
+    "no dimension": ((np.zeros((), F32),), ValueError, "x has no dimension"),
+    "an empty last dimension": ((np.empty((4, 0), F32),), ValueError, "last dimension of x is empty"),
+    "a transposed matrix": ((X.T,), ValueError, "not contiguous.*make a contiguous copy"),
+    "three strides": ((np.ones((4, 5, 6, 8), F32)[:, :4, :5],), ValueError, "two strides"),
+    "bytes apart": ((bytes_apart(),), ValueError, "cannot be handed over"),
+    "a weight too long": ((X, np.ones(9, F32)), ValueError, r"weight has the shape \(9,\).*\(8,\) is wanted"),
+    "a weight of two dimensions": ((X, X), ValueError, "weight has the shape"),
+    "a strided weight": ((X, np.ones(16, F32)[::2]), ValueError, "weight is not contiguous"),
+    "eps below 0": ((X, W, -1.0), ValueError, "eps is negative"),
+    "eps not finite": ((X, W, float("inf")), ValueError, "eps is negative or not finite"),
+    "eps no number": ((X, W, "small"), TypeError, "eps is 'small', which is not a number"),
+    "out of another shape": ((X, W, 1e-6, X[:2].copy()), ValueError, r"out has the shape \(2, 8\)"),
+    "out of another rank": ((X, W, 1e-6, X.reshape(2, 2, 8).copy()), ValueError, "out has the shape"),
+    "out read-only": ((X, W, 1e-6, readonly(X)), ValueError, "out is read-only"),
+    "out one row after x": ((FIVE_ROWS[:4], W, 1e-6, FIVE_ROWS[1:]), ValueError, "out overlaps x"),
+    "out in the weight": ((X, X[0], 1e-6, X), ValueError, "out overlaps weight"),
+    "rows of out on each other": (
+        (X, W, 1e-6, np.lib.stride_tricks.as_strided(X.copy(), (4, 8), (16, 4))),
+        ValueError,
+        "rows of out overlap",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NORM)
+def test_refused(rms_norm, name):
+    arguments, error, sentence = NORM[name]
+    with pytest.raises(error, match=sentence):
+        rms_norm.rms_norm(*arguments)
+
+
+def test_refused_options(rms_norm):
+    refused = {"rounding": "up", "cache": "warm", "weight_offset": float("nan")}
+    for name, value in refused.items():
+        with pytest.raises(ValueError, match=f"{name} is"):
+            rms_norm.rms_norm(X, W, **{name: value})
+    with pytest.raises(TypeError, match="weight_offset is 'one', which is not a number"):
+        rms_norm.rms_norm(X, W, weight_offset="one")
+
+
+def test_refused_residuals(rms_norm):
+    cases = [
+        ((X, None), {}, TypeError, "residual is None"),
+        ((X, X[:2]), {}, ValueError, "residual has the shape"),
+        ((X, X), {}, ValueError, "out overlaps residual_out"),
+        ((X, X.copy()), {"residual_out": X.astype(F16)}, TypeError, "must have the same type"),
+        ((X, readonly(X)), {}, ValueError, "residual_out is read-only"),
+    ]
+    for arguments, options, error, sentence in cases:
+        with pytest.raises(error, match=sentence):
+            rms_norm.fused_add_rms_norm(*arguments, W, **options)
+
+
+def test_refused_heads(rms_norm):
+    qkv = np.ones((3, 64), F32)
+    for heads, sentence in (((4, 2, 16), "too short"), ((0, 2, 16), "whole numbers"), ((2.0, 1, 16), "whole numbers")):
+        with pytest.raises(ValueError, match=sentence):
+            rms_norm.qk_norm(qkv, None, None, *heads)
+
+
+# --- The package itself --------------------------------------------------------------------------------------
+
+
+def test_first_example_of_the_page(rms_norm):
+    page = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    code, printed = re.search(r"```python\n(.*?)```\s+It prints:\s+```\n(.*?)```", page, re.DOTALL).groups()
+    result = run(sys.executable, "-c", code, PYTHONPATH=str(SITE))
+    assert result.stdout == printed, result.stdout + result.stderr
+
+
+def test_says_what_it_is(rms_norm):
+    said = run(sys.executable, "-m", "rms_norm", PYTHONPATH=str(SITE)).stdout
+    assert re.match(r"rms_norm \S+ for the CPU device; types: usual\n", said)
+
+
+def test_types_are_declared(rms_norm):
+    assert (SITE / "rms_norm/py.typed").exists()
+    for name in rms_norm.__all__:
+        function = getattr(rms_norm, name)
+        if callable(function):
+            assert function.__doc__ and "return" in function.__annotations__, name
+
+
+def test_source_distribution_has_what_it_needs(tmp_path):
+    pytest.importorskip("scikit_build_core")
+    code = f"import build_backend; print(build_backend.build_sdist({str(tmp_path)!r}))"
+    made = run(sys.executable, "-c", code, cwd=PACKAGE)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert not (PACKAGE / "repository").exists()
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    wanted = ["CMakeLists.txt", "binding/binding.cpp", "rms_norm/py.typed", "repository/include/rms_norm/rms_norm.cuh"]
+    assert {*wanted, "repository/simt/simtcc", "repository/simt/runtime/launch.cpp"} <= names
+    assert not any(name.endswith((".pyc", ".so", ".o")) for name in names)
+
+
+@pytest.mark.full
+def test_install_from_a_source_distribution(tmp_path):
+    """Outside of the repository, for the CPU device, in a path with blanks."""
+    code = f"import build_backend; build_backend.build_sdist({str(tmp_path)!r})"
+    assert run(sys.executable, "-c", code, cwd=PACKAGE).returncode == 0
+    site = tmp_path / "site packages"
+    made = pip_install(next(tmp_path.glob("*.tar.gz")), "--target", site, BACKEND="cpu")
+    assert made.returncode == 0, made.stdout + made.stderr
+    code = "import numpy, rms_norm; print(rms_norm.rms_norm(numpy.full((1, 4), 2, 'float32')))"
+    assert run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).stdout == "[[0.9999999 0.9999999 0.9999999 0.9999999]]\n"
+
+
+# --- The choice of the backend -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def choice():
+    sys.path.insert(0, str(PACKAGE))
+    import choose_backend
+
+    sys.path.remove(str(PACKAGE))
+    return choose_backend
+
+
+def test_chooses_the_backend(choice):
+    def chosen(environment={}, nvcc="nvcc", gpus=()):
+        backend, _, options = choice.choose(environment, nvcc, list(gpus))
+        return backend, [word for word in options if word != "-gencode"]
+
+    assert chosen(nvcc=None, gpus=["9.0"]) == chosen() == chosen({"BACKEND": "cpu"}, gpus=["9.0"]) == ("cpu", [])
+    assert chosen(gpus=["9.0"]) == ("cuda", ["arch=compute_90,code=sm_90"])
+    assert chosen({"ARCHS": "80 90a"})[1] == ["arch=compute_80,code=sm_80", "arch=compute_90a,code=sm_90a"]
+    ada = ["arch=compute_89,code=sm_89", "arch=compute_89,code=compute_89"]
+    assert chosen({"TORCH_CUDA_ARCH_LIST": "Ada"})[1] == ada == chosen({"TORCH_CUDA_ARCH_LIST": "8.9+PTX"})[1]
+    assert len(chosen({"TORCH_CUDA_ARCH_LIST": "8.0;9.0a 12.0"})[1]) == 3
+
+
+@pytest.mark.parametrize(
+    "environment, nvcc",
+    [
+        ({"BACKEND": "rocm"}, "nvcc"),
+        ({"BACKEND": "cuda"}, None),
+        ({"BACKEND": "cuda"}, "nvcc"),
+        ({"ARCHS": "sm_90"}, "nvcc"),
+        ({"TORCH_CUDA_ARCH_LIST": "Volta"}, "nvcc"),
+        ({"TORCH_CUDA_ARCH_LIST": "7.0"}, "nvcc"),
+    ],
+)
+def test_says_why_there_is_no_backend(choice, environment, nvcc):
+    with pytest.raises(choice.Wrong):
+        choice.choose(environment, nvcc, [])
