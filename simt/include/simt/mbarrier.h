@@ -1,7 +1,6 @@
 // The barrier in memory behind cuda::barrier, block-wide cuda::pipeline and __mbarrier_t: one 64-bit word, as on the
 // GPU. A phase ends when all expected threads have arrived and all expected bytes have landed.
 #pragma once
-#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace simt {
 
 // A tensor map's swizzle: bits 7 to 9 of a shared address change bits 4 to 6, as far as the mask has them.
 template <class T>
-T* swizzled(T* address, uintptr_t mask) {
+SIMT_OWN T* swizzled(T* address, uintptr_t mask) {
   const auto bits = reinterpret_cast<uintptr_t>(address);
   return reinterpret_cast<T*>(bits ^ (bits >> 3 & mask));
 }
@@ -29,14 +28,14 @@ struct DeferredCopy {
   size_t begin = 0, end = size;  // the bytes of the destination that the source has; the others become zeros
   uintptr_t swizzle = 0;
 
-  void land() const {
+  SIMT_OWN void land() const {
     if (swizzle == 0 && begin == 0 && end == size) {
       std::memcpy(destination, source, size);
       return;
     }
     for (size_t at = 0; at < size; at += 16) {
       char* to = swizzled(static_cast<char*>(destination) + at, swizzle);
-      const size_t first = std::clamp(begin, at, at + 16), last = std::clamp(end, first, at + 16);
+      const size_t first = at < begin ? begin : at, last = end < at + 16 ? end : at + 16;
       std::memset(to, 0, 16);
       if (first < last)
         std::memcpy(to + (first - at), static_cast<const char*>(source) + (first - begin), last - first);
