@@ -163,7 +163,7 @@ class TestRoofline:
         assert self.drawn(machine) == ["fake-9000_roofline.png", "fake-9000_roofline.svg"] and len(contents) == 1
         (svg,) = contents
         for words in (
-            "float32 60 (90 % of datasheet)", "float16 tensor cores 900", "DRAM read, 4.5", "DRAM copied, 4.25",
+            "float32 60 (90 %)", "float16 tensor cores 900", "DRAM read, 4.5", "DRAM copied, 4.25",
             "03_tiled", "01_basic",
         ):  # fmt: skip
             assert f"<!-- {words}".encode() in svg, words

@@ -14,8 +14,12 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
                                                                and Nsight Compute's advice, as it prints them
     output NAME                                                what a program printed on the GPU, by outputs of ladder.json
     cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
+                                                               (lanes=5.43 conflicts=3.92, which it need not claim: lanes
+                                                               and wavefronts per request of the line with most shared
+                                                               loads; conflicts=WORD: its page speaks of them)
     ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
     <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
+    bytes_plot, waits_plot                                     Nsight Compute's counters as pictures
     roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot, header/shapes
@@ -36,6 +40,7 @@ BLOCK = re.compile(r"^<!-- (?:table:([\w/-]+)|(figures)):(begin|end)(.*?) -->$",
 STAGE = re.compile(r"^<!-- stage\b(.*?)-->$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
 CLAIMS = ("loads", "stores", "asked", "barriers", "shuffles")
+OF_SHARED_LOADS = ("lanes", "conflicts")
 WANTED = (
     "what its kernel asks of memory on the input of make analyze, for example loads=16x16 stores=16x16 asked=8 "
     "barriers=1 shuffles=5: bytes per lane x sectors per request of its global loads and stores (several with commas), "
@@ -128,6 +133,10 @@ def claims(stage):
 def pairs(claim):
     """The (bytes per lane, sectors per request) of a claim: "4x32,4x1" -> [(4, 32), (4, 1)]."""
     return [tuple(map(int, pair.split("x"))) for pair in claim.split(",") if pair]
+
+
+def is_number(claim):
+    return bool(re.fullmatch(r"[0-9.]+", claim or ""))
 
 
 def total(claim):

@@ -1,22 +1,17 @@
 """Draws what is stored of a GPU as PNG and SVG into plots/; needs no GPU.
 
 Of each ladder its stages beside the copy kernel and the datasheet, and its sweeps: bandwidth where all inputs have as
-many elements, else microseconds. Of the ladder of ceilings the roofline, with every other ladder's stages. With
+many elements, else microseconds. Of some stages their counters. Of the ladder of ceilings the roofline, with every stage. With
 --run it draws the CSV of a run into that file's folder, or what is stored if the run was not timed, since then there
 was no GPU.
 """
 
-import math
 import pathlib
 
-from . import any_csv, chain_tables, ladders, peer_tables, results, roofline, timed
-from .results import number, version
+from . import any_csv, chain_tables, counter_plots, ladders, peer_tables, results, roofline, timed
+from .drawing import BLACK, BLUE, DASHES, LINES, VERMILLION, figure_of, save, start, tidy
+from .results import number
 
-# Okabe and Ito's palette, which colour-blind readers can distinguish.
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-LINES = [(ORANGE, "o"), (SKY, "s"), (GREEN, "^"), (BLUE, "D"), (PURPLE, "v"), (VERMILLION, "P")]
-DASHES = ["-", "--", ":"]  # of the first six lines, the next six, and those after them
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
 MOST_LINES = 10  # in a plot of microseconds: the last stages
@@ -29,43 +24,6 @@ def arguments(parser):
         "--run", dest="csv", type=pathlib.Path, metavar="CSV", help="draw this run, into the CSV's folder"
     )
     parser.add_argument("--ladder", default=ladders.DEFAULT, help="the ladder of the run; by default %(default)s")
-
-
-def start():
-    """matplotlib.pyplot, set up so that the same data give the same files."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ladders.Unusable("matplotlib is needed to draw; scripts/setup.sh plots installs it into .venv")
-    matplotlib.use("Agg")
-    matplotlib.rcParams.update({"svg.hashsalt": "ladder", "font.size": 9, "axes.axisbelow": True})
-    import matplotlib.pyplot as plt
-
-    return plt
-
-
-def tidy(axes):
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#dddddd", linewidth=0.8)
-
-
-def figure_of(height):
-    plt = start()
-    figure, axes = plt.subplots(figsize=(6.0, height), layout="constrained")
-    tidy(axes)
-    return plt, figure, axes
-
-
-def save(plt, figure, target, what, row):
-    """The caption says what was measured, where and when."""
-    runtime = row["cuda_runtime"] if "cuda_runtime" in row else version(row["runtime"])
-    caption = f"{what}\n{row.get('device') or row.get('gpu')}, CUDA {runtime}, {row['date']}"
-    figure.supxlabel(caption, fontsize=9, color="#444444")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target.with_suffix(".png"), dpi=200)
-    figure.savefig(target.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-    plt.close(figure)
-    print(f"plot: {results.shown(target)}.png and .svg")
 
 
 def datasheet_of(folder, rows, rate="gb_per_s", percent="percent_of_datasheet"):
@@ -266,99 +224,11 @@ def draw_chain(path, target):
     save(plt, figure, target, "microseconds that a norm adds to a layer in a CUDA graph, bfloat16", row)
 
 
-def draw_roof(axes, found, left, right, bottom):
-    """Slopes and ceilings, with their names at the left and at the right end."""
-    slopes = sorted((each for each in found if each.is_slope), key=lambda each: each.tera)
-    flats = sorted((each for each in found if not each.is_slope), key=lambda each: each.tera)
-    highest = max((each.tera for each in flats), default=None)
-    for slope, style in zip(slopes, ["-", "--", "-.", ":"]):
-        end = min(right, highest / slope.tera) if highest else right
-        axes.plot([left, end], [slope.tera * left, slope.tera * end], color=BLACK, linestyle=style, linewidth=1.3,
-                  label=f"{slope.unit}{SLOPES.get(slope.stage, '')}, {slope.tera:.3g} TB/s")  # fmt: skip
-    steepest = slopes[-1].tera if slopes else None
-    for flat in flats:
-        start = max(left, flat.tera / steepest) if steepest else left
-        axes.plot([start, right], [flat.tera] * 2, color=BLACK, linewidth=1.3)
-        of_datasheet = f" ({flat.percent:.0f} % of datasheet)" if flat.percent else ""
-        axes.annotate(f"{flat.unit} {flat.tera:.0f}{of_datasheet}", (right, flat.tera), xytext=(0, 4),
-                      textcoords="offset points", ha="right", va="bottom", fontsize=7.5, bbox=PAPER)  # fmt: skip
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, 3 * (highest or steepest * right))
-
-
-SLOPES = {"01_dram_read": " read", "02_dram_copy": " copied"}
-PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}  # behind names that stand on lines
-THREAD = {"arrowstyle": "-", "color": "#aaaaaa", "linewidth": 0.5}  # from a name to its point
-ACROSS = 2  # ladders side by side below the roofline
-
-
-def draw_roofline(folder, rows, target):
-    """Above, all ceilings with every stage; below, a panel a ladder with the names of its stages."""
-    climbed = ladders.all_ladders()
-    found = roofline.best(roofline.ceilings(rows))
-    of_ladders = {ladder: points for ladder, points in roofline.of_ladders(folder, climbed).items() if points}
-    lines = dict(zip(of_ladders, LINES * 3))
-    plt = start()
-    down = -(-len(of_ladders) // ACROSS)
-    figure = plt.figure(figsize=(7.6, 4.4 + 3.3 * down), layout="constrained")
-    grid = figure.add_gridspec(1 + down, ACROSS, height_ratios=[4.0] + [3.3] * down)
-    axes = figure.add_subplot(grid[0, :])
-    tidy(axes)
-    every = [point for points in of_ladders.values() for point in points]
-    chosen = roofline.of_intensity(folder, climbed)
-    lowest = min([point.tera for point in every + chosen], default=0.1)
-    furthest = max([point.intensity for point in every + chosen], default=512)
-    draw_roof(axes, found, 2**-4, max(2**14, 2 * furthest), lowest / 2)
-    if chosen:
-        axes.plot([point.intensity for point in chosen], [point.tera for point in chosen], linestyle="", marker="x",
-                  color="#666666", markersize=5, label="05 of W3L1, 1 to 1024 multiply-adds per element")  # fmt: skip
-    for ladder, points in of_ladders.items():
-        color, marker = lines[ladder]
-        axes.plot([point.intensity for point in points], [point.tera for point in points], linestyle="", color=color,
-                  marker=marker, markersize=4, label=ladder.id)  # fmt: skip
-    axes.set_xlabel("operations per byte of the memory whose slope it is; stages: of DRAM (log scale)")
-    axes.set_ylabel("10$^{12}$ operations per second (log scale)")
-    axes.legend(loc="lower right", fontsize=7.5, frameon=False)
-    for place, (ladder, points) in enumerate(of_ladders.items()):
-        below = figure.add_subplot(grid[1 + place // ACROSS, place % ACROSS])
-        tidy(below)
-        draw_names(below, ladder, points, found, lines[ladder])
-    row = {**rows[0], "device": rows[0]["gpu"]}
-    save(plt, figure, target, "roofline: measured ceilings, and the stages of every ladder that computes", row)
-
-
-def draw_names(axes, ladder, points, found, line):
-    """One ladder below the slope of DRAM, its stages by name."""
-    color, marker = line
-    least, most = min(point.intensity for point in points), max(point.intensity for point in points)
-    left, right = least / 1.6, 6.5 * most
-    low, high = min(point.tera for point in points), max(point.tera for point in points)
-    for slope in found:
-        if slope.is_slope and slope.unit == "DRAM":
-            axes.plot([left, right], [slope.tera * left, slope.tera * right], color=BLACK, linewidth=1.1)
-    for point in points:
-        axes.plot(point.intensity, point.tera, marker, color=color, markersize=5,
-                  fillstyle="full" if point.counted else "none")  # fmt: skip
-    bottom, top = low / 1.8, 2.2 * max(high, low * 4)
-    gap = (math.log(top) - math.log(bottom)) / 21
-    heights = roofline.spread([math.log(point.tera) for point in points], gap)
-    for point, height in zip(points, heights):
-        axes.annotate(point.stage, (point.intensity, point.tera), xytext=(1.8 * most, math.exp(height)), fontsize=7,
-                      va="center", bbox=PAPER, arrowprops=THREAD)  # fmt: skip
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xlim(left, right)
-    axes.set_ylim(min(bottom, math.exp(min(heights)) / 1.2), max(top, 1.3 * math.exp(max(heights))))
-    axes.set_title(ladder.id, fontsize=9, loc="left", color=color)
-
-
 def draw_stored(folder, target):
     """Everything that is stored of one GPU."""
     ceilings = roofline.rows_of(folder)
     if ceilings:
-        draw_roofline(folder, ceilings, target / f"{folder.name}_roofline")
+        roofline.draw(folder, ceilings, target / f"{folder.name}_roofline")
     elif any(ladder.id == roofline.LADDER for ladder in ladders.all_ladders()):
         print(f"plot: no ceilings of this GPU are stored, so no roofline; make bench S={roofline.LADDER} measures them")
     for ladder in ladders.all_ladders():
@@ -369,6 +239,7 @@ def draw_stored(folder, target):
             if (own / f"{sweep}.csv").is_file() and "program" not in described:  # controls are read in tables
                 rows = timed.read(own / f"{sweep}.csv", ladder)
                 draw_sweep(ladder, rows, described["title"], own, target / f"{name}_{sweep}")
+        counter_plots.draw(folder, ladder, target / name)
         if (own / "cold_warm.csv").is_file():
             draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), own, target / f"{name}_cold_warm")
     tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]

@@ -25,6 +25,10 @@ def stage_link(stage, page):
 
 # A ladder.
 
+COUNTER_PLOTS = {
+    "bytes_plot": "The bytes between kernel, L1, L2 and DRAM, with hit rates",
+    "waits_plot": "The cycles of all warps, by what they wait for",
+}
 STAGE_COLUMNS = {"idea": "the idea", "change": "what changes", "removes": "what it removes"}
 COUNTS = {"barriers": "barriers", "bytes": "bytes per lane and load", "sectors": "sectors per request"}
 
@@ -288,6 +292,8 @@ def build(block, folder):
     if name == "roofline":
         text = "The measured ceilings as slopes and lines, and the stages of every ladder below them"
         return "".join(image(folder.name, "roofline", text, page)) or None
+    if name in COUNTER_PLOTS:
+        return "".join(image(folder.name, f"{ladder.id}_{name[:-5]}", COUNTER_PLOTS[name], page)) or None
     path = folder / ladder.id / f"{name}.csv"
     if not path.parent.is_dir():
         return None
