@@ -1,0 +1,49 @@
+// Kernels beside 12_one_word and 13_prefetch: one choice changed at a time.
+#include <vector>
+
+#include "assignment1/rms_norm/vector/11_dependent_launch/kernel.cuh"
+#include "assignment1/rms_norm/vector/12_one_word/kernel.cuh"
+#include "assignment1/rms_norm/vector/13_prefetch/kernel.cuh"
+#include "common/operators/rms_norm_vector.h"
+#include "form.cuh"
+
+namespace ladder::vector {
+
+using namespace controls;
+
+constexpr Requires kHopper = {90};
+
+template <int number, int blocks, int threads, int vectors, Exchange exchange = Exchange::block,
+          Next next = Next::at_once, Early early = Early::lines, int cluster = 1>
+constexpr RmsNormVector::Launch form =
+    controls::launch<float, Form<number, blocks, threads, vectors, exchange, next, early, cluster>>;
+
+const std::vector<Stage<RmsNormVector>> all = {
+    dependent_launch::stage,
+    one_word::stage,
+    prefetch::stage,
+    {"12_plain_launch", "12, launched the ordinary way",
+     form<0, 128, 512, 4, Exchange::block, Next::plain, Early::nothing>, kHopper},
+    {"12_early_trigger", "12, with 13's early trigger and no prefetch",
+     form<1, 128, 512, 4, Exchange::block, Next::at_once, Early::nothing>, kHopper},
+    {"12_with_prefetch", "12, with 13's prefetch and the trigger after the sum",
+     form<2, 128, 512, 4, Exchange::block, Next::after_sum>, kHopper},
+    {"13_fixed_shape", "13, compiled for its number of threads", form<3, 128, 512, 4>, kHopper},
+    {"13_bulk_prefetch", "one thread asks for a stretch of 8 KB",
+     form<4, 128, 512, 4, Exchange::block, Next::at_once, Early::bulk>, kHopper},
+    {"13_one_warp", "one warp reads all words", form<5, 128, 512, 4, Exchange::one_warp>, kHopper},
+    {"13_every_warp", "every warp reads all words", form<6, 128, 512, 4, Exchange::every_warp>, kHopper},
+    {"13_pairs", "a copy of the words for each pair of blocks", form<7, 128, 512, 4, Exchange::pairs>, kHopper},
+    {"13_cluster_8", "clusters of 8 blocks add up first",
+     form<8, 128, 512, 4, Exchange::cluster, Next::at_once, Early::lines, 8>, kHopper},
+    {"13_cluster_16", "clusters of 16 blocks add up first",
+     form<9, 128, 512, 4, Exchange::cluster, Next::at_once, Early::lines, 16>, kHopper},
+    {"13_256_threads", "256 threads with 8 float4 each", form<10, 128, 256, 8>, kHopper},
+    {"13_1024_threads", "1024 threads with 2 float4 each", form<11, 128, 1024, 2>, kHopper},
+    {"13_132_blocks", "a block on every SM of an H200", form<12, 132, 512, 4>, kHopper},
+    {"13_64_blocks", "64 blocks of 1024 threads", form<13, 64, 1024, 4>, kHopper},
+};
+
+}  // namespace ladder::vector
+
+int main(int argc, char** argv) { return ladder::run_ladder(ladder::vector::all, argc, argv); }
