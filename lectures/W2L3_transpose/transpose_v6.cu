@@ -1,0 +1,98 @@
+// transpose_v6: 16 bytes per lane on both sides, of global and of shared memory. A thread reads a block of 4 × 4
+// elements as four vectors, turns it in its registers, and puts four vectors of the output's rows into the tile
+// (counter: requests, a quarter). Vectors are swizzled as elements were in v4: vector a of row r lies at place a ^ (r /
+// 4 % 8), so eight lanes find eight different groups of four banks, down a column and along a row.
+//
+// Vectors need addresses and row lengths that are multiples of 16 bytes, on both sides; others are moved element by
+// element, through the same tile. It leaves: 256 threads compute addresses to ask for 64 pieces of 256 bytes.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/launch.h"
+#include "common/operators/transpose.h"
+
+namespace ladder::transpose::transpose_v6 {
+
+// Four elements of a row of the matrix, of which `left` exist.
+template <bool kAligned>
+__device__ float4 load(const float* from, int64_t left) {
+  float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (kAligned) {
+    if (left > 0) v = *reinterpret_cast<const float4*>(from);
+  } else {
+    if (left > 0) v.x = from[0];
+    if (left > 1) v.y = from[1];
+    if (left > 2) v.z = from[2];
+    if (left > 3) v.w = from[3];
+  }
+  return v;
+}
+
+template <bool kAligned>
+__device__ void store(float* to, float4 v, int64_t left) {
+  if (kAligned) {
+    if (left > 0) *reinterpret_cast<float4*>(to) = v;
+  } else {
+    if (left > 0) to[0] = v.x;
+    if (left > 1) to[1] = v.y;
+    if (left > 2) to[2] = v.z;
+    if (left > 3) to[3] = v.w;
+  }
+}
+
+constexpr int threads_of(int tile) { return tile / 4 * (tile / 4); }  // a block of 4 × 4 elements each
+
+// kAligned: both addresses are multiples of 16 bytes, rows and cols of 4 elements. Then a vector exists whole or not at
+// all.
+template <int kTile, bool kAligned>
+__global__ void __launch_bounds__(threads_of(kTile))
+    transpose_kernel(const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
+                     unsigned tiles_across) {
+  constexpr int kVectors = kTile / 4;       // in a row of the tile
+  __shared__ float4 tile[kTile][kVectors];  // in the order of the output
+  const int64_t first_row = int64_t{blockIdx.x / tiles_across} * kTile;
+  const int64_t first_col = int64_t{blockIdx.x % tiles_across} * kTile;
+  const int x = threadIdx.x % kVectors, y = threadIdx.x / kVectors;
+
+  {
+    const int64_t row = first_row + 4 * y, col = first_col + 4 * x;
+    const float* from = input + row * cols + col;
+    float4 v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = load<kAligned>(from + i * cols, row + i < rows ? cols - col : 0);
+    const int place = y ^ (x % 8);
+    tile[4 * x + 0][place] = make_float4(v[0].x, v[1].x, v[2].x, v[3].x);
+    tile[4 * x + 1][place] = make_float4(v[0].y, v[1].y, v[2].y, v[3].y);
+    tile[4 * x + 2][place] = make_float4(v[0].z, v[1].z, v[2].z, v[3].z);
+    tile[4 * x + 3][place] = make_float4(v[0].w, v[1].w, v[2].w, v[3].w);
+  }
+  __syncthreads();
+
+  const int64_t row = first_row + 4 * x;
+#pragma unroll
+  for (int i = 0; i < kTile; i += kVectors) {
+    const int r = i + y;  // of the tile: a column of the input
+    const int64_t left = first_col + r < cols ? rows - row : 0;
+    store<kAligned>(output + (first_col + r) * rows + row, tile[r][x ^ (r / 4 % 8)], left);
+  }
+}
+
+template <int kTile>
+void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {
+  const int64_t wide = blocks_for(cols, kTile), tall = blocks_for(rows, kTile);
+  if (wide * tall == 0) return;
+  const bool aligned = aligned_for<float4>(input, output) && rows % 4 == 0 && cols % 4 == 0;
+  auto* kernel = aligned ? transpose_kernel<kTile, true> : transpose_kernel<kTile, false>;
+  kernel<<<static_cast<unsigned>(wide * tall), threads_of(kTile), 0, stream>>>(input, output, rows, cols,
+                                                                               static_cast<unsigned>(wide));
+}
+
+inline const Stage<Transpose> stage{"transpose_v6",
+                                    "16 bytes per lane both ways, 4 × 4 blocks turned in registers",
+                                    launch<64>,
+                                    {0, Transpose::one_block_per_tile<64>}};
+
+}  // namespace ladder::transpose::transpose_v6
+
+LADDER_MAIN(ladder::transpose::transpose_v6::stage)
