@@ -61,23 +61,32 @@ def shapes(rows, what):
     return {(int(row["bytes_per_lane"]), int(row["sectors"]) / int(row["requests"])) for row in rows}
 
 
+def busiest(rows):
+    """The line that makes most of the shared loads, a tree's for example; None if there are none."""
+    return max((row for row in rows if row["what"] == "shared load"), key=lambda row: int(row["requests"]), default=None)
+
+
 def counted(path, given):
     """What a page's claims are about, counted on that input: the same names, numbers instead of words."""
     sums, rows = read(path)
     barriers, shuffles = operations(rows)
+    tree = busiest(rows)
     return {
         "loads": shapes(rows, "global load"),
         "stores": shapes(rows, "global store"),
         "asked": total(sums, "global load", "bytes") / elements(given),
         "barriers": barriers,
         "shuffles": shuffles,
+        "lanes": round(number(tree, "lanes") / number(tree, "requests"), 2) if tree else 0,
+        "conflicts": round(number(tree, "wavefronts") / number(tree, "requests"), 2) if tree else 0,
     }
 
 
 def claimed(stage):
-    """The same as the stage's page claims it."""
+    """The same as the stage's page claims it; what it need not claim is left out."""
     said = markers.claims(stage)
     numbers = {name: markers.total(said[name]) for name in ("asked", "barriers", "shuffles")}
+    numbers.update({name: float(said[name]) for name in markers.OF_SHARED_LOADS if markers.is_number(said.get(name))})
     return {"loads": set(markers.pairs(said["loads"])), "stores": set(markers.pairs(said["stores"])), **numbers}
 
 
