@@ -44,16 +44,7 @@ inline void launch(const float* input, float* output, float* scratch, int64_t n,
   }
 }
 
-inline const char* too_many_sums(const Shape& shape) {
-  int64_t sums = 0;
-  for (int64_t n = shape[0]; n > 1; sums += n) n = blocks_for(n, kBlockSize);
-  return sums <= Sum::kScratch
-             ? nullptr
-             : "its partial sums, one for 256 elements, do not fit into the scratch memory; give at most 2^27";
-}
-
-inline const Stage<Sum> stage{
-    "reduction0", "tree in shared memory, interleaved addresses, divergent", launch, {0, too_many_sums}};
+inline const Stage<Sum> stage{"reduction0", "tree in shared memory, interleaved addresses, divergent", launch};
 
 }  // namespace ladder::reduction::reduction0
 
