@@ -46,7 +46,7 @@ def options(given):
 def run_ladder(ladder, name, work, target, *more, experiments=False, program=""):
     """(what it prints, the rows of the CSV target); with experiments, a lecture's tables are written beside it too."""
     words = ["--csv-dir", target.parent] if experiments else ["--csv", target, *more]
-    if ladder.has_experiments and not experiments:
+    if ladder.has_experiments and not experiments and not program:
         words += ["--experiment", 1]  # the stages alone
     output = measure(name, work, machine.program(ladder, program), *words)
     wanted = ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]

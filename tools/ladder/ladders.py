@@ -19,6 +19,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
                ladder's program has experiments, and make bench has it write their tables with --csv-dir
+    experiments  true if the ladder's program has experiments although its stages are folders or files
 Its identity is the folder's name, of a lecture the week and number: matrix, W2L1. That of a stage is the ladder's and
 its own name: matrix/05_warp_shuffle, W2L1/reduction5.
 """
@@ -33,7 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device", "reports"),
+    *("type", "unit", "stages", "cpu_device", "reports", "experiments"),
 }
 
 
@@ -112,7 +113,7 @@ class Ladder:
 
     @property
     def has_experiments(self):
-        return bool(self.description.get("stages"))
+        return bool(self.description.get("stages") or self.experiments)
 
     def described(self, given, times=" × "):
         """An input in words: "8192 × 8192 float32", of one parameter "n = 1000 float32"."""
