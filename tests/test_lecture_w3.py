@@ -1,16 +1,20 @@
 """W3L1 and W3L2: right ceilings, a roofline of what is stored, and pages that do not go stale."""
 
+import importlib.util
 import math
 import os
 import re
 import shutil
+import sys
+import types
 
 import pytest
 
-from conftest import BACKEND, BUILD, ROOT, run
+from conftest import BACKEND, BUILD, ROOT, make, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
-from ladder import ladders, roofline, timed
+from ladder import counters, ladders, profile, results, roofline, timed
+from test_claims import counter
 
 ROOFLINE = "lectures/W3L1_roofline"
 PROGRAM = BUILD / ROOFLINE / "roofline_test"
@@ -201,3 +205,185 @@ def test_the_roofline_counts_operations_as_the_programs_do(tmp_path, asked):
     assert result.returncode == 0, result.stdout + result.stderr
     (row,) = read(tmp_path / "x.csv")
     assert float(row["operations"]) == roofline.PER_ELEMENT[ladder.operator] * math.prod(given.values())
+
+
+# --- W3L2 ----------------------------------------------------------------------------------------------------
+
+NCU = "lectures/W3L2_nsight_compute"
+NCU_PAGE = ROOT / NCU / "README.md"
+READER = ROOT / NCU / "read_report.py"
+STORED = results.store() / "h200/matrix/ncu"
+
+
+def block_after(marker):
+    """The fenced text below a comment of the page."""
+    text = NCU_PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {re.escape(marker)} -->\n\n```text\n(.*?)\n```", text, re.S)
+    return found.group(1).splitlines()
+
+
+class Fake:
+    """As much of a report of the package ncu_report as the lesson uses: one range, one launch."""
+
+    def __init__(self, kernel, values):
+        self.kernel, self.values = kernel, values
+
+    def load_report(self, path):
+        assert path.endswith(".ncu-rep")
+        return self
+
+    def num_ranges(self):
+        return 1
+
+    num_actions = num_ranges
+
+    def range_by_idx(self, place):
+        assert place == 0
+        return self
+
+    action_by_idx = range_by_idx
+
+    def name(self):
+        return self.kernel
+
+    def metric_names(self):
+        return list(self.values)
+
+    def metric_by_name(self, name):
+        value = self.values[name]
+        return types.SimpleNamespace(has_value=lambda: value is not None, value=lambda: value)
+
+
+class TestReader:
+    """The lesson's program, on stored counters and on reports."""
+
+    @pytest.fixture
+    def reader(self):
+        spec = importlib.util.spec_from_file_location("read_report", READER)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    def test_the_page_shows_what_it_prints(self):
+        result = run(sys.executable, READER, STORED / "02_reduction5.csv")
+        assert result.returncode == 0 and result.stdout.splitlines() == block_after("report 02_reduction5")
+
+    def test_a_report_gives_the_same_answers_as_the_csv(self, reader, monkeypatch, capsys, tmp_path):
+        ((kernel, values),) = reader.of_csv(STORED / "09_streaming.csv")
+        monkeypatch.setitem(sys.modules, "ncu_report", Fake(kernel, {**values, "launch__stack_size": None}))
+        (tmp_path / "09_streaming.ncu-rep").write_bytes(b"a report")
+        assert reader.main([str(tmp_path / "09_streaming.ncu-rep")]) == 0
+        first = capsys.readouterr().out
+        assert reader.main([str(STORED / "09_streaming.csv")]) == 0
+        assert first == capsys.readouterr().out and "of them for data from global memory" in first
+
+    def test_every_metric_is_one_that_make_profile_stores(self, reader):
+        asked = {value for value in vars(reader).values() if isinstance(value, str) and "__" in value[:8]}
+        asked |= {*reader.SHARED.values(), *reader.WAVEFRONTS.values()}
+        asked = {metric for metric in asked if "{}" not in metric}
+        asked |= {reader.STALL.format(reason) for reason in reader.REASONS}
+        assert len(asked) > 15 and asked <= set(counters.COUNTERS)
+
+    def test_counters_that_a_file_lacks_are_dashes(self, reader, tmp_path, capsys):
+        (tmp_path / "x.csv").write_text("name,metric,unit,value\nduration,gpu__time_duration.sum,ns,missing\n")
+        assert reader.main([str(tmp_path / "x.csv")]) == 0
+        assert "DRAM is busy - of the time" in capsys.readouterr().out
+
+    def test_what_it_cannot_read_it_names_in_one_sentence(self, reader, monkeypatch, tmp_path):
+        with pytest.raises(SystemExit, match="no such file"):
+            reader.main([str(tmp_path / "none.csv")])
+        monkeypatch.setitem(sys.modules, "ncu_report", None)  # as if it were not installed
+        (tmp_path / "x.ncu-rep").write_bytes(b"")
+        with pytest.raises(SystemExit, match="pip install ncu-report"):
+            reader.main([str(tmp_path / "x.ncu-rep")])
+
+    def test_the_package_reads_every_stored_report(self, reader):
+        pytest.importorskip("ncu_report", reason="ncu-report is not installed; make test installs it")
+        reports = sorted(results.store().glob("*/*/reports/*.ncu-rep"))
+        if not reports:
+            pytest.skip("no report is stored yet; make profile on a GPU stores some")
+        for path in reports:
+            ((_, stored),) = reader.of_csv(path.parents[1] / f"ncu/{path.stem}.csv")
+            for _, values in reader.of_report(path):
+                assert values["launch__registers_per_thread"] == stored["launch__registers_per_thread"], path
+            assert path.stat().st_size <= profile.MOST_BYTES
+
+
+class TestAnalyzed:
+    """What the page shows of simt/analyze is what it prints."""
+
+    @pytest.fixture(scope="class")
+    def printed(self):
+        """The report on what a marker of the page names."""
+        said = {}
+        for asked, stages in (("matrix", "1,2,3,5,9"), ("W1L2", "1")):
+            ladder = ladders.find(asked)
+            built = make("-C", ladder.path, "BACKEND=cpu", "analyzed")
+            assert built.returncode == 0, built.stdout + built.stderr
+            given = [word for name, value in ladder.analyze.items() for word in (f"--{name}", value)]
+            for number in stages.split(","):
+                words = ["--program", ROOT / "build/analyze" / ladder.path / ladder.program]
+                result = run(ROOT / "simt/analyze", *words, "--", "--profile", *given, "--stage", number)
+                assert result.returncode == 0, result.stdout + result.stderr
+                said[f"{asked} {ladder.stage(number).name}"] = result.stdout
+        source = ["tests/analyze/transpose.cu", "-DPADDING=0"]
+        said[" ".join(source)] = run(ROOT / "simt/analyze", *source, "--", "a", "b").stdout
+        return said
+
+    def test_every_excerpt_is_fresh(self, printed):
+        text = NCU_PAGE.read_text(encoding="utf-8")
+        excerpts = re.findall(r"<!-- analyze (.*?) -->\n\n```text\n(.*?)\n```", text, re.S)
+        assert len(excerpts) == text.count("<!-- analyze ") == 8
+        for asked, excerpt in excerpts:
+            lines = iter(line.rstrip() for line in printed[asked].splitlines())
+            for wanted in excerpt.splitlines():
+                assert wanted in lines, f"{asked}: not printed any more, or not in this order: {wanted}"
+        assert all("hazards: none" in said for said in printed.values())
+
+
+class TestClaims:
+    """What W3L2's page says in words of the stored counters."""
+
+    def test_1_bound_by_memory(self):
+        folder = STORED.parent
+        assert counter(folder, "01_basic", "dram_busy") < 10 and counter(folder, "01_basic", "issue_busy") < 10
+        needed = counter(folder, "09_streaming", "dram_read")
+        for stage in ("02_reduction5", "03_tiled", "05_warp_shuffle"):
+            assert counter(folder, stage, "dram_busy") > 75
+            assert 1.7 < counter(folder, stage, "dram_read") / needed < 2.05
+        requested = 32 * counter(folder, "01_basic", "load_requests") * counter(folder, "01_basic", "load_sectors")
+        assert requested / counter(folder, "01_basic", "l2_to_l1") == pytest.approx(8, abs=0.3)
+
+    def test_2_coalesced(self):
+        folder = STORED.parent
+        assert counter(folder, "01_basic", "load_sectors") == pytest.approx((32 + 32 + 1) / 3, abs=0.05)
+        assert counter(folder, "01_basic", "store_sectors") == 32
+        assert counter(folder, "09_streaming", "load_sectors") == 16
+
+    def test_3_no_wavefront_too_many_whatever_the_conflicts_say(self):
+        for stage in ("02_reduction5", "03_tiled", "05_warp_shuffle"):
+            for op in ("load", "store"):
+                names = (f"{op}_wavefronts", f"shared_{op}s", f"{op}_conflicts")
+                wavefronts, instructions, conflicts = (counter(STORED.parent, stage, name) for name in names)
+                assert wavefronts == instructions and conflicts > 0
+
+    def test_4_two_lanes_of_32(self):
+        text = (STORED.parent / "ncu_details/02_reduction5.txt").read_text(encoding="utf-8")
+        (lanes,) = re.findall(r"Avg\. Not Predicated Off Threads Per Warp +([\d.]+)", text)
+        assert 32 - float(lanes) == pytest.approx(2, abs=0.3)
+
+    def test_5_half_the_occupancy_and_as_busy(self):
+        folder = STORED.parent
+        assert counter(folder, "01_basic", "blocks") == 32 and counter(folder, "01_basic", "occupancy") < 13
+        ratio = counter(folder, "09_streaming", "occupancy") / counter(folder, "02_reduction5", "occupancy")
+        assert ratio == pytest.approx(0.5, abs=0.02)
+        busy = [counter(folder, stage, "dram_busy") for stage in ("02_reduction5", "09_streaming")]
+        assert busy[0] == pytest.approx(busy[1], rel=0.02)
+
+    def test_6_all_wait_for_memory_and_the_barriers_were_not_the_bottleneck(self):
+        folder = STORED.parent
+        for stage in ("01_basic", "02_reduction5", "03_tiled", "05_warp_shuffle", "09_streaming"):
+            assert counter(folder, stage, "global_wait") > 0.5 * counter(folder, stage, "waits")
+        took = {row["stage"]: float(row["microseconds"]) for row in results.read(folder / "main.csv", ["stage"])}
+        assert took["05_warp_shuffle"] == pytest.approx(took["02_reduction5"], rel=0.01)
+        assert counter(folder, "05_warp_shuffle", "instructions") < counter(folder, "02_reduction5", "instructions")
