@@ -10,7 +10,8 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     analyze    the smaller input that make analyze counts on
     sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
                "without": [stages that are left out]}}; with "program": "controls/rms_norm_controls" those of another
-               program below the ladder's folder, whose kernels are no stages: controls that separate two changes
+               program below the ladder's folder, whose kernels are no stages: controls that separate two changes;
+               with "type" that of its elements, if it is not the ladder's
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
     details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
     reports    stages of which make profile stores a report for ncu's window and for Python, if it is small: [names]

@@ -155,8 +155,9 @@ def sweep(folder, ladder, name, block):
             )
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
+    of_type = described.get("type", ladder.type)
     said = (
-        f"Microseconds per launch{', ' + ladder.type if ladder.type else ''}, back to back in one CUDA graph over 64 "
+        f"Microseconds per launch{', ' + of_type if of_type else ''}, back to back in one CUDA graph over 64 "
         "pairs of buffers or 600 MB, whichever is less: data that fits into the L2 cache comes from the cache. "
         f"Median of {first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
