@@ -7,8 +7,10 @@ else
   MAKEFLAGS += --no-print-directory
 endif
 
-LADDER := assignment1/rms_norm/matrix
-PROGRAM := rms_norm_matrix_test
+# The ladders whose programs make builds and links here; make run starts the first one's.
+LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector
+PROGRAMS := $(foreach ladder,$(LADDERS),rms_norm_$(notdir $(ladder))_test)
+PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
@@ -16,12 +18,13 @@ export S ARGS RESULTS GPU
 
 .PHONY: all help run test stage analyze bench peers chain tune plots readme profile programs objects libs compile-check format clean
 
-all:
-	@$(MAKE) -C $(LADDER)
-	@[ "$$(readlink $(PROGRAM))" = $(LADDER)/$(PROGRAM) ] || ln -sfn $(LADDER)/$(PROGRAM) $(PROGRAM)
+all: $(LADDERS:%=%/linked)
+%/linked: libs
+	@$(MAKE) -C $*
+	@name=rms_norm_$(notdir $*)_test; [ "$$(readlink $$name)" = $*/$$name ] || ln -sfn $*/$$name $$name
 
 help:
-	@echo 'make                    build ./$(PROGRAM), every stage of the ladder in one program'
+	@echo 'make                    build ./$(PROGRAM) and ./rms_norm_vector_test, every stage of a ladder in one program'
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
 	@echo 'make test               install what is missing, run the quick tests (10 minutes); CI runs all of them, with FULL=1'
 	@echo 'make stage S=05         build and run one stage; S is its number or name (05, vector/05, W2L1/5), a ladder or a folder'
@@ -106,4 +109,4 @@ format:
 
 clean:
 	rm -rf build
-	find . -path ./.venv -prune -o -type l -lname '*build/*' -exec rm {} + ; rm -f $(PROGRAM)
+	find . -path ./.venv -prune -o -type l -lname '*build/*' -exec rm {} + ; rm -f $(PROGRAMS)
