@@ -227,6 +227,11 @@ class Description : public Operator {
     reinterpret_cast<Op::Launch>(launch)(arguments, stream);
   }
 
+  // As RmsNorm counts them, and the addition of the residual.
+  double operations(const Shape& shape) const override {
+    return (types_.residual ? 5.0 : 4.0) * static_cast<double>(shape[0]) * static_cast<double>(shape[1]);
+  }
+
   // Sizes around those of warps, blocks and vectors; no rows.
   std::vector<Shape> edge_cases(bool) const override {
     std::vector<Shape> shapes = {{{0, 1024}}};

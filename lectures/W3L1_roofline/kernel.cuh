@@ -141,13 +141,14 @@ inline void launch_fma(const float* input, float* output, int64_t n, int64_t rep
 // A grid of n / 4096 blocks is small enough for every n that fits into memory, and an int for every number of repeats.
 inline const std::vector<AnyStage> stages = {
     Stage<RepeatedRead>{
-        "01_dram_read", "everything from memory, again and again", launch_dram_read, {0, too_many_repeats}},
+        "01_dram_read", "everything from memory, again and again", launch_dram_read, {80, too_many_repeats}},
     Stage<Copy>{"02_dram_copy", "16 bytes per thread, once", launch_dram_copy},
     Stage<RepeatedRead>{
-        "03_l2_read", "16 MiB from the L2 cache, again and again", launch_l2_read, {0, too_many_repeats}},
+        "03_l2_read", "16 MiB from the L2 cache, again and again", launch_l2_read, {80, too_many_repeats}},
     Stage<RepeatedRead>{
-        "04_shared_read", "16 KiB from shared memory, again and again", launch_shared, {0, too_many_repeats}},
-    Stage<RepeatedFma>{"05_float32_fma", "eight chains of multiply-adds per thread", launch_fma, {0, too_many_repeats}},
+        "04_shared_read", "16 KiB from shared memory, again and again", launch_shared, {80, too_many_repeats}},
+    Stage<RepeatedFma>{
+        "05_float32_fma", "eight chains of multiply-adds per thread", launch_fma, {80, too_many_repeats}},
     Stage<HalfProducts>{
         "06_half_mma", "tensor cores, one warp's instruction", launch_mma<half_t>, {80, Products::rounds}},
     Stage<HalfProducts>{

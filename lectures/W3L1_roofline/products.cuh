@@ -113,7 +113,7 @@ void launch_wgmma(const uint32_t* a, const uint32_t* b, Sum* output, int64_t n, 
 inline const char* without_wgmma(const Shape& shape) {
   static const bool has = has_wgmma();
   return has ? Products::rounds(shape)
-             : "the program was built without Hopper's own instructions; build it with ARCHS=90a";
+             : "needs Hopper's own instructions: a GPU of compute capability 9.0, and a build with ARCHS=90a";
 }
 
 }  // namespace ladder::roofline
