@@ -269,8 +269,8 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------
 
 
-def build(folder, *options, change=None):
-    """The tests of bfloat16 alone, with a copy of the header in which (pattern, replacement) is applied."""
+def build(folder, *options, change=None, source="bfloat16.cu"):
+    """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
     copy = shutil.copytree(HEADER, folder / "include/rms_norm")
     if change:
         changed = 0
@@ -279,8 +279,8 @@ def build(folder, *options, change=None):
             path.write_text(text, encoding="utf-8")
             changed += count
         assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
-    others = [OBJECTS / f"{path.name}.o" for path in [*TESTS.glob("*.cpp"), TESTS / "large.cu"]]
-    files = [TESTS / "bfloat16.cu", *others, BUILD / "libcommon.a", "-o", folder / "program"]
+    others = {"large.cu", "backward.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source}
+    files = [TESTS / source, *(OBJECTS / f"{name}.o" for name in sorted(others)), BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{folder}/include", "-std=c++17", "-w", *options, *files, timeout=600)
     assert made.returncode == 0, made.stderr
     return folder / "program"
@@ -298,6 +298,9 @@ MUTANTS = {
     "head_and_tail_dropped": (r"count = static_cast<int>\(p\.cols - packs \* N\)", "count = 0", "forward: row lengths"),
     "unaligned_weight_not_shifted": (r"odd \? 16 : 32\)", "32)", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "false ||", "forward: arguments"),
+    "gradient_without_the_mean": (r"from_y \* factor\(i\) - value \* slope", "from_y * factor(i)", "backward"),
+    "gradient_of_one_row": (r"number == blockIdx\.x \? 0\.0f : partial\[i\]", "0.0f", "backward"),
+    "gradients_on_each_other": (r"partial \+ blockIdx\.x \* p\.cols", "partial", "backward"),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 
@@ -305,7 +308,8 @@ MUTANTS = {
 @pytest.mark.parametrize("name", full_but(MUTANTS, "residual_not_stored", "tail_dropped"))
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, group = MUTANTS[name]
-    program = build(tmp_path, "-O1", change=(pattern, replacement))
+    source = "backward.cu" if group == "backward" else "bfloat16.cu"
+    program = build(tmp_path, "-O1", change=(pattern, replacement), source=source)
     result = run(program, "--quick", "--filter", f"bfloat16 {group}", timeout=300)
     assert result.returncode == 1 and summary(result)[1] > 0, result.stdout + result.stderr
 
@@ -327,6 +331,13 @@ class TestAnalysis:
     def test_no_hazards(self, program, shape):
         rows, cols = shape
         result = analyzed(program, "--rows", rows, "--cols", cols)
+        assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
+        assert summary(result)[1] == 0
+
+    @pytest.mark.full
+    def test_no_hazards_in_the_gradients(self, tmp_path):
+        program = build(tmp_path, "--analyze", source="backward.cu")
+        result = analyzed(program, "--quick", "--filter", "bfloat16 backward")
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 

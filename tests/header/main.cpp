@@ -3,6 +3,7 @@
 // for the sanitizer:     compute-sanitizer tests/header/header_test --quick --filter 'bfloat16 forward'
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "common/command_line.h"
 #include "common/program.h"
@@ -80,7 +81,10 @@ int body(int argc, char** argv) {
     if (n < 0 || n > 1 << 28) throw ladder::UsageError("--rows: give numbers from 0 to 2^28");
 
   std::vector<Group> groups = cols.empty() ? topics(quick) : shapes(rows, cols);
-  if (cols.empty()) groups.push_back(large(quick));
+  if (cols.empty()) {
+    for (Group& group : backward(quick)) groups.push_back(std::move(group));
+    groups.push_back(large(quick));
+  }
   const auto left_out = [&](const Group& group) { return group.name.find(filter) == std::string::npos; };
   groups.erase(std::remove_if(groups.begin(), groups.end(), left_out), groups.end());
   if (groups.empty()) throw ladder::UsageError("--filter '" + filter + "': no group's name contains that; see --list");

@@ -1,0 +1,239 @@
+// The gradients of forward() and fused_add_rms_norm().
+//
+//   g       = dy · (weight_offset + weight)
+//   dx      = rstd · (g - x · rstd² · mean(g · x)) + dsum          rstd = 1 / sqrt(mean(x²) + eps)
+//   dweight = the sum of dy · x · rstd over all rows
+//
+// Sums are computed in float32, in an order that depends on rows and cols alone: the same call gives the same bits,
+// also on another GPU. Where forward rounds to llama's rule, the gradient is still that of the formula. The kernels are
+// right for every length and alignment, and not tuned: they read x and dy twice, one element at a time.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "arguments.cuh"
+#include "packs.cuh"
+#include "sums.cuh"
+
+namespace rms_norm {
+
+namespace detail {
+
+constexpr int kGradientThreads = 256;
+constexpr int kGradientBlocks = 256;  // at most: each has a row of partial sums of dweight in the workspace
+
+inline int64_t gradient_blocks(int64_t rows) { return std::min<int64_t>(rows, kGradientBlocks); }
+
+}  // namespace detail
+
+// The bytes that backward() needs for dweight.
+inline size_t backward_workspace_bytes(int64_t rows, int64_t cols) {
+  return sizeof(float) * static_cast<size_t>(detail::gradient_blocks(rows) * cols);
+}
+
+namespace detail {
+
+template <class T>
+struct Gradient {
+  T* data;
+  Layout layout;
+  __device__ T* row(int64_t number) const {
+    return data + number / layout.heads * layout.stride + number % layout.heads * layout.head_stride;
+  }
+};
+template <class X, class W, class Y>
+struct BackwardProblem {
+  Gradient<const Y> dy;
+  Gradient<const X> dsum, x;  // dsum.data may be nullptr
+  const W* weight;            // may be nullptr
+  Gradient<X> dx;
+  float* partial;  // gridDim.x rows of dweight; nullptr if it is not wanted
+  int64_t rows, cols;
+  float eps, weight_offset;
+};
+
+template <class T>
+__device__ float value_of(const T& element) {
+  return static_cast<float>(element);
+}
+template <class T>
+__device__ T rounded_to(float value) {
+  return static_cast<T>(value);
+}
+
+// A block works through the rows number blockIdx.x, blockIdx.x + gridDim.x, … A thread has the same columns in each, so
+// that nobody else adds to its partial sums.
+template <class X, class W, class Y>
+__global__ void __launch_bounds__(kGradientThreads) row_gradients(const BackwardProblem<X, W, Y> p) {
+  float* const partial = p.partial ? p.partial + blockIdx.x * p.cols : nullptr;
+  const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
+  for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
+    const X* const x = p.x.row(number);
+    const Y* const dy = p.dy.row(number);
+    float squares = 0.0f, products = 0.0f;
+    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
+      const float value = value_of(x[i]);
+      squares += value * value;
+      products += value * (value_of(dy[i]) * factor(i));
+    }
+    squares = row_sum<kGradientThreads, 0>(squares);
+    products = row_sum<kGradientThreads, 1>(products);
+    const float rstd = rsqrtf(squares / static_cast<float>(p.cols) + p.eps);
+    const float slope = products / static_cast<float>(p.cols) * rstd * rstd;
+
+    const X* const dsum = p.dsum.data ? p.dsum.row(number) : nullptr;
+    X* const dx = p.dx.row(number);
+    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
+      const float value = value_of(x[i]), from_y = value_of(dy[i]);
+      float gradient = rstd * (from_y * factor(i) - value * slope);
+      if (dsum) gradient += value_of(dsum[i]);
+      if (partial) {
+        const float before = number == blockIdx.x ? 0.0f : partial[i];
+        partial[i] = before + from_y * (value * rstd);
+      }
+      dx[i] = rounded_to<X>(gradient);
+    }
+    __syncthreads();  // the next row's sums go where this one's are read
+  }
+}
+
+template <class W>
+__global__ void __launch_bounds__(kGradientThreads)
+    weight_gradient(const float* partial, int64_t count, W* dweight, int64_t cols) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kGradientThreads + threadIdx.x;
+  if (i >= cols) return;
+  float sum = 0.0f;
+  for (int64_t k = 0; k < count; ++k) sum += partial[k * cols + i];
+  dweight[i] = rounded_to<W>(sum);
+}
+
+template <class X, class W, class Y>
+struct BackwardCall {
+  Tensor<const Y> dy;
+  Tensor<const X> dsum, x;
+  const W* weight;
+  Tensor<X> dx;
+  W* dweight;
+  void* workspace;
+  int64_t rows, cols;
+
+  template <class T>
+  Matrix matrix(const Tensor<T>& tensor) const {
+    Layout layout = tensor.layout;
+    if (layout.stride == kContiguous) layout.stride = layout.heads == 1 ? cols : layout.heads * layout.head_stride;
+    return {tensor.data, sizeof(T), layout, rows, cols};
+  }
+};
+
+template <class DY, class DS, class X, class W, class DX, class DW>
+auto backward_call_of(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
+                      int64_t rows, int64_t cols) {
+  using XE = Element<X>;
+  using YE = Element<DY>;
+  using WE = std::conditional_t<std::is_null_pointer_v<W>, XE, Element<W>>;
+  static_assert(is_element<XE> && is_element<YE> && is_element<WE>, "elements are float, __half or __nv_bfloat16");
+  static_assert(std::is_same_v<Element<DX>, XE>, "dx has the element type of x");
+  const auto constant = [](const auto& tensor) {
+    return Tensor<std::add_const_t<std::remove_pointer_t<decltype(tensor.data)>>>{tensor.data, tensor.layout};
+  };
+  Tensor<const XE> other = {nullptr};
+  if constexpr (!std::is_null_pointer_v<DS>) other = constant(as_tensor(dsum));
+  return BackwardCall<XE, WE, YE>{
+      constant(as_tensor(dy)), other, constant(as_tensor(x)), weight, as_tensor(dx), dweight, workspace, rows, cols};
+}
+
+template <class X, class W, class Y>
+const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
+  if (call.rows < 0) return "rows is negative";
+  if (call.cols < 1) return "cols is less than 1";
+  if (!(options.eps >= 0.0f) || !std::isfinite(options.eps)) return "eps is negative or not finite";
+  if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
+  const int64_t heads = call.x.layout.heads;
+  if (heads < 1) return "a layout has less than one head";
+  if (call.rows % heads != 0) return "rows is not a multiple of the layouts' heads";
+  if (call.dweight && !call.weight) return "dweight is given, and weight is nullptr";
+  if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
+  if (reinterpret_cast<uintptr_t>(call.dweight) % sizeof(W) != 0) return "dweight is not aligned to its element type";
+  if (call.rows == 0) return nullptr;
+  if (call.cols > INT64_MAX / 64 / std::max<int64_t>(call.rows, kGradientBlocks))
+    return "rows * cols is too large for 64-bit addresses";
+  const Matrix dy = call.matrix(call.dy), dsum = call.matrix(call.dsum), x = call.matrix(call.x),
+               dx = call.matrix(call.dx);
+  if (!dy.data) return "dy is nullptr";
+  if (!x.data) return "x is nullptr";
+  if (!dx.data) return "dx is nullptr";
+  for (const Matrix* m : {&dy, &x, &dx, dsum.data ? &dsum : &x}) {
+    if (m->address() % m->element != 0) return "a tensor is not aligned to its element type";
+    if (m->layout.heads != heads) return "the layouts have different heads";
+    const auto is_far = [&](int64_t stride) { return std::abs(stride) > INT64_MAX / 64 / call.rows; };
+    if (is_far(m->layout.stride) || is_far(m->layout.head_stride)) return "a stride is too large for 64-bit addresses";
+  }
+  if (!rows_are_apart(dx)) return "rows of dx overlap each other";
+  if (collide(x, dx, true)) return "dx overlaps x, and is not the same tensor";
+  if (collide(dy, dx, std::is_same_v<X, Y>)) return "dx overlaps dy, and is not the same tensor";
+  if (dsum.data && collide(dsum, dx, true)) return "dx overlaps dsum, and is not the same tensor";
+  if (call.dweight && !call.workspace) return "dweight is wanted, and workspace is nullptr";
+  if (reinterpret_cast<uintptr_t>(call.workspace) % sizeof(float) != 0) return "workspace is not aligned to 4 bytes";
+  return nullptr;
+}
+
+template <class X, class W, class Y>
+cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& options, cudaStream_t stream) {
+  if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
+  if (call.rows == 0)
+    return call.dweight ? cudaMemsetAsync(call.dweight, 0, sizeof(W) * call.cols, stream) : cudaSuccess;
+  const int64_t blocks = gradient_blocks(call.rows);
+  auto* const partial = call.dweight ? static_cast<float*>(call.workspace) : nullptr;
+  const auto given = [&](const auto& tensor) {
+    return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{tensor.data, call.matrix(tensor).layout};
+  };
+  const BackwardProblem<X, W, Y> p = {
+      given(call.dy), given(call.dsum), given(call.x), call.weight, given(call.dx),
+      partial,        call.rows,        call.cols,     options.eps, options.weight_offset};
+  row_gradients<X, W, Y><<<static_cast<unsigned>(blocks), kGradientThreads, 0, stream>>>(p);
+  if (const cudaError_t error = cudaGetLastError()) return error;
+  if (call.dweight == nullptr) return cudaSuccess;
+  const int64_t column_blocks = (call.cols + kGradientThreads - 1) / kGradientThreads;
+  if (column_blocks > INT32_MAX) return cudaErrorInvalidValue;
+  weight_gradient<W>
+      <<<static_cast<unsigned>(column_blocks), kGradientThreads, 0, stream>>>(partial, blocks, call.dweight, call.cols);
+  return cudaGetLastError();
+}
+
+}  // namespace detail
+
+// dx and dweight, from dy, the gradient of y.
+//
+//   dy        of y's shape and type
+//   dsum      for fused_add_rms_norm(): the gradient of residual_out, of x's type; else nullptr
+//   x         what was normalized: x of forward(), residual_out of fused_add_rms_norm()
+//   weight    as in the forward call, or nullptr
+//   dx        of x's type; for fused_add_rms_norm() the gradient of x and of the residual alike. It may be x, dy or
+//   dsum,
+//             if types and layouts are the same
+//   dweight   a pointer to cols elements of weight's type, or nullptr if it is not wanted
+//   workspace backward_workspace_bytes(rows, cols) of device memory, aligned to 4 bytes, which need not be prepared;
+//             nullptr will do without dweight
+//
+// Of the options, eps and weight_offset count. Returns what the launches return; or cudaErrorInvalidValue, with nothing
+// launched, for what explain_backward() then names.
+template <class DY, class DS, class X, class W, class DX, class DW>
+cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
+                     int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
+  return detail::run_backward(detail::backward_call_of(dy, dsum, x, weight, dx, dweight, workspace, rows, cols),
+                              options, stream);
+}
+
+// Why a call with these arguments is refused: one sentence. nullptr if it is not refused.
+template <class DY, class DS, class X, class W, class DX, class DW>
+const char* explain_backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight,
+                             void* workspace, int64_t rows, int64_t cols, const Options& options = {}) {
+  return detail::refusal(detail::backward_call_of(dy, dsum, x, weight, dx, dweight, workspace, rows, cols), options);
+}
+
+}  // namespace rms_norm
