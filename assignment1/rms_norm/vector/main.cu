@@ -1,4 +1,9 @@
-// The ladder: every stage of the RMSNorm of one row, checked on the same inputs and, on a GPU, timed side by side.
+// The ladder: every stage of the RMSNorm of one row, checked on the same inputs and, on a GPU, timed side by side. Then
+// the experiments on what a short kernel spends its time on.
+#include "experiments.h"
 #include "stages.cuh"
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::vector::stages, argc, argv); }
+int main(int argc, char** argv) {
+  return ladder::run_lecture({ladder::vector::stages.begin(), ladder::vector::stages.end()},
+                             ladder::vector::experiments, argc, argv);
+}

@@ -23,6 +23,6 @@ inline void launch(const float* input, const float* weight, float* output, float
 
 inline const Mutant<RmsNormVector> mutant{"block_leaves_early",
                                           "blocks without elements leave before the barrier over the grid", launch,
-                                          "barrier", Shows::on_cpu_device};
+                                          "unspecified launch failure", Shows::on_cpu_device};
 
 }  // namespace ladder::vector::mutants::block_leaves_early
