@@ -25,7 +25,8 @@ __device__ inline float thread_sum(const float* input, int64_t n) {
   const int tid = threadIdx.x;
   constexpr int64_t kTile = kBlockSize * kVectors;  // in vectors
 
-  const auto past = static_cast<int>(reinterpret_cast<uintptr_t>(input) / sizeof(float) % 4);  // a multiple of 16
+  // Floats past a multiple of 16 bytes; before the first vector; and the number of vectors.
+  const auto past = static_cast<int>(reinterpret_cast<uintptr_t>(input) / sizeof(float) % 4);
   const int64_t head = min(static_cast<int64_t>((4 - past) % 4), n);
   const int64_t count = (n - head) / 4;
   const auto* vectors = reinterpret_cast<const float4*>(input + head);

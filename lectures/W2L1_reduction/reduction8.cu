@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
     sums[blockIdx.x] = sum;
     __threadfence();  // whoever sees this block counted sees its sum
     const unsigned last = gridDim.x - 1;
-    is_last = atomicInc(&blocks_done, last) == last;  // from `last` it goes to 0, ready for the next launch
+    is_last = atomicInc(&blocks_done, last) == last;  // this sets it back to 0, ready for the next launch
   }
   __syncthreads();
   if (!is_last) return;
