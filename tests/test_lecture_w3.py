@@ -215,13 +215,6 @@ READER = ROOT / NCU / "read_report.py"
 STORED = results.store() / "h200/matrix/ncu"
 
 
-def block_after(marker):
-    """The fenced text below a comment of the page."""
-    text = NCU_PAGE.read_text(encoding="utf-8")
-    found = re.search(rf"<!-- {re.escape(marker)} -->\n\n```text\n(.*?)\n```", text, re.S)
-    return found.group(1).splitlines()
-
-
 class Fake:
     """As much of a report of the package ncu_report as the lesson uses: one range, one launch."""
 
@@ -265,8 +258,9 @@ class TestReader:
         return module
 
     def test_the_page_shows_what_it_prints(self):
+        """make readme puts it there."""
         result = run(sys.executable, READER, STORED / "02_reduction5.csv")
-        assert result.returncode == 0 and result.stdout.splitlines() == block_after("report 02_reduction5")
+        assert result.returncode == 0 and f"```text\n{result.stdout}```\n" in NCU_PAGE.read_text(encoding="utf-8")
 
     def test_a_report_gives_the_same_answers_as_the_csv(self, reader, monkeypatch, capsys, tmp_path):
         ((kernel, values),) = reader.of_csv(STORED / "09_streaming.csv")

@@ -1,15 +1,16 @@
 """The tables of Nsight Compute's counters, counters against stages; and sections of its own report."""
 
 import re
+import sys
 import textwrap
 
-from . import results
+from . import machine, results
 from .counters import COUNTERS, MISSING
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
 
-
+READER = "lectures/W3L2_nsight_compute/read_report.py"
 ADVICE = ("INF ", "OPT ", "WRN ")  # how ncu's own remarks on a section begin
 
 
@@ -123,3 +124,15 @@ def details(folder, ladder, block):
     parts += [part for part in others if part.startswith(ADVICE)]
     said = "\n\n".join(parts)
     return f"```text\n{said}\n```\n\nFrom {stage.name}'s report, {link(results.shown(path), path, block.page)}."
+
+
+def answers(folder, ladder, block):
+    """What the program of lecture W3L2 prints of a stage's stored counters; None if none are stored."""
+    stage = ladder.stage(block.words[0]) if block.words else None
+    if not stage:
+        raise Unusable(f"{block.where} must name a stage")
+    path = path_of(folder, stage)
+    if not path.is_file():
+        return None
+    said = machine.output_of(sys.executable, "-B", READER, path)
+    return f"```text\n{said}\n```\n\nFrom {link(results.shown(path), path, block.page)}."

@@ -19,6 +19,7 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
                                                                loads; conflicts=WORD: its page speaks of them)
     ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
     <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
+    answers STAGE                                              what lecture W3L2's program says of its stored counters
     bytes_plot, waits_plot                                     Nsight Compute's counters as pictures
     roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder

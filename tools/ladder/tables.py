@@ -293,6 +293,8 @@ def build(block, folder):
     if name == "roofline":
         text = "The measured ceilings as slopes and lines, and the stages of every ladder below them"
         return "".join(image(folder.name, "roofline", text, page)) or None
+    if name == "answers":
+        return counter_tables.answers(folder, ladder, block)
     if name in COUNTER_PLOTS:
         return "".join(image(folder.name, f"{ladder.id}_{name[:-5]}", COUNTER_PLOTS[name], page)) or None
     path = folder / ladder.id / f"{name}.csv"
