@@ -1,4 +1,4 @@
-// The sum of two vectors of floats, element by element.
+// The sum of two vectors of floats, element by element; the second may be a table that is used again and again.
 #pragma once
 #include "common/stage.h"
 
@@ -10,9 +10,19 @@ struct Add {
   static const Operator& get();
 };
 
+struct AddTable {
+  // c[i] = a[i] + table[i % length(n)], n floats of a and c.
+  using Launch = void (*)(const float* a, const float* table, float* c, int64_t n, cudaStream_t stream);
+  static const Operator& get();
+
+  // An eighth of n, so that a launch reads the table eight times; a multiple of 1024, and at least that.
+  static constexpr int64_t length(int64_t n) { return n < 16384 ? 1024 : n / 8192 * 1024; }
+};
+
 }  // namespace ladder
 
 #ifdef LADDER_OPERATOR
+#include <algorithm>
 #include <cmath>
 
 #include "common/operator.h"
@@ -27,28 +37,32 @@ enum Place { kA, kB, kC };
 // IEEE 754 rounds a sum of two floats in one way, so a right result is right to the bit.
 class Answer : public Oracle {
  public:
-  Answer(const float* a, const float* b) : a_(a), b_(b) {}
+  Answer(const float* a, const float* b, int64_t length) : a_(a), b_(b), length_(length) {}
 
   double tolerance() const override { return 0; }
   bool is_exact(int) const override { return true; }
 
   void answer(const Variant&, int, int64_t first, int64_t count, const Answers& to) const override {
     for (int64_t i = 0; i < count; ++i)
-      to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(a_[first + i] + b_[first + i]);
+      to.expected[i] = to.low[i] = to.high[i] = static_cast<double>(a_[first + i] + b_[(first + i) % length_]);
   }
 
  private:
   const float *a_, *b_;
+  int64_t length_;  // of b
 };
 
 class Description : public Operator {
  public:
+  // length: of b, where a and c have n elements.
+  explicit Description(int64_t (*length)(int64_t n)) : length_(length) {}
+
   const char* title() const override { return "vector addition"; }
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 24, "Elements of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
     std::vector<Tensor> all = {{"a", Type::float32, Role::input, 1, shape[0]},
-                               {"b", Type::float32, Role::input, 1, shape[0]},
+                               {"b", Type::float32, Role::input, 1, length_(shape[0])},
                                {"c", Type::float32, Role::output, 1, shape[0]}};
     for (Tensor& tensor : all) tensor.is_matrix = false;
     return all;
@@ -80,7 +94,7 @@ class Description : public Operator {
   void fill(const Shape& shape, int tensor, uint64_t seed, void* to) const override {
     auto* values = static_cast<float*>(to);
     const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(tensor));
-    parallel_for(shape[0], 1 << 16, [=](int, int64_t begin, int64_t end) {
+    parallel_for(tensor == kB ? length_(shape[0]) : shape[0], 1 << 16, [=](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int exponent = static_cast<int>(hash32(~key, i) % 25) - 12;
         values[i] = std::ldexp(uniform(hash32(key, i)), exponent);
@@ -88,15 +102,24 @@ class Description : public Operator {
     });
   }
 
-  std::unique_ptr<Oracle> oracle(const Shape&, const std::vector<const void*>& inputs) const override {
-    return std::make_unique<Answer>(static_cast<const float*>(inputs[kA]), static_cast<const float*>(inputs[kB]));
+  std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const override {
+    return std::make_unique<Answer>(static_cast<const float*>(inputs[kA]), static_cast<const float*>(inputs[kB]),
+                                    std::max<int64_t>(length_(shape[0]), 1));
   }
+
+ private:
+  int64_t (*length_)(int64_t n);
 };
 
 }  // namespace add
 
 const Operator& Add::get() {
-  static const add::Description description;
+  static const add::Description description([](int64_t n) { return n; });
+  return description;
+}
+
+const Operator& AddTable::get() {
+  static const add::Description description(AddTable::length);
   return description;
 }
 

@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/operators/add.h"
 #include "common/operators/copy.h"
+#include "common/operators/group_sum.h"
 #include "common/operators/rms_norm.h"
 #include "common/operators/sum.h"
 
@@ -344,6 +345,44 @@ TEST_CASE("a sum of two floats is right to the bit, or wrong") {
   for (int i = 0; i < 5000; ++i)
     rounded_sums += static_cast<double>(a[i] + b[i]) != static_cast<double>(a[i]) + static_cast<double>(b[i]);
   CHECK(rounded_sums > 500);
+}
+
+TEST_CASE("a table is repeated") {
+  const int64_t n = 50001, length = AddTable::length(n);
+  CHECK(length == 6144);
+  CHECK(AddTable::length(0) == 1024);
+  CHECK(AddTable::length(1 << 24) == 1 << 21);
+  const Case c(AddTable::get(), {{n}}, 1);
+  CHECK(c.tensors[1].count() == length);
+  const auto* a = reinterpret_cast<const float*>(c.inputs[0].data());
+  const auto* table = reinterpret_cast<const float*>(c.inputs[1].data());
+  std::vector<float> sums(n);
+  for (int64_t i = 0; i < n; ++i) sums[i] = a[i] + table[i % length];
+  const auto wrong_sums = [&] {
+    return compare({*c.oracle, AddTable::get().plain(), c.tensors[2], 2, sums.data()}).wrong;
+  };
+  CHECK(wrong_sums() == 0);
+  sums[length] = a[length] + table[1];
+  CHECK(wrong_sums() == 1);
+}
+
+TEST_CASE("each group has a sum of its own") {
+  const int64_t n = 2 * GroupSum::kGroup + 5;
+  const Case c(GroupSum::get(), {{n}}, 1);
+  const auto* from = reinterpret_cast<const uint32_t*>(c.inputs[0].data());
+  std::vector<uint32_t> to(n);
+  for (int64_t first = 0; first < n; first += GroupSum::kGroup) {
+    const int64_t last = std::min(first + GroupSum::kGroup, n);
+    uint32_t sum = 0;
+    for (int64_t i = first; i < last; ++i) sum += from[i];
+    for (int64_t i = first; i < last; ++i) to[i] = from[i] + sum;
+  }
+  const auto wrong_words = [&] {
+    return compare({*c.oracle, GroupSum::get().plain(), c.tensors[1], 1, to.data()}).wrong;
+  };
+  CHECK(wrong_words() == 0);
+  for (int64_t i = 2 * GroupSum::kGroup; i < n; ++i) ++to[i];  // the short group, off by one
+  CHECK(wrong_words() == 5);
 }
 
 TEST_CASE("words in pieces are judged as a whole") {

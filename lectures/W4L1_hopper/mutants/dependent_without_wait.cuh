@@ -1,0 +1,31 @@
+// dependent_without_wait: the second kernel starts early and reads what the first one has not written yet.
+#pragma once
+#include "../dependent_launch.cuh"
+
+namespace ladder::hopper::mutants::dependent_without_wait {
+
+__global__ void flip_kernel(const uint32_t* from, uint32_t* to, int64_t n) {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();  // the fault: nobody waits for what comes before
+#endif
+  const int64_t i = int64_t{blockIdx.x} * kFlipThreads + threadIdx.x;
+  if (i < n) to[i] = ~from[i];
+}
+
+inline void launch(const float* from, float* to, int64_t n, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(blocks_for(n, kFlipThreads));
+  const auto* words = reinterpret_cast<const uint32_t*>(from);
+  auto* flipped = reinterpret_cast<uint32_t*>(to);
+  if (blocks == 0) return;
+  launch_with_dependency(true, blocks, stream, flip_kernel, words, flipped, n);
+  launch_with_dependency(true, blocks, stream, flip_kernel, static_cast<const uint32_t*>(flipped), flipped, n);
+}
+
+inline const Mutant<Copy> mutant{"dependent_without_wait",
+                                 "a dependent launch that does not wait",
+                                 launch,
+                                 "elements wrong",
+                                 Shows::on_hopper,
+                                 {{1 << 22}}};
+
+}  // namespace ladder::hopper::mutants::dependent_without_wait

@@ -1,0 +1,109 @@
+"""The lesson about Hopper's features: each pair does the same work, its page says what was counted, and the analysis sees
+the faults of the mutants."""
+
+import json
+import re
+
+import pytest
+
+from conftest import BACKEND, BUILD, ROOT, run
+from fakes import read
+from ladder import ladders, results
+
+LESSON = ROOT / "lectures/W4L1_hopper"
+PROGRAM = BUILD / LESSON.relative_to(ROOT) / "hopper_test"
+PAGE = (LESSON / "README.md").read_text(encoding="utf-8")
+LADDER = ladders.find("W4L1")
+EXPERIMENTS = ["cluster", "bulk_copy", "dependent_launch", "residency"]
+cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="a GPU is timed, which takes longer than a test should")
+
+
+@cpu_only
+def test_every_kernel_passes_and_none_is_timed(tmp_path):
+    result = run(PROGRAM, "--n", 100003, "--csv-dir", tmp_path)
+    assert result.returncode == 0 and result.stderr == "", result.stdout + result.stderr
+    assert re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == [stage.name for stage in LADDER.stages]
+    assert "need a GPU" in result.stdout and [path.name for path in tmp_path.iterdir()] == ["main.csv"]
+
+
+@cpu_only
+@pytest.mark.parametrize("order", ["reversed", "5"])
+def test_the_order_of_threads_does_not_matter(order):
+    result = run(PROGRAM, "--n", 70000, SIMT_ORDER=order)
+    assert result.returncode == 0 and "FAIL" not in result.stdout, result.stdout + result.stderr
+
+
+def test_every_experiment_is_listed_and_has_its_place_on_the_page():
+    listed = run(PROGRAM, "--list").stdout.split("\n\n")[1]
+    assert re.findall(r"^\d +(\w+)", listed, re.M) == ["stages", *EXPERIMENTS]
+    source = (LESSON / "experiments.cu").read_text(encoding="utf-8")
+    for name in EXPERIMENTS:
+        (columns,) = re.findall(rf"^<!-- table:{name}:begin (.*) -->$", PAGE, re.M)
+        for column in columns.split():
+            assert f'{{"{column}", "' in source, column
+
+
+def test_the_experiments_find_every_kernel_they_name():
+    source, kernels = ((LESSON / name).read_text(encoding="utf-8") for name in ("experiments.cu", "main.cu"))
+    defined = re.findall(r'Stage<\w+>\{"(\w+)"', kernels)
+    assert defined[:10] == [stage.name for stage in LADDER.stages] and len(set(defined)) == len(defined)
+    named = set(re.findall(r'named\("(\w+)"\)', source)) | set(re.findall(r'add\(\d+, "(\w+)", "\w+"\)', source))
+    assert {"06_in_order", "10_window", "stream_alone", "by_threads_32"} <= named <= set(defined)
+    for threads in (128, 256, 512):
+        assert {f"by_threads_{threads}", f"bulk_copy_{threads}"} <= set(defined)
+    assert {"cluster_2", "cluster_4"} <= set(defined)
+
+
+def counted(number, what):
+    """(requests, bytes asked for) of a stage's accesses of that kind."""
+    rows = read(results.store() / results.CPU_DEVICE / f"W4L1/{LADDER.stage(str(number)).name}.csv")
+    rows = [row for row in rows if row["file"] and row["what"].startswith(what)]
+    return sum(int(row["requests"]) for row in rows), sum(int(row["bytes"]) for row in rows)
+
+
+@pytest.mark.parametrize("one, other", [(1, 3), (6, 7), (8, 9), (8, 10)])
+def test_a_pair_makes_the_same_requests(one, other):
+    for what in ("global load", "global store"):
+        assert counted(one, what) == counted(other, what)
+
+
+def test_what_the_page_says_of_the_counts():
+    assert 2 <= counted(2, "global load")[1] / counted(3, "global load")[1] < 2.1, "twice the bytes"
+    assert counted(4, "global load")[1] == counted(5, "global load")[1]
+    assert counted(4, "global load")[0] == 16 * counted(5, "global load")[0], "one request for sixteen"
+    assert counted(4, "global store") == counted(5, "global store")
+
+
+def test_code_on_the_page_is_code_of_the_files():
+    files = [path.read_text(encoding="utf-8") for path in sorted(LESSON.glob("*.cuh"))]
+    blocks = re.findall(r"^```cuda\n(.*?)^```$", PAGE, re.M | re.S)
+    assert len(blocks) == 4
+    for block in blocks:
+        assert any(block in file for file in files), block
+
+
+def test_every_question_is_folded_and_says_whether_it_needs_a_gpu():
+    questions = PAGE.split("## Three questions")[1]
+    asked = re.findall(r"^\*\*\d\.\*\* .*?(?=<details>)", questions, re.M | re.S)
+    assert len(asked) == 3 == questions.count("<details><summary>Answer</summary>\n\n")
+    assert all("GPU" in question for question in asked)
+
+
+RACES = {
+    "cluster_sums_read_early": "sum += sums[block]",
+    "bytes_not_awaited": "memcpy_async_tx",
+    "refilled_too_early": "memcpy_async_tx",
+    "parity_never_turns": "memcpy_async_tx",
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_the_analysis_sees_the_race(tmp_path, name):
+    """compute-sanitizer's tools look for these on a GPU."""
+    target = tmp_path / "found.json"
+    run(ROOT / "simt/analyze", LESSON / "mutants/main.cu", "--json", target, "--", "--mutant", name)
+    hazards = json.loads(target.read_text(encoding="utf-8"))["hazards"]
+    races = [hazard for hazard in hazards if (hazard["what"], hazard["space"]) == ("race", "shared")]
+    assert races and all(
+        any(RACES[name] in end["source"] for end in (race["first"], race["second"])) for race in races
+    ), hazards
