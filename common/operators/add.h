@@ -73,6 +73,8 @@ class Description : public Operator {
                                           arguments.tensor<float>(kC), arguments.shape[0], stream);
   }
 
+  double operations(const Shape& shape) const override { return static_cast<double>(shape[0]); }
+
   // Sizes around those of vectors, warps and blocks. The last has more elements than a resident grid has threads.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
     std::vector<Shape> shapes;

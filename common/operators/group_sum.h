@@ -73,6 +73,9 @@ class Description : public Operator {
                                                a.tensor<uint32_t>(kScratch), a.shape[0], stream);
   }
 
+  // Each word is added to its group's sum, and the sum to the word.
+  double operations(const Shape& shape) const override { return 2.0 * static_cast<double>(shape[0]); }
+
   // Sizes around those of warps, blocks, shares of a group and groups.
   std::vector<Shape> edge_cases(bool) const override {
     std::vector<Shape> shapes;

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/operators/add.h"
+#include "common/operators/copy.h"
+#include "common/operators/group_sum.h"
 #include "common/operators/repeated.h"
 #include "common/operators/rms_norm.h"
 #include "common/operators/sum.h"
@@ -106,6 +109,9 @@ TEST_CASE("products of int8 are sums modulo 2^32") {
 TEST_CASE("what a roofline counts") {
   CHECK(RmsNorm::get().operations({{3, 1000}}) == 12000.0);
   CHECK(Sum::get().operations({{1000}}) == 1000.0);
+  CHECK(Add::get().operations({{1000}}) == 1000.0);
+  CHECK(GroupSum::get().operations({{1000}}) == 2000.0);
+  CHECK(Copy::get().operations({{1000}}) == 0.0);
   CHECK(TypedRmsNorm::get({Type::bfloat16, Type::bfloat16, Type::bfloat16, {}}).operations({{3, 1000}}) == 12000.0);
   const TypedRmsNorm::Types residual{Type::float16, Type::float16, Type::float16, Type::float16};
   CHECK(TypedRmsNorm::get(residual).operations({{3, 1000}}) == 15000.0);
