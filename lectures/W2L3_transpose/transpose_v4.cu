@@ -20,17 +20,19 @@ __global__ void __launch_bounds__(kTile* kThreadRows)
     transpose_kernel(const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
                      unsigned tiles_across) {
   __shared__ float tile[kTile][kTile];
-  const int x = threadIdx.x;
+  const int x = threadIdx.x, y = threadIdx.y;
   const int64_t first_row = int64_t{blockIdx.x / tiles_across} * kTile;
   const int64_t first_col = int64_t{blockIdx.x % tiles_across} * kTile;
 
 #pragma unroll
-  for (int y = threadIdx.y; y < kTile; y += kThreadRows)
-    if (first_row + y < rows && first_col + x < cols) tile[y][x ^ y] = input[(first_row + y) * cols + first_col + x];
+  for (int i = 0; i < kTile; i += kThreadRows)
+    if (first_row + y + i < rows && first_col + x < cols)
+      tile[y + i][x ^ (y + i)] = input[(first_row + y + i) * cols + first_col + x];
   __syncthreads();
 #pragma unroll
-  for (int y = threadIdx.y; y < kTile; y += kThreadRows)
-    if (first_col + y < cols && first_row + x < rows) output[(first_col + y) * rows + first_row + x] = tile[x][x ^ y];
+  for (int i = 0; i < kTile; i += kThreadRows)
+    if (first_col + y + i < cols && first_row + x < rows)
+      output[(first_col + y + i) * rows + first_row + x] = tile[x][x ^ (y + i)];
 }
 
 inline void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {

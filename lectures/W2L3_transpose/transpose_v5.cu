@@ -13,7 +13,8 @@
 
 namespace ladder::transpose::transpose_v5 {
 
-// A block has kTile × kThreadRows threads; a thread has kHeld loads in flight. Three blocks share an SM.
+// A block has kTile × kThreadRows threads; a thread has kHeld loads in flight, without a condition: seven predicates
+// are all that a thread has, and they would hold up the eighth load.
 template <int kTile, int kThreadRows, int kHeld>
 __global__ void __launch_bounds__(kTile* kThreadRows, 3)
     transpose_kernel(const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
@@ -27,15 +28,16 @@ __global__ void __launch_bounds__(kTile* kThreadRows, 3)
   const int wide = static_cast<int>(min(cols - first_col, int64_t{kTile}));
 
   if (x < wide) {
-    const float* from = input + (first_row + y) * cols + first_col + x;
-    for (int first = y; first < tall; first += kHeld * kThreadRows) {
+    const float* from = input + (first_row + min(y, tall - 1)) * cols + first_col + x;
+    for (int row = y; row < y + tall; row += kHeld * kThreadRows) {
       float held[kHeld];
 #pragma unroll
-      for (int k = 0; k < kHeld; ++k, from += kThreadRows * cols)
-        if (first + k * kThreadRows < tall) held[k] = *from;
+      for (int k = 0; k < kHeld; ++k) {
+        held[k] = *from;  // beyond the last row of the tile, that row again
+        if (row + (k + 1) * kThreadRows < tall) from += kThreadRows * cols;
+      }
 #pragma unroll
-      for (int k = 0; k < kHeld; ++k)
-        if (first + k * kThreadRows < tall) tile[(first + k * kThreadRows) * kTilePad + x] = held[k];
+      for (int k = 0; k < kHeld; ++k) tile[(row + k * kThreadRows) * kTilePad + x] = held[k];
     }
   }
   __syncthreads();

@@ -23,20 +23,22 @@ __global__ void __launch_bounds__(kTile* kThreadRows) transpose_kernel(float* ma
   const int64_t first_row = int64_t{c > r ? r : tiles - 1 - r} * kTile;
   const int64_t first_col = int64_t{c > r ? c - 1 : tiles - 1 - r + c} * kTile;
   const bool on_diagonal = first_row == first_col;
-  const int x = threadIdx.x;
+  const int x = threadIdx.x, y = threadIdx.y;
 
 #pragma unroll
-  for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
-    if (first_row + y < size && first_col + x < size) upper[y][x] = matrix[(first_row + y) * size + first_col + x];
-    if (!on_diagonal && first_col + y < size && first_row + x < size)
-      lower[y][x] = matrix[(first_col + y) * size + first_row + x];
+  for (int i = 0; i < kTile; i += kThreadRows) {
+    if (first_row + y + i < size && first_col + x < size)
+      upper[y + i][x] = matrix[(first_row + y + i) * size + first_col + x];
+    if (!on_diagonal && first_col + y + i < size && first_row + x < size)
+      lower[y + i][x] = matrix[(first_col + y + i) * size + first_row + x];
   }
   __syncthreads();  // both tiles have been read, so both may be overwritten
 #pragma unroll
-  for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
-    if (first_col + y < size && first_row + x < size) matrix[(first_col + y) * size + first_row + x] = upper[x][y];
-    if (!on_diagonal && first_row + y < size && first_col + x < size)
-      matrix[(first_row + y) * size + first_col + x] = lower[x][y];
+  for (int i = 0; i < kTile; i += kThreadRows) {
+    if (first_col + y + i < size && first_row + x < size)
+      matrix[(first_col + y + i) * size + first_row + x] = upper[x][y + i];
+    if (!on_diagonal && first_row + y + i < size && first_col + x < size)
+      matrix[(first_row + y + i) * size + first_col + x] = lower[x][y + i];
   }
 }
 

@@ -22,9 +22,9 @@ __global__ void __launch_bounds__(64) kernel_without_tile(const float* __restric
   float4 v[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v[i] = transpose_v6::load<kAligned>(input + (row + i) * cols + col, row + i < rows ? cols - col : 0);
+    v[i] = transpose_v6::load<kAligned>(input, (row + i) * cols + col, row + i < rows ? cols - col : 0);
   const auto put = [&](int i, float4 turned) {
-    transpose_v6::store<kAligned>(output + (col + i) * rows + row, turned, col + i < cols ? rows - row : 0);
+    transpose_v6::store<kAligned>(output, (col + i) * rows + row, turned, col + i < cols ? rows - row : 0);
   };
   put(0, make_float4(v[0].x, v[1].x, v[2].x, v[3].x));
   put(1, make_float4(v[0].y, v[1].y, v[2].y, v[3].y));
