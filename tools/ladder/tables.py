@@ -81,7 +81,7 @@ def caption(ladder, path, rows, page):
     clocks = "clocks as found"
     if "SM clock right after" in facts and "SM clock at most" in facts:
         clocks += f" (SM: {facts['SM clock right after']} right after the run, at most {facts['SM clock at most']})"
-    row = rows[0]
+    row = next((row for row in rows if row["iterations"]), rows[0])  # of a stage that was not skipped
     return (
         f"{timed.described(ladder, row)}, cold cache, median of {row['iterations']} samples. "
         f"{row['device']}, {clocks}, CUDA {results.version(row['runtime'])}, {row['date']}. {source(path, page)}"
