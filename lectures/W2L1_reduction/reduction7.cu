@@ -40,7 +40,8 @@ __device__ inline float thread_sum(const float* input, int64_t n) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) sum += sum_of(x[k]);
   }
-  for (int64_t i = first + tid; i < count; i += kBlockSize) sum += sum_of(vectors[i]);  // in one block: the rest
+#pragma unroll 1  // it runs in one block
+  for (int64_t i = first + tid; i < count; i += kBlockSize) sum += sum_of(vectors[i]);
 
   if (blockIdx.x == gridDim.x - 1) {
     const int64_t tail = head + 4 * count;

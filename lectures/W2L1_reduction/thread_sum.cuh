@@ -34,6 +34,7 @@ __device__ float thread_sum(const float* input, int64_t n) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k) sum += sum_of(x[k]);
   }
+#pragma unroll 1  // it runs in one block
   for (int64_t i = first + tid; i < count; i += kThreads) sum += sum_of(load<kStreaming>(vectors + i));
 
   if (blockIdx.x == gridDim.x - 1) {
