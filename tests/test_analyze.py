@@ -191,3 +191,34 @@ def test_make_analyze_explains_itself(asked):
     refused = make("analyze", f"S={asked}")
     assert refused.returncode == 2 and "  matrix/05_warp_shuffle\n" in refused.stderr
     assert ("a stage must be named" in refused.stderr) == (asked == "")
+
+
+LESSON = ROOT / "lectures/W3L2_nsight_compute/README.md"
+
+
+@pytest.fixture(scope="module")
+def printed(counted):
+    """The reports of which W3L2's page shows lines, by the words of its markers; `counted` has built the programs."""
+    said = {}
+    for asked, numbers in (("matrix", "12359"), ("W1L2", "1")):
+        ladder = ladders.find(asked)
+        program = ROOT / "build/analyze" / ladder.path / ladder.program
+        given = [word for name, value in ladder.analyze.items() for word in (f"--{name}", value)]
+        for number in numbers:
+            result = analyze("--program", program, "--", "--profile", *given, "--stage", number)
+            assert result.returncode == 0, result.stdout + result.stderr
+            said[ladder.stage(number).id.replace("/", " ")] = result.stdout
+    source = ["tests/analyze/transpose.cu", "-DPADDING=0"]
+    said[" ".join(source)] = analyze(*source, "--", "a", "b").stdout
+    return said
+
+
+def test_the_lines_that_the_lesson_shows_are_fresh(printed):
+    text = LESSON.read_text(encoding="utf-8")
+    excerpts = re.findall(r"<!-- analyze (.*?) -->\n\n```text\n(.*?)\n```", text, re.S)
+    assert len(excerpts) == text.count("<!-- analyze ") == 8
+    for asked, excerpt in excerpts:
+        lines = iter([line.rstrip() for line in printed[asked].splitlines()])
+        for wanted in excerpt.splitlines():
+            assert wanted in lines, f"{asked}: not printed any more, or not in this order: {wanted}"
+    assert all("hazards: none" in said for said in printed.values())

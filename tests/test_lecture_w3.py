@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from conftest import BACKEND, BUILD, ROOT, make, run
+from conftest import BACKEND, BUILD, ROOT, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
 from ladder import counters, ladders, profile, results, roofline, timed
@@ -301,38 +301,6 @@ class TestReader:
             for _, values in reader.of_report(path):
                 assert values["launch__registers_per_thread"] == stored["launch__registers_per_thread"], path
             assert path.stat().st_size <= profile.MOST_BYTES
-
-
-class TestAnalyzed:
-    """What the page shows of simt/analyze is what it prints."""
-
-    @pytest.fixture(scope="class")
-    def printed(self):
-        """The report on what a marker of the page names."""
-        said = {}
-        for asked, stages in (("matrix", "1,2,3,5,9"), ("W1L2", "1")):
-            ladder = ladders.find(asked)
-            built = make("-C", ladder.path, "BACKEND=cpu", "analyzed")
-            assert built.returncode == 0, built.stdout + built.stderr
-            given = [word for name, value in ladder.analyze.items() for word in (f"--{name}", value)]
-            for number in stages.split(","):
-                words = ["--program", ROOT / "build/analyze" / ladder.path / ladder.program]
-                result = run(ROOT / "simt/analyze", *words, "--", "--profile", *given, "--stage", number)
-                assert result.returncode == 0, result.stdout + result.stderr
-                said[f"{asked} {ladder.stage(number).name}"] = result.stdout
-        source = ["tests/analyze/transpose.cu", "-DPADDING=0"]
-        said[" ".join(source)] = run(ROOT / "simt/analyze", *source, "--", "a", "b").stdout
-        return said
-
-    def test_every_excerpt_is_fresh(self, printed):
-        text = NCU_PAGE.read_text(encoding="utf-8")
-        excerpts = re.findall(r"<!-- analyze (.*?) -->\n\n```text\n(.*?)\n```", text, re.S)
-        assert len(excerpts) == text.count("<!-- analyze ") == 8
-        for asked, excerpt in excerpts:
-            lines = iter(line.rstrip() for line in printed[asked].splitlines())
-            for wanted in excerpt.splitlines():
-                assert wanted in lines, f"{asked}: not printed any more, or not in this order: {wanted}"
-        assert all("hazards: none" in said for said in printed.values())
 
 
 class TestClaims:
