@@ -13,7 +13,7 @@ LESSON = ROOT / "lectures/W1L1_first_kernel"
 PROGRAMS = BUILD / LESSON.relative_to(ROOT)
 PAGE = (LESSON / "README.md").read_text(encoding="utf-8")
 WRITTEN = re.sub(r"(?<=:begin )[^\n]*-->.*?<!-- [^\n]*:end -->", "", PAGE, flags=re.S)  # without what make readme writes
-SHOWN = re.findall(r"^```text\n\$ \./(.*)\n((?:.*\n)*?)```$", WRITTEN, re.M)
+SHOWN = re.findall(r"^```text\n\$ \./(\w.*)\n((?:.*\n)*?)```$", WRITTEN, re.M)
 PLAIN = ["hello", "who_am_i", "add", "errors", "device_query"]
 LADDER = ladders.find("W1L1")
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="the page shows what the CPU device prints")
@@ -31,6 +31,11 @@ def test_the_page_shows_what_the_program_prints(command, shown):
     result = run("bash", "-c", f"./{command} 2>&1", cwd=PROGRAMS)
     assert comparable(result.stdout) == comparable(shown)
     assert result.returncode == (1 if command.endswith("checked") else 0)
+
+
+def test_the_analysis_says_what_the_page_shows_of_it():
+    command, shown = re.search(r"^```text\n\$ \.\./\.\./(simt/analyze .*)\n((?:.*\n)*?)```$", WRITTEN, re.M).groups()
+    assert shown in run("bash", "-c", f"../../{command}", cwd=LESSON).stdout
 
 
 def test_every_program_and_every_mistake_is_shown():
