@@ -4,6 +4,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture({ladder::vector::stages.begin(), ladder::vector::stages.end()},
-                             ladder::vector::experiments, argc, argv);
+  return ladder::run_lecture(ladder::vector::stages, ladder::vector::experiments, argc, argv);
 }

@@ -1,0 +1,81 @@
+"""The vector ladder's programs: command line, odd lengths, the real input within its time, controls and bfloat16."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BACKEND, BUILD, ENVIRONMENT, ROOT, run
+from ladder import ladders
+
+FOLDER = "assignment1/rms_norm/vector"
+PROGRAM = BUILD / FOLDER / "rms_norm_vector_test"
+STAGES = [stage.name for stage in ladders.find("vector").stages]
+OTHERS = {"controls": "rms_norm_vector_controls", "bfloat16": "rms_norm_bfloat16_test"}
+
+
+def passed(result):
+    """The names of the rows, all of which must have passed."""
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE)
+    assert {verdict for _, verdict in rows} == {"PASS"}, result.stdout
+    return [name for name, _ in rows]
+
+
+def test_list_names_stages_and_experiments():
+    listed = run(PROGRAM, "--list").stdout
+    assert re.findall(r"^\d+ +(\d\d_\w+)", listed, re.MULTILINE) == STAGES
+    assert re.findall(r"^[1-9] +([a-z]+) ", listed, re.MULTILINE) == ["stages", "warm", "waits"]
+
+
+@pytest.mark.parametrize("arguments", [["--n", "0"], ["--n", "-1"], ["--rows", "3"], ["--stage", "99"], ["--experiment", "4"]])
+def test_bad_argument_is_refused_in_one_sentence(arguments):
+    result = run(PROGRAM, *arguments)
+    assert result.returncode == 2 and result.stdout == "" and len(result.stderr.splitlines()) == 1
+    assert arguments[0] in result.stderr
+
+
+@pytest.mark.parametrize("n", [1, 33, 8193, 100003])
+def test_odd_lengths_pass(n):
+    assert passed(run(PROGRAM, "--n", n, "--no-small", "--no-timing")) == STAGES
+
+
+def test_what_a_stage_refuses_is_skipped_with_its_reason():
+    result = run(PROGRAM, "--n", 2**24 + 1, "--stage", 1, "--no-small", "--no-timing")
+    assert result.returncode == 0 and "give at most 2^24 elements" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("folder", OTHERS)
+def test_controls_are_right_and_explained(folder):
+    names = passed(run(BUILD / FOLDER / folder / OTHERS[folder], "--n", 40963, "--no-timing", "--no-small"))
+    assert len(names) > 10
+    page = (ROOT / FOLDER / "controls/README.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`(1\d_\w+)`", page))
+    assert folder == "bfloat16" or explained == set(names) - set(STAGES)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("folder", OTHERS)
+def test_controls_pass_what_a_stage_must_pass(folder):
+    passed(run(BUILD / FOLDER / folder / OTHERS[folder], "--no-timing"))
+
+
+def test_every_stage_is_right_on_the_real_input():
+    """After the small problems; on the CPU device in half a minute of two cores."""
+    process = subprocess.Popen([PROGRAM], env=ENVIRONMENT, stdout=subprocess.PIPE, universal_newlines=True)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0 and output.count("PASS") == len(STAGES), output
+    assert "1048576 float32" in output
+    if BACKEND == "cpu":
+        assert usage.ru_utime + usage.ru_stime < 2 * 30
+        assert "the experiments need a GPU" in output
+
+
+def test_stages_can_be_captured_and_replayed():
+    """Each launch recorded in a graph, on inputs of two lengths in turn, and the graph replayed: the same bits as without."""
+    result = run(BUILD / "tests/vector/vector_graphs_test")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("same bits") == len(STAGES)
