@@ -11,6 +11,7 @@
 #include "common/operators/copy.h"
 #include "common/operators/group_sum.h"
 #include "common/operators/rms_norm.h"
+#include "common/operators/rms_norm_vector.h"
 #include "common/operators/sum.h"
 
 using namespace ladder;
@@ -392,6 +393,30 @@ TEST_CASE("words in pieces are judged as a whole") {
   CHECK(c.oracle->judge(1, pieces) == "");
   pieces[1] = 1;
   CHECK(c.oracle->judge(1, pieces).find("the sum of 5 words is wrong: expected 0x") == 0);
+}
+
+TEST_CASE("a vector's RMSNorm is that of a matrix of one row") {
+  for (const Operator* op : {&RmsNormVector::get(), &RmsNormVectorBfloat16::get()}) {
+    for (const int64_t n : {1, 33, 1000, 8193}) {
+      const Case given(*op, {{n}}, 1);
+      const Type type = given.tensors[kInput].type;
+      const auto at = [&](int tensor, int64_t i) { return element(type, given.inputs[tensor].data(), i); };
+      double sum = 0;
+      for (int64_t i = 0; i < n; ++i) sum += at(kInput, i) * at(kInput, i);
+      const double mean = sum / static_cast<double>(n);
+      CHECK((mean < 1e-3) == (n % 5 == 3));  // rows in which eps matters
+      const double eps = static_cast<double>(1e-6f), rstd = 1.0 / std::sqrt(mean + eps);
+      std::vector<double> expected(n), low(n), high(n);
+      given.oracle->answer(op->plain(), kOutput, 0, n, {expected.data(), low.data(), high.data()});
+      for (int64_t i = 0; i < n; ++i) {
+        CHECK(expected[i] == doctest::Approx(at(kInput, i) * rstd * at(kWeight, i)).epsilon(1e-12));
+        CHECK(low[i] <= high[i]);
+      }
+    }
+  }
+  CHECK(RmsNormVector::get().tensors({{7}}).back().role == Role::scratch);
+  CHECK(RmsNormVector::get().bytes({{1000}}, RmsNormVector::get().plain()) == 12000.0);
+  CHECK(RmsNormVectorBfloat16::get().bytes({{1000}}, RmsNormVectorBfloat16::get().plain()) == 6000.0);
 }
 
 TEST_CASE("bytes") {
