@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import BACKEND, BUILD, ROOT, run
+from conftest import BACKEND, BUILD, ROOT, make, run
 from fakes import read
 from ladder import ladders, results
 
@@ -24,6 +24,13 @@ def test_every_kernel_passes_and_none_is_timed(tmp_path):
     assert result.returncode == 0 and result.stderr == "", result.stdout + result.stderr
     assert re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == [stage.name for stage in LADDER.stages]
     assert "need a GPU" in result.stdout and [path.name for path in tmp_path.iterdir()] == ["main.csv"]
+
+
+@cpu_only
+def test_make_stage_runs_one_kernel_on_the_input_that_is_given():
+    result = make("stage", "S=W4L1/03", f"BACKEND={BACKEND}", "ARGS=--n 1000 --no-small")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == ["03_cluster"] and "\n1000 uint32" in result.stdout
 
 
 @cpu_only

@@ -17,11 +17,11 @@ def arguments(parser):
     )
 
 
-def make(folder, *words, **environment):
-    """The exit code of make in that folder. Variables that a make above has set stay set."""
-    return subprocess.run(
-        ["make", "-C", str(folder), *words], cwd=ladders.ROOT, env={**os.environ, **environment}
-    ).returncode
+def make(folder, *words):
+    """The exit code of make in that folder. Variables that a make above has set stay set, but for those of the words."""
+    said = {word.partition("=")[0] for word in words}
+    environment = {name: value for name, value in os.environ.items() if name not in said}
+    return subprocess.run(["make", "-C", str(folder), *words], cwd=ladders.ROOT, env=environment).returncode
 
 
 def start(asked, job):
@@ -39,7 +39,8 @@ def start(asked, job):
     given = os.environ.get("ARGS", "")
     if job == "analyze" and not given and found.ladder.analyze:  # mk/stage.mk leaves them out where there are others
         given = " ".join(map(str, options(found.ladder.analyze)))
-    return make(found.folder, target, *backend, ARGS=f"--stage {found.name} {given}".strip())
+    # As a word, since an ARGS on the command line of a make above comes before the environment.
+    return make(found.folder, target, *backend, f"ARGS=--stage {found.name} {given}".strip())
 
 
 def target(of):
