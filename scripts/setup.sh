@@ -91,3 +91,9 @@ if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.
     fail_python "pip could not install requirements.txt (see above); by hand: .venv/bin/pip install -r requirements.txt"
   cp requirements.txt .venv/installed.txt
 fi
+
+if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! .venv/bin/python -c 'import torch, transformers' 2>/dev/null; then
+  echo "setup: installing PyTorch and transformers into .venv (requirements-torch.txt), which takes minutes"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt ||
+    fail "pip could not install requirements-torch.txt (see above); by hand: .venv/bin/pip install -r requirements-torch.txt"
+fi

@@ -20,12 +20,16 @@ BACKEND = os.environ.get("BACKEND") or "cpu"
 BUILD = ROOT / "build" / BACKEND
 LADDER = "assignment1/rms_norm/matrix"
 FULL = os.environ.get("FULL", "0") not in ("", "0")
+TORCH = os.environ.get("TORCH", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
 # Folders whose programs only the tests marked `full` start: a ladder's program contains its stages, so one stage's own
 # program is enough to show how such programs are built.
 FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
+
+# PyTorch is large: its tests run with TORCH=1 only.
+collect_ignore = [] if TORCH else ["test_python_torch.py"]
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """

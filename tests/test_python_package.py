@@ -10,36 +10,21 @@ import threading
 
 import pytest
 
-from conftest import ENVIRONMENT, ROOT, cores, run
+from conftest import run
+from python_package import PACKAGE, SITE, install, pip_install
 
 np = pytest.importorskip("numpy")
 ml_dtypes = pytest.importorskip("ml_dtypes")
-PACKAGE = ROOT / "python"
-SITE = ROOT / "build/python_package/site"
 F32, F16, BF16 = np.dtype("float32"), np.dtype("float16"), np.dtype(ml_dtypes.bfloat16)
 TYPES = [F32, F16, BF16]
 ROUNDOFF = {F32: 2.0**-24, F16: 2.0**-11, BF16: 2.0**-8}
 SMALLEST = {F32: 2.0**-126, F16: 2.0**-24, BF16: 2.0**-126}  # steps of subnormal halves
 
 
-def pip_install(*arguments, **environment):
-    """pip with what requirements.txt has; the build lies in build/, so that a second one is quick."""
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
-    parallel = {"CMAKE_BUILD_PARALLEL_LEVEL": str(cores())}
-    return run(sys.executable, "-m", "pip", "install", *options, *arguments, timeout=900, **parallel, **environment)
-
-
 @pytest.fixture(scope="module")
 def rms_norm():
     pytest.importorskip("tvm_ffi")
-    build = f"-Cbuild-dir={ROOT / 'build/python_package/cmake'}"
-    made = pip_install(PACKAGE, build, "--upgrade", "--target", SITE, BACKEND="cpu")
-    assert made.returncode == 0, made.stdout + made.stderr
-    sys.path.insert(0, str(SITE))
-    import rms_norm
-
-    assert rms_norm.BACKEND == "cpu" and str(SITE) in rms_norm.__file__
-    return rms_norm
+    return install()
 
 
 def random(shape, dtype, seed=1):
@@ -142,6 +127,9 @@ def test_strides(rms_norm):
         rms_norm.rms_norm(x, weight, out=out[..., 3:67])
         expect(out[..., 3:67], oracle(x, weight))
         assert np.isnan(out[..., :3]).all() and np.isnan(out[..., 67:]).all()
+    turned = random((2, 7, 4, 64), F32).transpose(0, 2, 1, 3)  # heads before tokens, as some models have them
+    out = np.empty((2, 7, 4, 64), F32).transpose(0, 2, 1, 3)
+    expect(rms_norm.rms_norm(turned, weight, out=out), oracle(turned, weight))
     row = np.broadcast_to(random(64, F32), (9, 64))  # a stride of 0, and read-only
     expect(rms_norm.rms_norm(row, weight), oracle(row, weight))
 

@@ -102,14 +102,21 @@ __global__ void __launch_bounds__(kGradientThreads) row_gradients(const Backward
   }
 }
 
+// In one structure, as for every kernel here: on the CPU device, a kernel may have host memory there, as NumPy's.
 template <class W>
-__global__ void __launch_bounds__(kGradientThreads)
-    weight_gradient(const float* partial, int64_t count, W* dweight, int64_t cols) {
+struct WeightProblem {
+  const float* partial;
+  int64_t count;  // rows of partial
+  W* dweight;
+  int64_t cols;
+};
+template <class W>
+__global__ void __launch_bounds__(kGradientThreads) weight_gradient(const WeightProblem<W> p) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kGradientThreads + threadIdx.x;
-  if (i >= cols) return;
+  if (i >= p.cols) return;
   float sum = 0.0f;
-  for (int64_t k = 0; k < count; ++k) sum += partial[k * cols + i];
-  dweight[i] = rounded_to<W>(sum);
+  for (int64_t k = 0; k < p.count; ++k) sum += p.partial[k * p.cols + i];
+  p.dweight[i] = rounded_to<W>(sum);
 }
 
 template <class X, class W, class Y>
@@ -185,8 +192,6 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& options, cudaStream_t stream) {
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
-  if (call.rows == 0)
-    return call.dweight ? cudaMemsetAsync(call.dweight, 0, sizeof(W) * call.cols, stream) : cudaSuccess;
   const int64_t blocks = gradient_blocks(call.rows);
   auto* const partial = call.dweight ? static_cast<float*>(call.workspace) : nullptr;
   const auto given = [&](const auto& tensor) {
@@ -195,13 +200,13 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   const BackwardProblem<X, W, Y> p = {
       given(call.dy), given(call.dsum), given(call.x), call.weight, given(call.dx),
       partial,        call.rows,        call.cols,     options.eps, options.weight_offset};
-  row_gradients<X, W, Y><<<static_cast<unsigned>(blocks), kGradientThreads, 0, stream>>>(p);
+  if (blocks > 0) row_gradients<X, W, Y><<<static_cast<unsigned>(blocks), kGradientThreads, 0, stream>>>(p);
   if (const cudaError_t error = cudaGetLastError()) return error;
   if (call.dweight == nullptr) return cudaSuccess;
   const int64_t column_blocks = (call.cols + kGradientThreads - 1) / kGradientThreads;
   if (column_blocks > INT32_MAX) return cudaErrorInvalidValue;
-  weight_gradient<W>
-      <<<static_cast<unsigned>(column_blocks), kGradientThreads, 0, stream>>>(partial, blocks, call.dweight, call.cols);
+  const WeightProblem<W> w = {partial, blocks, call.dweight, call.cols};
+  weight_gradient<W><<<static_cast<unsigned>(column_blocks), kGradientThreads, 0, stream>>>(w);
   return cudaGetLastError();
 }
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "instances.h"
 
@@ -84,9 +86,9 @@ inline void check_weight(const Array& weight, const Array& x) {
                               << " has the shape " << x.shape() << "; (" << x.cols() << ",) is wanted";
 }
 
-// The leading dimensions of arrays of one shape as rows, or as heads within rows: two neighbours count as one dimension
-// if, in every array, a step in the outer one is as long as all steps in the inner one. Returns how many rows there
-// are.
+// The leading dimensions of arrays of one shape, in any order, as rows, or as heads within rows. Two dimensions count
+// as one if, in every array, a step in the outer one is as long as all steps in the inner one. The second array is
+// written, so that its strides say which is the inner one. Returns how many rows there are.
 template <size_t n>
 int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>& found) {
   const Array& x = arrays[0];
@@ -102,21 +104,23 @@ int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>
     check_place(a, x);
   }
   const int64_t rows = std::accumulate(x.tensor->shape, x.tensor->shape + x.last(), int64_t{1}, std::multiplies<>());
-  int64_t sizes[3] = {1, 1, 1};  // of the joined dimensions, from the innermost one
-  int outermost[3] = {}, count = 0;
-  for (int i = x.last() - 1; i >= 0 && rows > 0; --i) {
-    const int64_t size = x.tensor->shape[i];
-    if (size == 1) continue;
+  std::vector<int> order;  // from the innermost one
+  for (int i = x.last() - 1; i >= 0 && rows > 0; --i)
+    if (x.tensor->shape[i] > 1) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return std::abs(arrays[1].stride(a)) < std::abs(arrays[1].stride(b)); });
+  int64_t sizes[3] = {1, 1, 1};  // of the joined dimensions
+  int count = 0, before = 0;
+  for (const int i : order) {
     const bool joins = count > 0 && std::all_of(arrays.begin(), arrays.end(), [&](const Array& a) {
-                         return a.tensor == nullptr ||
-                                a.stride(i) == x.tensor->shape[outermost[count - 1]] * a.stride(outermost[count - 1]);
+                         return a.tensor == nullptr || a.stride(i) == x.tensor->shape[before] * a.stride(before);
                        });
     if (!joins && ++count > 2)
       TVM_FFI_THROW(ValueError)
           << "the leading dimensions of the arrays of shape " << x.shape()
           << " cannot be walked with two strides, as the kernels do; make a contiguous copy first";
-    sizes[count - 1] *= size;
-    outermost[count - 1] = i;
+    sizes[count - 1] *= x.tensor->shape[i];
+    before = i;
     if (!joins)
       for (size_t k = 0; k < n; ++k)
         if (arrays[k].tensor) (count == 1 ? found[k]->head_stride : found[k]->stride) = arrays[k].stride(i);

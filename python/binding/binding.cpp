@@ -69,6 +69,31 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
   check(functions.run(call, stream));
 }
 
+// dx, and dweight unless it is None, for the norm of x.
+void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given weight_given, DLTensor* dx_given,
+              Given dweight_given, Given workspace_given, double eps, double weight_offset) {
+  const Array dy("dy", dy_given), dsum("dsum", dsum_given), x("x", x_given), dx("dx", dx_given);
+  const Array weight("weight", weight_given), dweight("dweight", dweight_given), workspace("", workspace_given);
+  BackwardCall call;
+  call.rows = find_rows<4>({x, dy, dx, dsum}, {&call.x, &call.dy, &call.dx, &call.dsum});
+  if (dsum.tensor == nullptr) call.dsum = call.x, call.dsum.data = nullptr;
+  check_weight(weight, x), check_weight(dweight, x);
+  if (type_of(dx) != type_of(x) || (dsum.tensor && type_of(dsum) != type_of(x)) ||
+      (dweight.tensor && weight.tensor && type_of(dweight) != type_of(weight)))
+    TVM_FFI_THROW(TypeError) << "dx and dsum must have the type of x, and dweight that of weight";
+  call.weight = weight.tensor ? weight.data() : nullptr;
+  call.dweight = dweight.tensor ? dweight.data() : nullptr;
+  call.workspace = workspace.tensor ? workspace.data() : nullptr;
+  call.cols = x.cols(), call.eps = static_cast<float>(eps), call.weight_offset = static_cast<float>(weight_offset);
+  const BackwardInstance& functions = backward_instance(type_of(x), type_of(weight.tensor ? weight : x), type_of(dy));
+  if (const char* reason = functions.explain(call)) TVM_FFI_THROW(ValueError) << reason;
+  const CurrentDevice device(x.tensor->device.device_id);
+  check(functions.run(call, stream_of(x.tensor->device)));
+}
+int64_t workspace_bytes(int64_t rows, int64_t cols) {
+  return static_cast<int64_t>(backward_workspace_bytes(rows, cols));
+}
+
 // Waits for what was launched on the stream of x's device.
 void synchronize(DLTensor* x) {
   const CurrentDevice device(x->device.device_id);
@@ -79,5 +104,7 @@ void synchronize(DLTensor* x) {
 
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm, norm)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(synchronize, synchronize)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(backward, backward)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(backward_workspace_bytes, workspace_bytes)
 
 }  // namespace rms_norm_binding

@@ -4,23 +4,15 @@
 #include <type_traits>
 
 #include "instances.h"
+#include "types.cuh"
 
 namespace rms_norm_binding {
-
-using float32 = float;
-using float16 = __half;
-using bfloat16 = __nv_bfloat16;
 
 template <class T>
 constexpr Type type_of = std::is_void_v<T>            ? kNone
                          : std::is_same_v<T, float32> ? kFloat32
                          : std::is_same_v<T, float16> ? kFloat16
                                                       : kBFloat16;
-
-template <class T>
-::rms_norm::Tensor<T> tensor_of(const Rows& rows) {
-  return {static_cast<T*>(rows.data), {rows.stride, rows.heads, rows.head_stride}};
-}
 
 // function(arguments of the header's functions...), with their types.
 template <class X, class R, class W, class Y, class Function>

@@ -34,6 +34,21 @@ struct Instance {
 // Where an instance of these types stands; its functions are nullptr if it is not compiled.
 Instance& instance(Type x, Type residual, Type weight, Type y);
 
+// The gradients, which are compiled for all types; without a weight, `weight` is any of them.
+struct BackwardCall {
+  Rows dy, dsum, x, dx;  // dsum.data may be nullptr
+  const void* weight = nullptr;
+  void *dweight = nullptr, *workspace = nullptr;
+  int64_t rows = 0, cols = 0;
+  float eps = 0, weight_offset = 0;
+};
+struct BackwardInstance {
+  const char* (*explain)(const BackwardCall&);
+  cudaError_t (*run)(const BackwardCall&, cudaStream_t);
+};
+const BackwardInstance& backward_instance(Type x, Type weight, Type y);
+size_t backward_workspace_bytes(int64_t rows, int64_t cols);
+
 // Bytes of a row of x from which on a workspace may be of use, the size of one, and what prepares it.
 extern const int64_t kLongRowBytes;
 extern const size_t kWorkspaceBytes;

@@ -8,16 +8,24 @@ import tvm_ffi
 _module = tvm_ffi.load_module(str(pathlib.Path(__file__).with_name("_rms_norm.so")))
 _norm = _module.get_function("norm")
 _synchronize = _module.get_function("synchronize")
+backward = _module.get_function("backward")
+backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 
 
 _NAMES = "x residual residual_out weight out eps weight_offset rounding dependent_launch cache".split()
 
 
-def _call(*arguments):
+def norm(*arguments):
+    """The binding's norm, for arrays that DLPack can hand over: see _NAMES."""
     try:
         _norm(*arguments)
     except BufferError as refused:  # the library does not hand over such an array
         raise ValueError(f"an array cannot be handed over without a copy: {refused}") from None
+    except RuntimeError as refused:  # neither does PyTorch, for tensors without memory of their own
+        if str(refused).startswith("the launch failed"):
+            raise
+        first_line = str(refused).partition("\n")[0]
+        raise ValueError(f"an array cannot be handed over without a copy: {first_line}") from None
     except TypeError as refused:
         wrong = re.search(r"^Mismatched type on argument #(\d+)", str(refused))
         if not wrong:
@@ -41,7 +49,7 @@ class Library:
         return x[..., begin:end].reshape(*x.shape[:-1], (end - begin) // head_dim, head_dim)
 
     def norm(self, x, residual, residual_out, weight, out, *options):
-        _call(x, residual, residual_out, weight, out, *options)
+        norm(x, residual, residual_out, weight, out, *options)
 
 
 class Torch(Library):
@@ -55,13 +63,12 @@ class Torch(Library):
 
     def norm(self, x, residual, residual_out, weight, out, *options):
         if self.is_grad_enabled():
-            for tensor in (x, weight, residual, out, residual_out):
-                if getattr(tensor, "requires_grad", False):
-                    raise ValueError(
-                        "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or "
-                        "this one under torch.no_grad()"
-                    )
-        _call(x, residual, residual_out, weight, out, *options)
+            if any(getattr(tensor, "requires_grad", False) for tensor in (x, weight, residual, out, residual_out)):
+                raise ValueError(
+                    "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this "
+                    "one under torch.no_grad()"
+                )
+        norm(x, residual, residual_out, weight, out, *options)
 
 
 class NumPy(Library):
@@ -101,7 +108,7 @@ class NumPy(Library):
             raise ValueError(f"{name} is read-only, which needs NumPy 2.1; make a copy first") from None
 
     def norm(self, x, residual, residual_out, weight, out, *options):
-        _call(
+        norm(
             self.given("x", x),
             self.given("residual", residual),
             self.given("residual_out", residual_out, written=True),

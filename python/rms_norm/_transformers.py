@@ -1,0 +1,175 @@
+"""The norms of Hugging Face models, replaced in place: each module gets a class derived from its own."""
+
+import torch
+
+# By the name of a module's class: where its eps is, and the options of its norm.
+LLAMA = ("variance_epsilon", {"rounding": "llama"})
+GEMMA = ("eps", {"weight_offset": 1.0})
+NORMS = {
+    "LlamaRMSNorm": LLAMA,
+    "MistralRMSNorm": LLAMA,
+    "Qwen2RMSNorm": LLAMA,
+    "Qwen3RMSNorm": LLAMA,
+    "Gemma2RMSNorm": GEMMA,
+    "Gemma3RMSNorm": GEMMA,
+}
+# Layers in which a residual is added right before a norm: that norm.
+LAYERS = {
+    "LlamaDecoderLayer": "post_attention_layernorm",
+    "MistralDecoderLayer": "post_attention_layernorm",
+    "Qwen2DecoderLayer": "post_attention_layernorm",
+    "Qwen3DecoderLayer": "post_attention_layernorm",
+    "Gemma2DecoderLayer": "pre_feedforward_layernorm",
+    "Gemma3DecoderLayer": "pre_feedforward_layernorm",
+}
+
+
+class Ahead:
+    """A norm that was computed with the addition before it, until the module whose norm it is asks for it."""
+
+    def __init__(self):
+        self.total = self.normed = None
+
+    def put(self, total, normed):
+        self.total, self.normed = total, normed
+
+    def take(self, total):
+        """The norm of this very tensor, or None."""
+        is_it, normed = self.total is total, self.normed
+        self.total = self.normed = None
+        return normed if is_it and total is not None else None
+
+
+def _is_ours(norm, *tensors):
+    """Whether the kernels give the type that the module gives: a wider weight widens its result, not ours."""
+    weight = norm.weight
+    kinds = {tensor.dtype for tensor in tensors}
+    return len(kinds) == 1 and (
+        norm._rms_norm_options.get("weight_offset") or torch.promote_types(weight.dtype, tensors[0].dtype) in kinds
+    )
+
+
+def _add_and_norm(norm, x, residual):
+    """The norm of x + residual, and the sum."""
+    from . import torch as ours
+
+    if not _is_ours(norm, x, residual):
+        total = residual + x
+        return norm(total), total
+    return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+
+
+class NormForward:
+    def forward(self, hidden_states):
+        from . import torch as ours
+
+        if self._rms_norm_ahead is not None:
+            normed = self._rms_norm_ahead.take(hidden_states)
+            if normed is not None:
+                return normed
+        if not _is_ours(self, hidden_states):
+            return super().forward(hidden_states)
+        return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+
+
+class LayerForward:
+    """What a decoder layer of transformers 5 computes. Its last addition is done together with the norm that follows
+    it, the next layer's first one or the model's last, which finds its result in an Ahead."""
+
+    def forward(self, hidden_states, **kwargs):
+        residual = hidden_states
+        hidden_states = self.input_layernorm(hidden_states)
+        hidden_states, _ = self.self_attn(hidden_states=hidden_states, **kwargs)
+        has_post_norms = self._rms_norm_second == "pre_feedforward_layernorm"
+        if has_post_norms:
+            hidden_states = self.post_attention_layernorm(hidden_states)
+        hidden_states, residual = _add_and_norm(getattr(self, self._rms_norm_second), hidden_states, residual)
+        hidden_states = self.mlp(hidden_states)
+        if has_post_norms:
+            hidden_states = self.post_feedforward_layernorm(hidden_states)
+        following = self._rms_norm_following[0]
+        if following is None or torch.is_grad_enabled():  # in training, a layer may be computed a second time
+            return residual + hidden_states
+        normed, total = _add_and_norm(following, hidden_states, residual)
+        following._rms_norm_ahead.put(total, normed)
+        return total
+
+
+_derived = {}
+
+
+def _derive(module, base):
+    kind = type(module)
+    if kind not in _derived:
+        _derived[kind] = type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__})
+    module.__class__ = _derived[kind]
+
+
+def _is_patched(module):
+    return hasattr(type(module), "_rms_norm_original")
+
+
+def patch_transformers(model: torch.nn.Module) -> torch.nn.Module:
+    """Has the RMSNorm modules of a Hugging Face model computed by this package, in place.
+
+    Known are those of Llama, Mistral, Qwen2, Qwen3 (with the norms of queries and keys), Gemma 2 and Gemma 3. With
+    transformers 5, the residual additions before norms are fused into them; across layers, where no gradients are
+    needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model. A norm whose weight
+    has a wider type than its input keeps its own code, since its result is wider too.
+
+    Args:
+        model: the model, or a part of it.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: there is no module that is known.
+    """
+    modules = [module for module in model.modules() if not _is_patched(module)]
+    norms = [module for module in modules if type(module).__name__ in NORMS]
+    if not norms and not any(_is_patched(module) for module in model.modules()):
+        raise ValueError(f"the model has no module of {', '.join(NORMS)}")
+    for norm in norms:
+        eps_name, options = NORMS[type(norm).__name__]
+        norm._rms_norm_eps, norm._rms_norm_options, norm._rms_norm_ahead = getattr(norm, eps_name), options, None
+        _derive(norm, NormForward)
+    if _transformers_major() >= 5:
+        for module in modules:
+            if type(module).__name__ in LAYERS:
+                module._rms_norm_second = LAYERS[type(module).__name__]
+                module._rms_norm_following = (None,)  # in a tuple, since it is no submodule
+                _derive(module, LayerForward)
+        for module in modules:
+            _chain(module)
+    return model
+
+
+def _chain(module):
+    """Has the layers of a model know the norms that follow them."""
+    layers, last = getattr(module, "layers", None), getattr(module, "norm", None)
+    if not isinstance(layers, torch.nn.ModuleList) or not layers:
+        return
+    if not all(isinstance(layer, LayerForward) for layer in layers) or not isinstance(last, NormForward):
+        return
+    for layer, following in zip(layers, [*(layer.input_layernorm for layer in layers[1:]), last]):
+        following._rms_norm_ahead = Ahead()
+        layer._rms_norm_following = (following,)
+
+
+def _transformers_major():
+    try:
+        import transformers
+    except ImportError:
+        return 0
+    return int(transformers.__version__.partition(".")[0])
+
+
+def unpatch(model: torch.nn.Module) -> torch.nn.Module:
+    """Undoes patch_transformers(). Returns the model."""
+    for module in model.modules():
+        if _is_patched(module):
+            module.__class__ = type(module)._rms_norm_original
+            for name in [name for name in vars(module) if name.startswith("_rms_norm_")]:
+                delattr(module, name)
+    return model

@@ -1,0 +1,237 @@
+"""RMSNorm as PyTorch operators: torch.ops.rms_norm.*, with gradients, for eager mode, torch.compile and CUDA graphs.
+
+    rms_norm(x, weight, eps)                          y
+    fused_add_rms_norm(x, residual, weight, eps)      y and the sum, as new tensors, with gradients
+    fused_add_rms_norm_(x, residual, weight, eps)     in place, without gradients
+    RMSNorm                                           the module; it loads the state of torch.nn.RMSNorm
+    patch_transformers(model), unpatch(model)         the norms of a Hugging Face model
+
+The arguments mean what those of the package's functions do. Under autocast, tensors keep the types that they have.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple, Union
+
+import torch
+from torch import Tensor
+
+from . import _arrays, _options
+from . import rms_norm as _plain_norm
+from ._transformers import patch_transformers, unpatch
+
+__all__ = ["RMSNorm", "fused_add_rms_norm", "fused_add_rms_norm_", "patch_transformers", "rms_norm", "unpatch"]
+
+# --- The operators --------------------------------------------------------------------------------------------------
+
+_OPTIONS = "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
+_library = torch.library.Library("rms_norm", "DEF")
+_library.define(f"rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
+_library.define(f"fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)")
+_library.define(f"fused_add_rms_norm_(Tensor(a!) x, Tensor(b!) residual, Tensor? weight, {_OPTIONS}) -> ()")
+_library.define(
+    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, bool wants_dweight)"
+    " -> (Tensor, Tensor)"
+)
+
+
+def _implement(name):
+    def register(function):
+        for key in ("CPU", "CUDA"):
+            _library.impl(name, function, key)
+        return function
+
+    return register
+
+
+@_implement("rms_norm")
+def _(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+    y = torch.empty_like(x)
+    _arrays.norm(x, None, None, weight, y, eps, weight_offset, *_between(rounding, dependent_launch, cache))
+    return y
+
+
+@_implement("fused_add_rms_norm")
+def _(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+    y, total = torch.empty_like(x), torch.empty_like(residual)
+    options = _between(rounding, dependent_launch, cache)
+    _arrays.norm(x, residual, total, weight, y, eps, weight_offset, *options)
+    return y, total
+
+
+@_implement("fused_add_rms_norm_")
+def _(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+    if _needs_grad(x, residual, weight):
+        raise ValueError("a tensor requires grad, and this works in place; call fused_add_rms_norm, which has gradients")
+    _arrays.norm(x, residual, residual, weight, x, eps, weight_offset, *_between(rounding, dependent_launch, cache))
+
+
+@_implement("backward")
+def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+    dx = torch.empty_like(x)
+    if not wants_dweight:
+        _arrays.backward(dy, dsum, x, weight, dx, None, None, eps, weight_offset)
+        return dx, x.new_empty(0)
+    rows = x.numel() // x.shape[-1]
+    workspace = x.new_empty(_arrays.backward_workspace_bytes(rows, x.shape[-1]), dtype=torch.uint8)
+    dweight = torch.empty_like(weight)
+    _arrays.backward(dy, dsum, x, weight, dx, dweight, workspace, eps, weight_offset)
+    return dx, dweight
+
+
+def _between(rounding, dependent_launch, cache):
+    llama, cache_code = _options(rounding, cache)
+    return llama, dependent_launch, cache_code
+
+
+def _needs_grad(*tensors):
+    return torch.is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+
+
+# --- What they return, for torch.compile ----------------------------------------------------------------------------
+
+
+@torch.library.register_fake("rms_norm::rms_norm", lib=_library)
+def _(x, weight, eps=1e-6, **options):
+    return torch.empty_like(x)
+
+
+@torch.library.register_fake("rms_norm::fused_add_rms_norm", lib=_library)
+def _(x, residual, weight, eps=1e-6, **options):
+    return torch.empty_like(x), torch.empty_like(residual)
+
+
+@torch.library.register_fake("rms_norm::fused_add_rms_norm_", lib=_library)
+def _(x, residual, weight, eps=1e-6, **options):
+    return None
+
+
+@torch.library.register_fake("rms_norm::backward", lib=_library)
+def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+    return torch.empty_like(x), torch.empty_like(weight) if wants_dweight else x.new_empty(0)
+
+
+# --- Their gradients ------------------------------------------------------------------------------------------------
+
+
+def _gradients(ctx, dy, dsum, x, weight):
+    """dx in x's type, and dweight or None. What autograd hands over may be expanded or transposed: it is made dense."""
+    wants_dweight = weight is not None and ctx.needs_input_grad[ctx.weight_at]
+    dsum = None if dsum is None else dsum.contiguous()
+    dx, dweight = torch.ops.rms_norm.backward(
+        dy.contiguous(), dsum, x.contiguous(), weight, ctx.eps, ctx.weight_offset, wants_dweight
+    )
+    return dx, dweight if wants_dweight else None
+
+
+def _save_options(ctx, keyword_only_inputs, eps, weight_at):
+    ctx.eps, ctx.weight_offset = eps, keyword_only_inputs["weight_offset"]
+    ctx.weight_at = weight_at
+    ctx.set_materialize_grads(False)
+
+
+def _save_norm(ctx, inputs, keyword_only_inputs, output):
+    x, weight, eps = inputs
+    _save_options(ctx, keyword_only_inputs, eps, 1)
+    ctx.save_for_backward(x, weight)
+
+
+def _norm_gradients(ctx, dy):
+    if dy is None:
+        return None, None, None
+    return *_gradients(ctx, dy, None, *ctx.saved_tensors), None
+
+
+def _save_add(ctx, inputs, keyword_only_inputs, output):
+    x, _, weight, eps = inputs
+    _save_options(ctx, keyword_only_inputs, eps, 2)
+    ctx.x_type = x.dtype
+    ctx.save_for_backward(output[1], weight)
+
+
+def _add_gradients(ctx, dy, dsum):
+    total, weight = ctx.saved_tensors
+    if dy is None:
+        return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None
+    dtotal, dweight = _gradients(ctx, dy, dsum, total, weight)
+    return dtotal.to(ctx.x_type), dtotal, dweight, None
+
+
+torch.library.register_autograd("rms_norm::rms_norm", _norm_gradients, setup_context=_save_norm, lib=_library)
+torch.library.register_autograd("rms_norm::fused_add_rms_norm", _add_gradients, setup_context=_save_add, lib=_library)
+
+# --- Functions ------------------------------------------------------------------------------------------------------
+
+
+def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options) -> Tensor:
+    """The norm of each row of x, with gradients. Arguments, result and errors are those of the package's rms_norm().
+
+    Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
+    if type(x) is Tensor and not torch.compiler.is_compiling() and not _needs_grad(x, weight) and _is_eager():
+        return _plain_norm(x, weight, eps, **options)
+    return torch.ops.rms_norm.rms_norm(x, weight, eps, **options)
+
+
+def fused_add_rms_norm(
+    x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
+) -> Tuple[Tensor, Tensor]:
+    """The norm of x + residual and the sum, as new tensors, with gradients."""
+    return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, eps, **options)
+
+
+def fused_add_rms_norm_(
+    x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
+) -> None:
+    """residual = x + residual, x = the norm of residual: in place, and without gradients."""
+    torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, eps, **options)
+
+
+def _is_eager():
+    """Whether nothing listens to operators, as make_fx and other tracers do."""
+    return torch._C._len_torch_dispatch_stack() == 0 and not torch._C._functorch.maybe_current_level()
+
+
+class RMSNorm(torch.nn.Module):
+    """torch.nn.RMSNorm for the last dimension, whose state it loads, with the options of rms_norm().
+
+    Args:
+        normalized_shape: the length of the last dimension, as a number or a shape of one.
+        eps: None for that of the input's type, as in torch.nn.RMSNorm.
+        elementwise_affine: whether there is a weight; it begins as ones, or as zeros if weight_offset is 1.
+        weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Union[int, Tuple[int, ...]],
+        eps: Optional[float] = None,
+        elementwise_affine: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        weight_offset: float = 0.0,
+        rounding: str = "gemma",
+        dependent_launch: bool = False,
+        cache: str = "tuned",
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        if len(shape) != 1:
+            raise ValueError(f"normalized_shape is {shape}; only the last dimension can be normalized")
+        _options(rounding, cache)
+        self.normalized_shape, self.eps = shape, eps
+        self.options = dict(
+            weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache
+        )
+        weight = torch.full(shape, 1.0 - weight_offset, device=device, dtype=dtype) if elementwise_affine else None
+        self.register_parameter("weight", None if weight is None else torch.nn.Parameter(weight))
+
+    def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Union[Tensor, Tuple[Tensor, Tensor]]:
+        """The norm of x; or, with a residual, the norm of the sum and the sum."""
+        eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
+        if residual is None:
+            return rms_norm(x, self.weight, eps, **self.options)
+        return fused_add_rms_norm(x, residual, self.weight, eps, **self.options)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"

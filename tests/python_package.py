@@ -1,0 +1,39 @@
+"""The Python package, installed once for all the tests that import it: for the CPU device, unless BACKEND says cuda."""
+
+import fcntl
+import os
+import sys
+
+from conftest import BACKEND, ROOT, cores, run
+
+PACKAGE = ROOT / "python"
+BUILD = ROOT / "build/python_package" / BACKEND
+SITE = BUILD / "site"
+
+
+def pip_install(*arguments, **environment):
+    """pip, with what requirements.txt has."""
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    parallel = {"CMAKE_BUILD_PARALLEL_LEVEL": str(cores())}
+    return run(sys.executable, "-m", "pip", "install", *options, *arguments, timeout=900, **parallel, **environment)
+
+
+def install():
+    """Installs it into build/ and imports it; of the processes of pytest-xdist, the first one installs."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    this_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    with open(BUILD / "lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if not this_run or lock.read() != this_run:
+            where = [f"-Cbuild-dir={BUILD / 'cmake'}", "--upgrade", "--target", SITE]
+            made = pip_install(PACKAGE, *where, BACKEND=BACKEND, RMS_NORM_TYPES="")
+            assert made.returncode == 0, made.stdout + made.stderr
+            lock.truncate(0)
+            lock.write(this_run)
+    if str(SITE) not in sys.path:
+        sys.path.insert(0, str(SITE))
+    import rms_norm
+
+    assert rms_norm.BACKEND == BACKEND and str(SITE) in rms_norm.__file__
+    return rms_norm

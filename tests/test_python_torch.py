@@ -1,0 +1,309 @@
+"""The package with PyTorch: operators, gradients, torch.compile, and patched models.
+
+make test TORCH=1 runs it on tensors in host memory, through the CPU device; scripts/check_python.sh on those of a GPU.
+"""
+
+import pytest
+
+from python_package import BACKEND, install
+
+torch = pytest.importorskip("torch")
+install()
+import rms_norm  # noqa: E402
+import rms_norm.torch as ours  # noqa: E402
+
+TYPES = [torch.float32, torch.float16, torch.bfloat16]
+OPERATORS = torch.ops.rms_norm
+DEVICE = "cuda" if BACKEND == "cuda" else "cpu"
+functional = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def start():
+    torch.set_default_device(DEVICE)
+    torch.manual_seed(1)
+    yield
+    torch.set_default_device(None)
+
+
+def leaves(*shapes, dtype=torch.float32):
+    return [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+def close(got, expected, roundings=2):
+    torch.testing.assert_close(got, expected, rtol=roundings * torch.finfo(got.dtype).eps + 1e-5, atol=1e-5)
+
+
+def in_float64(x, weight, eps=1e-6):
+    return functional.rms_norm(x.double(), x.shape[-1:], weight.double(), eps)
+
+
+# --- Operators ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_answers(dtype):
+    x, weight = torch.randn(2, 3, 257, dtype=dtype), torch.randn(257, dtype=dtype)
+    expected = in_float64(x, weight).to(dtype)
+    for y in (rms_norm.rms_norm(x, weight), ours.rms_norm(x, weight), OPERATORS.rms_norm(x, weight)):
+        assert y.dtype == dtype
+        close(y, expected)
+
+
+def test_strided_tensors_are_not_copied():
+    heads = torch.randn(5, 6, 64)[:, 1:4]
+    close(ours.rms_norm(heads.transpose(0, 1)), in_float64(heads.transpose(0, 1), torch.ones(64)).float())
+    with pytest.raises(ValueError, match="not contiguous"):
+        ours.rms_norm(torch.randn(4, 4).T)
+
+
+OPCHECKS = {
+    "rms_norm": lambda: (OPERATORS.rms_norm, *leaves((3, 20), 20)),
+    "without a weight": lambda: (OPERATORS.rms_norm, *leaves((3, 20)), None),
+    "fused_add_rms_norm": lambda: (OPERATORS.fused_add_rms_norm, *leaves((3, 20), (3, 20), 20)),
+    "fused_add_rms_norm_": lambda: (OPERATORS.fused_add_rms_norm_, *torch.randn(2, 3, 20), torch.randn(20)),
+    "backward": lambda: (OPERATORS.backward, *torch.randn(3, 3, 20), torch.randn(20), 1e-6, 0.0, True),
+    "backward to x": lambda: (OPERATORS.backward, torch.randn(3, 20), None, torch.randn(3, 20), None, 1e-6, 0.0, False),
+}
+
+
+@pytest.mark.parametrize("name", OPCHECKS)
+def test_operators_keep_their_promises(name):
+    operator, *arguments = OPCHECKS[name]()
+    results = torch.library.opcheck(operator.default, tuple(arguments))
+    assert set(results.values()) == {"SUCCESS"}
+
+
+def test_compiles_without_a_break():
+    def function(x, residual, weight):
+        y = ours.rms_norm(2 * x, weight, 1e-5, rounding="llama")
+        z, total = ours.fused_add_rms_norm(y, residual, weight, weight_offset=1.0)
+        ours.fused_add_rms_norm_(z, total, None)
+        return z * 2, total
+
+    arguments = (*torch.randn(2, 4, 64), torch.randn(64))
+    with torch.no_grad():
+        for got, expected in zip(torch.compile(function, fullgraph=True)(*arguments), function(*arguments)):
+            close(got, expected)
+
+
+# --- Gradients ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_gradients(dtype, offset):
+    x, weight = leaves((7, 130), 130, dtype=dtype)
+    dy = torch.randn(7, 130, dtype=dtype)
+    ours.rms_norm(x, weight, 1e-5, weight_offset=offset).backward(dy)
+    x64, weight64 = x.detach().double().requires_grad_(), weight.detach().double().requires_grad_()
+    functional.rms_norm(x64, (130,), offset + weight64, 1e-5).backward(dy.double())
+    close(x.grad, x64.grad.to(dtype))
+    close(weight.grad, weight64.grad.to(dtype))
+
+
+def test_gradients_through_the_sum():
+    """Both outputs are used, by an expanded gradient and by a transposed one."""
+    leaf = leaves((5, 40), (5, 40), 40)
+    same = [tensor.detach().double().requires_grad_() for tensor in leaf]
+
+    def loss(y, total):
+        return y.sum() + (total.T @ torch.ones(5, 3, dtype=total.dtype)).T[:2].square().sum()
+
+    loss(*ours.fused_add_rms_norm(*leaf)).backward()
+    total = same[0] + same[1]
+    loss(functional.rms_norm(total, (40,), same[2], 1e-6), total).backward()
+    for got, expected in zip(leaf, same):
+        torch.testing.assert_close(got.grad.double(), expected.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_that_are_not_wanted():
+    x, weight = torch.randn(3, 20), torch.randn(20, requires_grad=True)
+    ours.rms_norm(x, weight).sum().backward()
+    assert x.grad is None and weight.grad is not None
+    x.requires_grad_()
+    ours.rms_norm(x).sum().backward()
+    assert x.grad is not None
+    y, total = ours.fused_add_rms_norm(x, torch.randn(3, 20), weight)
+    total.sum().backward()  # y's gradient is not there
+    assert torch.isfinite(x.grad).all()
+
+
+def test_gradcheck():
+    """The numbers are float32, so the steps are large and the comparison is loose; test_gradients compares finely."""
+    x, weight = leaves((3, 6), 6)
+    assert torch.autograd.gradcheck(ours.rms_norm, (x, weight), eps=1e-2, atol=1e-2, rtol=1e-2, nondet_tol=0.0)
+
+
+def test_gradients_compile():
+    x, weight = leaves((4, 64), 64)
+    ours.rms_norm(x, weight).sum().backward()
+    expected = x.grad.clone(), weight.grad.clone()
+    x.grad = weight.grad = None
+    torch.compile(lambda x, w: ours.rms_norm(x, w).sum(), fullgraph=True)(x, weight).backward()
+    close(x.grad, expected[0])
+    close(weight.grad, expected[1])
+
+
+# --- What is refused, and other surroundings -----------------------------------------------------------------
+
+
+def test_refused():
+    x = torch.randn(3, 8)
+    cases = [
+        (lambda: rms_norm.rms_norm(x.double()), TypeError, "elements of type float64"),
+        (lambda: rms_norm.rms_norm(x.to("meta")), ValueError, "cannot be handed over"),
+        (lambda: rms_norm.rms_norm(x.to_sparse()), ValueError, "cannot be handed over"),
+        (lambda: rms_norm.rms_norm(x, [1.0] * 8), TypeError, "weight is .* not an array"),
+        (lambda: rms_norm.rms_norm(x.clone().requires_grad_()), ValueError, "requires grad.*rms_norm.torch"),
+        (lambda: ours.fused_add_rms_norm_(x.clone().requires_grad_(), x), ValueError, "requires grad"),
+        (lambda: ours.rms_norm(x, rounding="up"), ValueError, "rounding is"),
+        (lambda: ours.RMSNorm((3, 8)), ValueError, "only the last dimension"),
+    ]
+    for call, error, sentence in cases:
+        with pytest.raises(error, match=sentence):
+            call()
+
+
+def test_under_inference_mode_and_autocast():
+    x, weight = torch.randn(3, 8), torch.nn.Parameter(torch.ones(8))
+    with torch.inference_mode():
+        assert ours.rms_norm(x, weight).is_inference()
+    with torch.autocast(DEVICE, torch.bfloat16):
+        assert ours.rms_norm(x, weight).dtype == torch.float32
+    with torch.no_grad():
+        assert not OPERATORS.rms_norm(x, weight).requires_grad
+
+
+def test_module_loads_the_state_of_others():
+    theirs = torch.nn.RMSNorm(32, eps=1e-5)
+    torch.nn.init.normal_(theirs.weight)
+    module = ours.RMSNorm(32, eps=1e-5)
+    module.load_state_dict(theirs.state_dict())
+    x, residual = torch.randn(2, 4, 32)
+    close(module(x), theirs(x))
+    y, total = module(x, residual)
+    assert torch.equal(total, x + residual)
+    close(y, theirs(total))
+    close(ours.RMSNorm(32)(x), torch.nn.RMSNorm(32)(x))
+    assert ours.RMSNorm(32, elementwise_affine=False).weight is None
+    assert (ours.RMSNorm(32, weight_offset=1.0).weight == 0).all()
+
+
+# --- On a GPU -----------------------------------------------------------------------------------------------
+
+on_a_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="the CPU device has no streams and graphs of PyTorch")
+
+
+@on_a_gpu
+def test_uses_the_current_stream():
+    x, stream = torch.randn(4096, 4096), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(10**8)
+        late = x.mul(2.0)
+        y = rms_norm.rms_norm(late)
+    stream.synchronize()
+    close(y, in_float64(late, torch.ones(4096)).float())
+
+
+@on_a_gpu
+def test_graphs_of_long_rows_have_a_workspace_each():
+    """Two graphs, captured on one stream, replayed at once on two: with one workspace they would wait for ever."""
+    inputs = [torch.randn(1, 1 << 20) for _ in range(2)]
+    for x in inputs:
+        rms_norm.rms_norm(x)
+    graphs, outputs, streams = [], [], [torch.cuda.Stream() for _ in inputs]
+    for x in inputs:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1]):
+            for _ in range(50):
+                y = rms_norm.rms_norm(x)
+        outputs.append(y)
+    torch.cuda.synchronize()
+    for _ in range(10):
+        for graph, stream in zip(graphs, streams):
+            with torch.cuda.stream(stream):
+                graph.replay()
+        rms_norm.rms_norm(inputs[0])
+    torch.cuda.synchronize()
+    for x, y in zip(inputs, outputs):
+        close(y, in_float64(x, torch.ones(1 << 20)).float())
+    del graphs, y  # what was captured next gets the workspaces that are free now
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = rms_norm.rms_norm(inputs[0])
+    graph.replay()
+    close(y, in_float64(inputs[0], torch.ones(1 << 20)).float())
+
+
+@on_a_gpu
+def test_another_place_is_refused():
+    x = torch.randn(3, 8)
+    with pytest.raises(ValueError, match="weight lies in host memory"):
+        rms_norm.rms_norm(x, torch.ones(8, device="cpu"))
+    if torch.cuda.device_count() > 1:
+        with pytest.raises(ValueError, match="weight lies on GPU 1 and x on GPU 0"):
+            rms_norm.rms_norm(x, torch.ones(8, device="cuda:1"))
+        second = x.to("cuda:1")
+        close(rms_norm.rms_norm(second), in_float64(second, torch.ones(8, device="cuda:1")).float())
+
+
+# --- Models -------------------------------------------------------------------------------------------------
+
+MODELS = ["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text"]
+
+
+def tiny(name, dtype=torch.float32):
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, head_dim=16)
+    config = transformers.AutoConfig.for_model(name, **sizes, num_key_value_heads=2, vocab_size=128, pad_token_id=0)
+    model = transformers.AutoModelForCausalLM.from_config(config).to(dtype).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:  # the weights of norms, which begin all alike
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_patched_models_answer_alike(name, dtype, monkeypatch):
+    model, tokens = tiny(name, dtype), torch.randint(1, 128, (2, 7))
+    with torch.no_grad():
+        before = model(tokens, output_hidden_states=True)
+        additions, norm = [], rms_norm._arrays.norm
+        monkeypatch.setattr(rms_norm._arrays, "norm", lambda x, r, *a: (additions.append(r is not None), norm(x, r, *a)))
+        assert ours.patch_transformers(model) is model
+        after = model(tokens, output_hidden_states=True)
+        assert sum(additions) == 6  # two in each layer
+        close(after.logits, before.logits)
+        for got, expected in zip(after.hidden_states, before.hidden_states):
+            close(got, expected)
+        chosen = model.generate(tokens, max_new_tokens=4, do_sample=False)
+    model.train()
+    model(tokens, labels=tokens).loss.backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    ours.unpatch(model)
+    assert not any("rms_norm" in name for module in model.modules() for name in vars(module))
+    model(tokens, labels=tokens).loss.backward()
+    scale = 4 * torch.finfo(dtype).eps if dtype != torch.float32 else 1e-5
+    for parameter, gradient in zip(model.parameters(), gradients):
+        assert (parameter.grad - gradient).norm() <= 4 * scale * parameter.grad.norm() + 1e-6
+    model.eval()
+    with torch.no_grad():
+        assert torch.equal(model(tokens).logits, before.logits)
+        assert torch.equal(model.generate(tokens, max_new_tokens=4, do_sample=False), chosen)
+
+
+def test_patched_models_compile():
+    model, tokens = ours.patch_transformers(tiny("qwen3")), torch.randint(1, 128, (2, 7))
+    with torch.no_grad():
+        expected = model(tokens, use_cache=False).logits
+        close(torch.compile(model, fullgraph=True)(tokens, use_cache=False).logits, expected)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(ValueError, match="no module of LlamaRMSNorm"):
+        ours.patch_transformers(torch.nn.Linear(2, 2))
