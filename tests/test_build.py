@@ -37,9 +37,10 @@ def processor_seconds():
 
 
 def test_programs_start_from_root_and_from_their_folder(built):
-    for folder in (built, built / LADDER):
-        listed = run("./rms_norm_matrix_test", "--list", cwd=folder)
-        assert listed.returncode == 0 and STAGE in listed.stdout, listed.stderr
+    for ladder in ("matrix", "vector"):
+        for folder in (built, built / f"assignment1/rms_norm/{ladder}"):
+            listed = run(f"./rms_norm_{ladder}_test", "--list", cwd=folder)
+            assert listed.returncode == 0 and STAGE in listed.stdout, listed.stderr
 
 
 def test_make_of_what_is_built_compiles_nothing(built):
