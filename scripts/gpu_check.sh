@@ -83,7 +83,7 @@ shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the h
 folders=$(ladder list --folders) && stages=$(ladder list --programs) || fail "the ladders cannot be read, see above"
 programs=$(printf '%s/program ' $folders; cut -f 2 <<<"$stages" | sort -u | tr '\n' ' ')
 for folder in $folders; do
-  for more in mutants controls; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
+  for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
 done
 ! wanted header || programs+=" $header/program"
 # shellcheck disable=SC2086
@@ -115,12 +115,15 @@ if wanted stages; then
       together "$tool-${stage/\//-}" sanitize $tool "$program" $options $small --no-timing
     done
   done <<<"$stages"
-  for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders); do
+  for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders) $(printf 'build/cuda/%s/bfloat16/*_test ' $folders); do
     [ -x "$program" ] || continue
-    name=${program#build/cuda/} && name=$(basename "${name%/controls/*}")
-    together "controls-$name" timeout 300 "$program" --no-timing
+    kind=$(basename "${program%/*}") && folder=${program#build/cuda/} && folder=${folder%/"$kind"/*}
+    name=$kind-$(basename "$folder")
+    small=$(awk -F'\t' -v of="$folder/" 'index($2, of) == 1 { print $4; exit }' <<<"$stages")
+    together "$name" timeout 300 "$program" --no-timing
     for tool in memcheck racecheck initcheck synccheck; do
-      together "$tool-controls-$name" sanitize $tool "$program" --rows 3 --cols 1025 --no-small --no-timing
+      # shellcheck disable=SC2086
+      together "$tool-$name" sanitize $tool "$program" $small --no-small --no-timing
     done
   done
   for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
