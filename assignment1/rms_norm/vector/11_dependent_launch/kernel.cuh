@@ -39,10 +39,11 @@ __device__ inline void let_next_kernel_start() {
 #endif
 }
 
+// `input` is not __restrict__: otherwise the compiler may take it for memory that nobody writes, and load it before the
+// wait.
 __global__ void __launch_bounds__(kMostThreads)
-    rms_norm_kernel_dependent_launch(const float* __restrict__ input, const float* __restrict__ weight,
-                                     float* __restrict__ output, float* partial_sums, VectorPart part, float inverse_n,
-                                     float eps) {
+    rms_norm_kernel_dependent_launch(const float* input, const float* __restrict__ weight, float* __restrict__ output,
+                                     float* partial_sums, VectorPart part, float inverse_n, float eps) {
   __shared__ alignas(16) float warp_sums[2][kMostThreads / 32];
   const auto* vec_input = reinterpret_cast<const float4*>(input + part.head);
   const auto* vec_weight = reinterpret_cast<const float4*>(weight + part.head);

@@ -45,11 +45,11 @@ __device__ inline float exchange(float sum, unsigned number) {
   return __uint_as_float(static_cast<unsigned>(word));
 }
 
-// T: float or __nv_bfloat16
+// T: float or __nv_bfloat16. `input` is not __restrict__, as in 11_dependent_launch.
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    rms_norm_kernel_prefetch(const T* __restrict__ input, const T* __restrict__ weight, T* __restrict__ output,
-                             VectorPart part, float inverse_n, float eps) {
+    rms_norm_kernel_prefetch(const T* input, const T* __restrict__ weight, T* __restrict__ output, VectorPart part,
+                             float inverse_n, float eps) {
   __shared__ alignas(16) float warp_sums[2][kMostThreads / 32];
   const auto* vec_input = reinterpret_cast<const uint4*>(input + part.head);
   const auto* vec_weight = reinterpret_cast<const uint4*>(weight + part.head);

@@ -149,8 +149,8 @@ __device__ inline void prefetch_stretch([[maybe_unused]] const void* from, [[may
 
 template <class T, class F>
 __global__ void __launch_bounds__(F::kThreads)
-    rms_norm_kernel_form(const T* __restrict__ input, const T* __restrict__ weight, T* __restrict__ output,
-                         VectorPart part, float inverse_n, float eps) {
+    rms_norm_kernel_form(const T* input, const T* __restrict__ weight, T* __restrict__ output, VectorPart part,
+                         float inverse_n, float eps) {
   constexpr int kVectors = F::kVectors, kThreads = F::kThreads;
 #if __CUDA_ARCH__ >= 900
   if constexpr (F::kNext == Next::at_once) cudaTriggerProgrammaticLaunchCompletion();
