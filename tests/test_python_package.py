@@ -322,7 +322,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     wanted = ["CMakeLists.txt", "binding/binding.cpp", "rms_norm/py.typed", "repository/include/rms_norm/rms_norm.cuh"]
-    assert {*wanted, "repository/simt/simtcc", "repository/simt/runtime/launch.cpp"} <= names
+    assert {*wanted, "repository/simt/simtcc", "repository/simt/runtime/launch.cpp", "repository/simt/analysis/lockstep.h"} <= names
     assert not any(name.endswith((".pyc", ".so", ".o")) for name in names)
 
 

@@ -45,14 +45,14 @@ def _implement(name):
 
 
 @_implement("rms_norm")
-def _(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
     y = torch.empty_like(x)
     _arrays.norm(x, None, None, weight, y, eps, weight_offset, *_between(rounding, dependent_launch, cache))
     return y
 
 
 @_implement("fused_add_rms_norm")
-def _(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+def _fused_add_rms_norm(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
     y, total = torch.empty_like(x), torch.empty_like(residual)
     options = _between(rounding, dependent_launch, cache)
     _arrays.norm(x, residual, total, weight, y, eps, weight_offset, *options)
@@ -157,8 +157,36 @@ def _add_gradients(ctx, dy, dsum):
     return dtotal.to(ctx.x_type), dtotal, dweight, None
 
 
-torch.library.register_autograd("rms_norm::rms_norm", _norm_gradients, setup_context=_save_norm, lib=_library)
-torch.library.register_autograd("rms_norm::fused_add_rms_norm", _add_gradients, setup_context=_save_add, lib=_library)
+
+def _register_gradients(name, plain, tensors, backward, setup_context):
+    """As torch.library.register_autograd. But where neither gradients nor a tracer ask for it, the kernel is called at
+    once: an operator that goes through Python twice takes the host twice as long."""
+    try:
+        from torch._library.autograd import Info, make_autograd_impl
+
+        with_gradients = make_autograd_impl(getattr(torch.ops.rms_norm, name).default, Info(backward, setup_context))
+    except (ImportError, TypeError):  # another PyTorch, whose own parts are different
+        torch.library.register_autograd(f"rms_norm::{name}", backward, setup_context=setup_context, lib=_library)
+        return
+
+    def call(keyset, *arguments, **options):
+        if _is_eager(arguments[0]) and not _needs_grad(*arguments[:tensors]):
+            return plain(*arguments, **options)
+        return with_gradients(keyset, *arguments, **options)
+
+    _library.impl(name, call, "Autograd", with_keyset=True)
+
+
+def _is_eager(x):
+    """Whether x is a usual tensor and nothing listens to operators, as make_fx and other tracers do."""
+    if type(x) not in _USUAL or x.is_meta or torch._C._len_torch_dispatch_stack() != 0:
+        return False
+    return torch._C._functorch.maybe_current_level() is None
+
+
+_USUAL = (Tensor, torch.nn.Parameter)
+_register_gradients("rms_norm", _norm, 2, _norm_gradients, _save_norm)
+_register_gradients("fused_add_rms_norm", _fused_add_rms_norm, 3, _add_gradients, _save_add)
 
 # --- Functions ------------------------------------------------------------------------------------------------------
 
@@ -167,7 +195,7 @@ def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **op
     """The norm of each row of x, with gradients. Arguments, result and errors are those of the package's rms_norm().
 
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    if type(x) is Tensor and not torch.compiler.is_compiling() and not _needs_grad(x, weight) and _is_eager():
+    if not torch.compiler.is_compiling() and not _needs_grad(x, weight) and _is_eager(x):
         return _plain_norm(x, weight, eps, **options)
     return torch.ops.rms_norm.rms_norm(x, weight, eps, **options)
 
@@ -184,11 +212,6 @@ def fused_add_rms_norm_(
 ) -> None:
     """residual = x + residual, x = the norm of residual: in place, and without gradients."""
     torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, eps, **options)
-
-
-def _is_eager():
-    """Whether nothing listens to operators, as make_fx and other tracers do."""
-    return torch._C._len_torch_dispatch_stack() == 0 and not torch._C._functorch.maybe_current_level()
 
 
 class RMSNorm(torch.nn.Module):
