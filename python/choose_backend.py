@@ -1,8 +1,8 @@
 """Which backend the package is built for, and nvcc's options for the architectures: the rules of mk/config.mk.
 
 CMakeLists.txt runs it: it prints the backend, why, the compiler and the options, one a line, or on stderr one sentence
-on what is wrong. $BACKEND says cuda or cpu; without it, cuda is chosen where there is nvcc and either a GPU or a list of
-architectures. $ARCHS ("80 90a") or $TORCH_CUDA_ARCH_LIST ("8.0;9.0a+PTX", "Ada") say which; without them, those of this
+on what is wrong. $BACKEND says cuda or cpu; without it, cuda is chosen where there is nvcc and either a GPU or a list
+of architectures. $ARCHS ("80 90a") or $TORCH_CUDA_ARCH_LIST ("8.0;9.0a+PTX", "Ada") say which; without them, those of this
 machine's GPUs.
 """
 
@@ -73,7 +73,8 @@ def options_of(architectures):
 
 def choose(environment, nvcc, gpus):
     """(backend, why, nvcc's options)."""
-    asked, listed = environment.get("BACKEND"), bool(environment.get("ARCHS") or environment.get("TORCH_CUDA_ARCH_LIST"))
+    asked = environment.get("BACKEND")
+    listed = environment.get("ARCHS") or environment.get("TORCH_CUDA_ARCH_LIST")
     if asked not in (None, "", "cuda", "cpu"):
         raise Wrong(f"BACKEND={asked} is not a backend; say BACKEND=cuda, BACKEND=cpu, or leave it out")
     if asked == "cuda" and not nvcc:

@@ -2,8 +2,8 @@
 
     y = x / sqrt(mean(x²) + eps) · (weight_offset + weight)      over the last dimension of x
 
-The formula is that of Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019. An array is anything that DLPack
-can hand over: it is neither copied nor converted, and a call that would need that raises ValueError or TypeError.
+The formula is that of Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019. An array is anything that
+DLPack can hand over: it is neither copied nor converted, and a call that would need that raises ValueError or TypeError.
 BACKEND says where the arrays must lie: "cuda" means on an NVIDIA GPU, "cpu" in host memory, where the CPU device runs
 the same kernels, slowly. Kernels are launched on the caller's current stream, and nothing is waited for.
 
@@ -50,8 +50,8 @@ def rms_norm(
     """The norm of each row of x, where a row is a piece along the last dimension.
 
     Args:
-        x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones may
-            be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
+        x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones
+            may be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
         weight: shape (cols,), contiguous; None for ones. Its type may differ from that of x.
         eps: added to the mean of squares, under the root; finite and not negative.
         out: where the result goes: the shape of x, with strides of its own; x itself to work in place. Its type may
@@ -59,10 +59,10 @@ def rms_norm(
         weight_offset: added to the weight in float32: 1 for Gemma's 1 + weight. It has no effect without a weight.
         rounding: "gemma" rounds once, at the end; "llama" rounds the normalized value to the type of out, multiplies by
             the weight, and rounds again.
-        dependent_launch: programmatic dependent launch. The kernel may start while the one before it on the stream still
-            runs, and reads the weight at once, so that kernel must not write the weight.
-        cache: what the L2 cache is asked to do with x and out: "tuned" (what was measured as fastest), "normal" (nothing)
-            or "evict_first" (to displace little of what others keep there). Results do not depend on it.
+        dependent_launch: programmatic dependent launch. The kernel may start while the one before it on the stream
+            still runs, and reads the weight at once, so that kernel must not write the weight.
+        cache: what the L2 cache is asked to do with x and out: "tuned" (what was measured as fastest), "normal"
+            (nothing) or "evict_first" (to displace little of what others keep there). Results do not depend on it.
 
     Returns:
         out, or the new array.
@@ -162,7 +162,8 @@ def qk_norm(
     if library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")
     if not all(isinstance(count, int) and count > 0 for count in (q_heads, kv_heads, head_dim)):
-        raise ValueError(f"q_heads, kv_heads and head_dim are {q_heads}, {kv_heads} and {head_dim}; whole numbers above 0")
+        given = f"{q_heads}, {kv_heads} and {head_dim}"
+        raise ValueError(f"q_heads, kv_heads and head_dim are {given}; they must be whole numbers above 0")
     shape = tuple(qkv.shape)
     if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
         heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"

@@ -6,4 +6,4 @@ if __name__ == "__main__":
     where = "NVIDIA GPUs, compiled with " + _build.OPTIONS.replace(";", " ") if BACKEND == "cuda" else "the CPU device"
     print(f"rms_norm {__version__} for {where}; types: {_build.TYPES}")
     if BACKEND == "cpu":
-        print("To build it for a GPU, install CUDA's nvcc, and where no GPU is, say which: ARCHS=\"80 90\" pip install …")
+        print("For a GPU, install CUDA's nvcc first; without a GPU here, say which: ARCHS='80 90' pip install ./python")

@@ -180,6 +180,7 @@ def _find(kind):
             _known[kind] = _made[name]
             return _made[name]
     if not hasattr(kind, "__dlpack__"):
-        raise TypeError(f"x is a {kind.__name__}; it must be an array of PyTorch, CuPy, JAX, NumPy or what has __dlpack__")
+        known = "PyTorch, CuPy, JAX, NumPy or what has __dlpack__"
+        raise TypeError(f"x is a {kind.__name__}; it must be an array of {known}")
     _known[kind] = Library()
     return _known[kind]

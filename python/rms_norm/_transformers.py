@@ -114,8 +114,8 @@ def patch_transformers(model: torch.nn.Module) -> torch.nn.Module:
 
     Known are those of Llama, Mistral, Qwen2, Qwen3 (with the norms of queries and keys), Gemma 2 and Gemma 3. With
     transformers 5, the residual additions before norms are fused into them; across layers, where no gradients are
-    needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model. A norm whose weight
-    has a wider type than its input keeps its own code, since its result is wider too.
+    needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model. A norm whose
+    weight has a wider type than its input keeps its own code, since its result is wider too.
 
     Args:
         model: the model, or a part of it.

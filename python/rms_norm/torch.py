@@ -24,7 +24,9 @@ __all__ = ["RMSNorm", "fused_add_rms_norm", "fused_add_rms_norm_", "patch_transf
 
 # --- The operators --------------------------------------------------------------------------------------------------
 
-_OPTIONS = "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
+_OPTIONS = (
+    "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
+)
 _library = torch.library.Library("rms_norm", "DEF")
 _library.define(f"rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
 _library.define(f"fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)")
@@ -52,7 +54,9 @@ def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent
 
 
 @_implement("fused_add_rms_norm")
-def _fused_add_rms_norm(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+def _fused_add_rms_norm(
+    x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"
+):
     y, total = torch.empty_like(x), torch.empty_like(residual)
     options = _between(rounding, dependent_launch, cache)
     _arrays.norm(x, residual, total, weight, y, eps, weight_offset, *options)
@@ -62,7 +66,7 @@ def _fused_add_rms_norm(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rou
 @_implement("fused_add_rms_norm_")
 def _(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
     if _needs_grad(x, residual, weight):
-        raise ValueError("a tensor requires grad, and this works in place; call fused_add_rms_norm, which has gradients")
+        raise ValueError("a tensor requires grad, and this works in place; fused_add_rms_norm has gradients")
     _arrays.norm(x, residual, residual, weight, x, eps, weight_offset, *_between(rounding, dependent_launch, cache))
 
 

@@ -12,5 +12,5 @@ def rms_norm(out, input, weight, epsilon) -> None:
 
 
 def fused_add_rms_norm(input, residual, weight, epsilon) -> None:
-    """residual += input; input = the norm of residual. Both have shape (..., hidden_size); weight has (hidden_size,)."""
+    """residual += input; input = the norm of residual. Both have shape (..., hidden_size), weight (hidden_size,)."""
     _package.fused_add_rms_norm(input, residual, weight, epsilon, rounding="llama")
