@@ -17,9 +17,10 @@ TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 MARKER = re.compile(r'^# (\d+) ("(?:[^"\\\n]|\\.)*")((?: \d)*)[ \t\r]*$', re.MULTILINE)
-CUDA_WORD = re.compile(r"\b__(?:global|shared)__\b")
+CUDA_WORD = re.compile(r"\b__(?:global|shared|device|host)__\b")
+SPACES = {"__device__", "__host__"}  # where a function runs; Source.spaces has them, the tokens do not
 UNKNOWN_PRAGMA = re.compile(r"\s*#\s*pragma\s+(?:unroll|nounroll|nv_|hd_warning|diag_)")
-EMPTY_MACRO = re.compile(r"\b__(?:device|host|constant|managed|grid_constant)__\b")
+EMPTY_MACRO = re.compile(r"\b__(?:constant|managed|grid_constant)__\b")
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = {closer: opener for opener, closer in OPENERS.items()}
@@ -80,6 +81,7 @@ class Source:
         self.ends = []  # the offset after it
         self.match = []  # the index of the bracket that closes or opens this one, else -1
         self.pragmas = []  # (start, end) of the pragmas that g++ does not know
+        self.spaces = []  # (index of the token that follows, word, start) of each word of SPACES
         self.marks = [(1, '"<input>"', "")]  # (line, quoted file, flags) of each line marker
         self.mark_starts = [0]  # the offset of the first line that it rules
         self.newlines = [newline.start() for newline in re.finditer("\n", text)]
@@ -106,7 +108,9 @@ class Source:
         text, position = self.text, 0
         while position is not None:
             for token in TOKEN.finditer(text, position):
-                if token.lastgroup in (None, "delimiter"):
+                if token[0] in SPACES:
+                    self.spaces.append((len(self.tokens), token[0], token.start()))
+                elif token.lastgroup in (None, "delimiter"):
                     self.tokens.append(self._word(token[0]))
                     self.starts.append(token.start())
                     self.ends.append(token.end())
@@ -148,6 +152,11 @@ class Source:
                     self.match[i] = stack[depth]
                     self.match[stack[depth]] = i
                     del stack[depth:]
+
+    def spaces_among(self, begin, end):
+        """The words of SPACES that stand before or among the tokens begin..end-1, after the token before them."""
+        first = bisect.bisect_left(self.spaces, (begin,))
+        return {word for _, word, _ in self.spaces[first : bisect.bisect_left(self.spaces, (end,))]}
 
     def slice(self, begin, end):
         """The text of tokens begin..end-1, on one line."""

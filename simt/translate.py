@@ -6,11 +6,13 @@ line. A system header (marker flag 3) without CUDA words is copied unread. The r
 just enough memory of namespaces, classes and functions, and these words are rewritten in place:
 
     k<<<g, b>>>(x)            ::simt::launch(k, ::simt::LaunchConfig("k", g, b))(x)
-    k<<<g, b>>>(x)            ::simt::launch_deduced([&](auto... simt_args) { k(simt_args...); }, ...)(x)
+    k<<<g, b>>>(x)            ::simt::launch_deduced([&](auto... simt_args) { ::simt::runs::on_both(); k(simt_args...); },
+                              ...)(x)
                               where k has template arguments to deduce, omitted arguments or overloads
     __shared__ ...            a reference to the block's memory: see shared_memory.py
     (void*)k<float>           (void*)::simt::handle<k<float>>()
-    __global__, __launch_bounds__(n), #pragma unroll        blanks
+    __global__, __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
+    __device__ void f() {     void f() { ::simt::runs::on_device();     for execution_space.py; so with each function
     __noinline__              __attribute__((noinline))
     asm("membar.gl;")         a C++ expression for a few harmless PTX instructions; any other PTX is refused
 
@@ -141,6 +143,7 @@ class Translator:
         self.blocks = []  # the closing braces around it in the function
         self.kernels = {}  # name -> its Kernels
         self.host_functions = set()  # names
+        self.declared = {}  # name -> where the functions of that name run that are declared without a body
         self.launches = []
         self.handles = []  # (first token, index after the last) of the names cast to a void pointer
         self.launch_calls = []
@@ -179,9 +182,10 @@ class Translator:
         for i in self.launch_calls:
             self.check_launch_call(i)
         self.edits += [(start, end, " " * (end - start)) for start, end in self.source.pragmas]
+        self.edits += [(start, start + len(word), " " * len(word)) for _, word, start in self.source.spaces]
         if self.errors:
             raise TranslateError("\n".join(self.error_lines()))
-        return self.apply_edits()
+        return self.apply_edits() + self.declarations()
 
     def error(self, i, sentence):
         self.errors.append((self.source.starts[i], sentence))
@@ -228,7 +232,10 @@ class Translator:
 
     def on_semicolon(self, i):
         if not self.function and "(" in self.tokens[self.begin : i]:
-            self.note_function(*self.classify(self.begin, i), i)
+            kind, name = self.classify(self.begin, i)
+            self.note_function(kind, name, i)
+            if kind == "function" and not self.in_system_file(i):
+                self.note_declaration(name, i)
         self.begin = i + 1
         return i + 1
 
@@ -237,6 +244,38 @@ class Translator:
         in_namespace = all(scope[0] == "namespace" for scope in self.scopes)
         if kind == "function" and in_namespace and "__global__" not in self.tokens[self.begin : end]:
             self.host_functions.add(name)
+
+    # Where functions run.
+
+    def runs(self, begin, end):
+        """on_host, on_device, on_both or as_kernel, of the function whose declaration has the tokens begin..end-1."""
+        if "__global__" in self.tokens[begin:end]:
+            return "as_kernel"
+        words = self.source.spaces_among(begin, end)
+        return "on_host" if "__device__" not in words else "on_both" if "__host__" in words else "on_device"
+
+    def note_declaration(self, name, end):
+        """What a definition leaves out may stand in the declaration, and it may be in another file."""
+        runs = self.runs(self.begin, end)
+        self.declared[name] = runs if self.declared.get(name, runs) == runs else "on_both"
+
+    def say_where_it_runs(self, name, open_):
+        """Let a function say it. Those that g++ computes cannot, and nvcc takes them for both."""
+        words = self.tokens[self.begin : open_]
+        if {"constexpr", "consteval", "requires"}.intersection(words) or self.in_system_file(open_):
+            return
+        runs = self.runs(self.begin, open_)
+        if runs != "as_kernel" and self.declared.get(name, runs) != runs:
+            runs = "on_both"
+        behind = self.source.ends[open_]
+        self.edits.append((behind, behind, f" ::simt::runs::{runs}();"))
+
+    def in_system_file(self, i):
+        return "3" in self.source.place(self.source.starts[i])[2]
+
+    def declarations(self):
+        """A comment, for calls of functions that other files define."""
+        return "".join(f"\n// simt: {name} {runs}" for name, runs in sorted(self.declared.items()) if runs != "on_both")
 
     def on_colon(self, i):
         if self.function or self.tokens[i - 1] in ("public", "private", "protected"):
@@ -256,6 +295,7 @@ class Translator:
             self.function = Function(self.begin, i, close, kind == "function")
         if kind == "function":
             self.note_function(kind, name, i)
+            self.say_where_it_runs(name, i)
             self.bring_shared(self.begin, i)
         if kind != "initializer":
             self.begin = i + 1
@@ -276,6 +316,8 @@ class Translator:
     def classify(self, begin, brace):
         """(kind, name) of what the '{' opens that follows the tokens begin..brace-1 outside a function."""
         tokens, source, words, k = self.tokens, self.source, [], begin
+        if self.is_in_parentheses(begin, brace):
+            return "initializer", ""  # of a parameter
         while k < brace:  # words = these tokens without attributes and template arguments, each (...) as "()"
             token = tokens[k]
             if token in ATTRIBUTES:
@@ -312,6 +354,14 @@ class Translator:
         if colon < len(words) and (tokens[brace - 1].isidentifier() or tokens[brace - 1] == ">"):
             return "skip", ""  # the initializer of a member
         return "function", words[call - 1] if call else ""
+
+    def is_in_parentheses(self, begin, i):
+        k = begin
+        while k < i:
+            if self.match[k] > i and self.tokens[k] == "(":
+                return True
+            k = max(k + 1, self.source.after_group(k))
+        return False
 
     def on_attribute(self, i):
         """Skip __attribute__((...)): the words inside are g++'s."""
@@ -538,7 +588,7 @@ class Translator:
         given = source.split(launch.close + 4, self.match[launch.close + 3])
         if self.needs_deduction(kernels, arguments, given):
             capture = "&" if launch.in_function else ""
-            self.insert_before(launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ")
+            self.insert_before(launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ::simt::runs::on_both(); ")
             self.replace(launch.open, launch.open, f"(simt_args...); }}, ::simt::LaunchConfig({label}, ")
             for first, end in given:
                 if self.tokens[first:end] == ["__null"]:

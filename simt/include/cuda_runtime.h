@@ -12,8 +12,6 @@
 #include "vector_functions.h"
 #include "vector_types.h"
 
-#define __device__
-#define __host__
 #ifdef SIMT_ANALYSIS  // sections of their own, by which the analysis distinguishes constant from global memory
 #define SIMT_TEXT_OF(x) #x
 #define SIMT_TEXT(x) SIMT_TEXT_OF(x)
@@ -27,6 +25,8 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
 #ifndef __CUDACC__  // in CUDA files the translator reads these
+#define __device__
+#define __host__
 #define __global__
 #define __shared__
 #define __launch_bounds__(...)

@@ -48,8 +48,8 @@ struct Value {
 
 __device__ __noinline__ int outlined(int x) { return x + 1; }
 __noinline__ __device__ int outlined_first(int x) { return x + 2; }
-int __attribute__((__noinline__)) gnu_outlined(int x) { return x + 3; }
-[[gnu::__noinline__]] int standard_outlined(int x) { return x + 4; }
+__device__ int __attribute__((__noinline__)) gnu_outlined(int x) { return x + 3; }
+[[gnu::__noinline__]] __device__ int standard_outlined(int x) { return x + 4; }
 
 #pragma nv_diag_suppress 177
 #pragma hd_warning_disable
