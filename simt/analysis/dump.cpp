@@ -1,16 +1,21 @@
 #include "dump.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 
 #include "counters.h"
+#include "fault.h"
 #include "hooks.h"
 #include "json.h"
 #include "places.h"
 #include "recorder.h"
+#include "scheduler.h"
 #include "symbols.h"
 
 namespace simt::analysis {
@@ -138,7 +143,8 @@ std::string kernel_json(const Kernel& k) {
 
 void write_dump() {
   const char* path = std::getenv("SIMT_ANALYSIS");
-  if (!path || !*path) return;
+  static std::atomic<bool> written_before{false};
+  if (!path || !*path || written_before.exchange(true)) return;
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   std::vector<const Kernel*> observed;  // not those of files from an ordinary build
@@ -178,6 +184,44 @@ Observer& hazards() __attribute__((weak));
 
 namespace {
 
+// When a signal ends the program. It may have come while memory was being allocated: then writing hangs.
+void write_before_death() {
+  constexpr unsigned kPatience = 20;  // seconds
+  is_telling = true;
+  std::signal(SIGALRM, [](int) { _exit(128 + SIGABRT); });
+  alarm(kPatience);
+  write_dump();
+  alarm(0);
+}
+
+void die(int signal) {
+  write_before_death();
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+// abort() and uncaught exceptions end in SIGABRT; what interrupts a kernel is acted upon between its steps.
+void survive_until_written() {
+  before_death = write_before_death;
+  use_fault_stack();
+  install_fault_handlers();
+  std::at_quick_exit(write_dump);
+  struct sigaction action = {};
+  action.sa_flags = SA_ONSTACK;
+  action.sa_handler = die;
+  sigaction(SIGABRT, &action, nullptr);
+  action.sa_handler = [](int signal) {
+    if (worker && worker->in_kernel)
+      interrupted = signal;
+    else
+      die(signal);
+  };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction present;
+    if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
+  }
+}
+
 std::vector<Observer*>& list_of_observers() {
   static auto* list = [] {
     auto* all = new std::vector<Observer*>{&counters(), new Faults};
@@ -192,10 +236,16 @@ std::vector<Observer*>& list_of_observers() {
 [[maybe_unused]] const bool started = [] {
   list_of_observers();
   owner_of(0);
+  if (const char* path = std::getenv("SIMT_ANALYSIS"); path && *path) survive_until_written();
   return std::atexit(write_dump) == 0;
 }();
 
 }  // namespace
+
+std::atomic<int> interrupted{0};
+void end_if_interrupted() {
+  if (const int signal = interrupted) die(signal);
+}
 
 const std::vector<Observer*>& observers() { return list_of_observers(); }
 void add_observer(Observer* observer) { list_of_observers().push_back(observer); }

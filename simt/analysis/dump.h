@@ -1,5 +1,6 @@
 // Writes the results as JSON when the program ends.
 #pragma once
+#include <atomic>
 #include <string>
 
 #include "events.h"
@@ -7,6 +8,10 @@
 namespace simt::analysis {
 
 std::string hazards_json();  // a JSON array
+
+// A signal that came while a kernel ran: the results are written between two of its steps, and the program ends.
+extern std::atomic<int> interrupted;
+void end_if_interrupted();
 
 // Members of an object, "file":"/path","line":12: the student's line that a return address belongs to, or null and 0.
 std::string place_json(Pc pc);

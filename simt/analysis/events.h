@@ -83,6 +83,46 @@ struct OperationCall {
 
 enum class FenceScope : uint8_t { block, device, system };
 
+// What ended a kernel.
+enum class FaultKind : uint8_t {
+  other,
+  out_of_bounds,  // global memory
+  out_of_shared,
+  misaligned,
+  barrier,   // one that not all threads reach
+  diverged,  // two at once
+  mask,
+  left,  // a thread exits while lanes of its warp wait for it
+  timeout
+};
+
+// As the results call it.
+inline const char* name_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::out_of_bounds:
+    case FaultKind::out_of_shared:
+      return "out_of_bounds";
+    case FaultKind::misaligned:
+      return "misaligned";
+    case FaultKind::barrier:
+    case FaultKind::diverged:
+      return "barrier";
+    case FaultKind::mask:
+    case FaultKind::left:
+      return "mask";
+    case FaultKind::timeout:
+      return "timeout";
+    case FaultKind::other:
+      break;
+  }
+  return "fault";
+}
+
+// Whether only the kernel's own shared memory or threads are concerned: what runs after it means something.
+inline bool stays_in_its_kernel(FaultKind kind) {
+  return kind != FaultKind::other && kind != FaultKind::out_of_bounds && kind != FaultKind::timeout;
+}
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -122,7 +162,7 @@ class Observer {
     std::string file;
     int line;
     Pc pc;
-    const char* what;  // out_of_bounds, misaligned, barrier, mask, timeout or fault
+    FaultKind kind;
     // The other party, if there is one: a barrier or a shuffle at which other threads wait.
     std::string other_file;
     int other_line;

@@ -487,19 +487,6 @@ void Detector::report(What what, Space space, const Mark& first, const Mark* sec
   hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), far);
 }
 
-// The kind of a fault of the runtime, if the runtime does not say it.
-const char* kind_of(const Observer::Fault& fault) {
-  const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
-  constexpr int kIllegalAddress = 700, kMisalignedAddress = 716;
-  if (std::strcmp(fault.what, "fault") != 0) return fault.what;
-  if (fault.error == kIllegalAddress) return "out_of_bounds";
-  if (fault.error == kMisalignedAddress) return "misaligned";
-  if (says("block diverged") || (says("deadlock") && says("barrier"))) return "barrier";
-  if (says("deadlock") && says("__syncthreads")) return "barrier";
-  if (says("mask") || says("other lanes of its warp wait") || says("deadlock")) return "mask";
-  return "fault";
-}
-
 // Where others wait: the latest call of the warp, or of another one of its block.
 Pc Detector::waits_at(const Fault& fault, bool in_its_warp) const {
   for (const auto& [warp, call] : calls_)
@@ -509,7 +496,7 @@ Pc Detector::waits_at(const Fault& fault, bool in_its_warp) const {
 
 void Detector::faulted(const Fault& fault) {
   Hazard hazard;
-  hazard.what = kind_of(fault);
+  hazard.what = name_of(fault.kind);
   hazard.kernel = launch_.kernel;
   hazard.has_space = false;
   hazard.count = 1;
@@ -524,11 +511,10 @@ void Detector::faulted(const Fault& fault) {
     hazard.first.has_thread = true;
     hazard.first.thread = unflatten(32 * fault.where.warp + fault.lane, launch_.block);
     hazard.first.block = fault.where.block->index;
-    const auto says = [&](const char* text) { return fault.sentence.find(text) != std::string::npos; };
-    if (says("the block diverged") && !hazard.second.pc) hazard.second.pc = waits_at(fault, false);
+    if (fault.kind == FaultKind::diverged && !hazard.second.pc) hazard.second.pc = waits_at(fault, false);
     // A thread leaves at the end of its function, wherever it decided to. The useful line is where the others wait for
     // it.
-    if (says("the thread exits while other lanes"))
+    if (fault.kind == FaultKind::left)
       if (const Pc pc = waits_at(fault, true)) hazard.first.pc = pc;
   }
   hazard.has_second = hazard.second.pc || !hazard.second.file.empty();

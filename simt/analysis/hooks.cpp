@@ -63,13 +63,13 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
     space = Space::shared;
     const size_t used = w.launch->shared_used, offset = address - reinterpret_cast<uintptr_t>(arena);
     if (offset + size > used)
-      w.fail_at(cudaErrorIllegalAddress, pc, "out_of_bounds",
+      w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_shared,
                 "the thread " + what_it_does(access) + " " + std::to_string(size) + " bytes at byte " +
                     std::to_string(offset) + " of its block's shared memory, which has " + std::to_string(used));
   } else if (in_device_space(pointer)) {
     space = Space::global;
     if (!in_live_allocation(w, pc, address, size))
-      w.fail_at(cudaErrorIllegalAddress, pc, "out_of_bounds",
+      w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_bounds,
                 "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
                     " bytes at " + hexadecimal(address) + ", " + describe_address(first_outside(pointer, size)));
   } else if (is_program_data(address)) {
@@ -82,7 +82,7 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
     space = Space::global;
   }
   if (alignment > 1 && address % alignment)
-    w.fail_at(cudaErrorMisalignedAddress, pc, "misaligned",
+    w.fail_at(cudaErrorMisalignedAddress, pc, FaultKind::misaligned,
               "misaligned address " + hexadecimal(address) + ": an access of " + std::to_string(size) +
                   " bytes needs a multiple of " + std::to_string(alignment));
   return true;

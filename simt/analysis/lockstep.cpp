@@ -5,6 +5,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "dump.h"
 #include "fault.h"
 #include "hooks.h"
 #include "recorder.h"
@@ -138,9 +139,9 @@ const Lane* Worker::lane_at_barrier(const Block& block) const {
   return nullptr;
 }
 
-void Worker::fail_at(cudaError_t error, uintptr_t pc, const char* what, const std::string& sentence) {
+void Worker::fail_at(cudaError_t error, uintptr_t pc, analysis::FaultKind kind, const std::string& sentence) {
   fault_pc_ = pc;
-  fault_kind_ = what;
+  fault_kind_ = kind;
   fail_at_line(*this, error, pc, sentence);
 }
 
@@ -154,14 +155,19 @@ void Worker::tell_fault(cudaError_t error, const std::string& sentence, Site sit
   if (site.file) fault.file = site.file;
   fault.line = site.line;
   fault.pc = fault_pc_ ? fault_pc_ : lane->pc;
-  fault.what = fault_kind_;
+  fault.kind = fault_kind_;
+  if (fault.kind == analysis::FaultKind::other) {
+    if (error == cudaErrorIllegalAddress) fault.kind = analysis::FaultKind::out_of_bounds;
+    if (error == cudaErrorMisalignedAddress) fault.kind = analysis::FaultKind::misaligned;
+  }
+  launch->others_may_run = analysis::stays_in_its_kernel(fault.kind);
   if (fault_other_) {
     if (fault_other_->site.file) fault.other_file = fault_other_->site.file;
     fault.other_line = fault_other_->site.line;
     fault.other_pc = fault_other_->pc;
   }
   fault_pc_ = 0;
-  fault_kind_ = "fault";
+  fault_kind_ = {};
   fault_other_ = nullptr;
   SIMT_TELL(faulted(fault));
 }
@@ -180,6 +186,7 @@ Lane* Worker::pick_in_step() {
 }
 
 bool Worker::start_step() {
+  if (analysis::interrupted) analysis::end_if_interrupted();
   Warp* warp = &warps_[warp_];
   if (++warp->streak > kLongStreak) {
     warp->streak = 0;
@@ -211,7 +218,7 @@ bool Worker::start_step() {
   if (timed_out) {
     timed_out = false;
     lane = &warp->lanes[__builtin_ctz(warp->step)];
-    fail_at(cudaErrorLaunchTimeout, lane->pc, "timeout",
+    fail_at(cudaErrorLaunchTimeout, lane->pc, analysis::FaultKind::timeout,
             "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
             "computes for longer than SIMT_TIMEOUT seconds");
   }

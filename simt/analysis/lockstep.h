@@ -31,7 +31,7 @@ struct Launch;
   }
 #define SIMT_ENTER(worker, operation) (worker).enter(simt::analysis::Operation::operation, SIMT_CALL_HERE(worker))
 // What kind of fault the worker is about to report, and the lane that waits elsewhere.
-#define SIMT_FAULT(kind, other) (fault_kind_ = (kind), fault_other_ = (other))
+#define SIMT_FAULT(kind, other) (fault_kind_ = simt::analysis::FaultKind::kind, fault_other_ = (other))
 #define SIMT_TELL(event) simt::analysis::tell([&](simt::analysis::Observer& o) { o.event; })
 
 struct LaneStep {

@@ -100,7 +100,7 @@ cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type) {
 
 cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType type) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  if (sticky() != cudaSuccess) return record(sticky());
+  if (is_stopped()) return record(sticky());
   Stream* stream = find_stream(handle);
   if (!stream) return record(cudaErrorInvalidResourceHandle);
   if (Capture* capture = capture_of(*stream)) {

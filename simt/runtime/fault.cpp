@@ -19,6 +19,8 @@
 
 namespace simt {
 
+void (*before_death)() = nullptr;
+
 namespace {
 
 constexpr int kFaultSignals[kSignals] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -76,6 +78,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     std::fprintf(stderr, "simt: %shost code accessed device memory at %s, %s; copy it with cudaMemcpy\n", line.c_str(),
                  address, describe_address(info->si_addr).c_str());
   }
+  if (before_death) before_death();
   ::signal(signal, SIG_DFL);  // returns to the faulting instruction, which now ends the process
 }
 

@@ -16,6 +16,9 @@ constexpr int kSignals = 4;
 // For host code that accesses device memory: unless the program has handlers of its own.
 void install_fault_handlers();
 
+// What is left to do when a signal is about to end the process; null for nothing.
+extern void (*before_death)();
+
 // In place while kernels run, whatever handlers the program has. Starts the watchdog the first time.
 class FaultHandlers {
  public:

@@ -214,7 +214,10 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
     SIMT_TELL(launch_ends());
   }
   last_stats = launch.stats;
-  if (launch.failed) return fault(launch.error, launch.message);
+  if (launch.failed) {
+    runs_on_after_fault = launch.others_may_run && (sticky() == cudaSuccess || runs_on_after_fault);
+    return fault(launch.error, launch.message);
+  }
   const std::string overwritten = check_guards();
   if (!overwritten.empty()) return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": " + overwritten);
   return cudaSuccess;
@@ -227,7 +230,7 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_o
   if (worker)
     worker->fail(cudaErrorNotSupported, "the CPU device does not launch kernels from kernels (dynamic parallelism)");
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  if (sticky() != cudaSuccess) return sticky();
+  if (is_stopped()) return sticky();
   const cudaError_t error = validate(config);
   if (error != cudaSuccess) return record(error);
   return enqueue(config.stream, [config, kernel] { return execute(config, *kernel); });

@@ -355,7 +355,7 @@ void Worker::lane_exits() {
       continue;
     }
     if (!launch->exited_threads_arrive) {
-      SIMT_FAULT("mask", lane_of(warp, r.arrived));
+      SIMT_FAULT(left, lane_of(warp, r.arrived));
       fail(cudaErrorLaunchFailure, "the thread exits while other lanes of its warp wait for it in " +
                                        std::string(r.name) + " at " + at_line(r.site) +
                                        " (SIMT_EXITED=arrive runs on without exited threads, as GPUs since Volta do)");
@@ -378,7 +378,7 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
     b.barrier_site = site;
     b.votes = 0;
   } else if (!same_line(b.barrier_site, site)) {
-    SIMT_FAULT("barrier", lane_at_barrier(b));
+    SIMT_FAULT(diverged, lane_at_barrier(b));
     fail(cudaErrorLaunchFailure,
          "the block diverged: this thread waits at the barrier at " + at_line(site) + ", " + std::to_string(b.arrived) +
              " other threads wait at the barrier at " + at_line(b.barrier_site),
@@ -425,7 +425,7 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
   Warp& warp = *lane->warp;
   const unsigned number = lane->number;
   const uint32_t bit = 1u << number;
-  SIMT_FAULT("mask", nullptr);
+  SIMT_FAULT(mask, nullptr);
   if (!(mask & bit))
     fail(cudaErrorLaunchFailure, std::string(name) + " is called by a lane that its mask does not name", site);
   mask &= warp.present;
@@ -438,7 +438,7 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
            site);
     mask &= ~warp.exited;
   }
-  SIMT_FAULT("fault", nullptr);
+  SIMT_FAULT(other, nullptr);
   warp.exchange.value[number] = value;
   warp.exchange.operand[number] = operand;
   unsigned i = 0;
@@ -594,9 +594,11 @@ void Worker::deadlock() {
       sentence += " (SIMT_EXITED=arrive counts exited threads as arrived, as GPUs since Volta do)";
   }
   lane = const_cast<Lane*>(blocked);
-  SIMT_FAULT(std::strstr(blocked->waits_for, "barrier") || std::strstr(blocked->waits_for, "__syncthreads") ? "barrier"
-                                                                                                            : "mask",
-             waits_elsewhere);
+  const Warp& warp = *blocked->warp;
+  if ((warp.at_barrier | warp.at_wide[kCluster] | warp.at_wide[kGrid]) >> blocked->number & 1)
+    SIMT_FAULT(barrier, waits_elsewhere);
+  else
+    SIMT_FAULT(mask, waits_elsewhere);
   fail(cudaErrorLaunchFailure, sentence, blocked->site);
 }
 

@@ -60,6 +60,7 @@ struct Launch {
   std::mutex mutex;  // guards what follows
   cudaError_t error = cudaSuccess;
   std::string message;
+  bool others_may_run = false;  // after its fault
   LaunchStats stats;
 };
 
@@ -148,7 +149,7 @@ class Worker {
   void enter(analysis::Operation operation, analysis::Call call);  // a call of the device that waits or orders
   void let_others_run(analysis::Call call);
   void polls(uintptr_t address, uint64_t value);  // the lane has read this, and did not change it
-  [[noreturn]] void fail_at(cudaError_t error, uintptr_t pc, const char* what, const std::string& sentence);
+  [[noreturn]] void fail_at(cudaError_t error, uintptr_t pc, analysis::FaultKind kind, const std::string& sentence);
   const char* arena_at(uintptr_t address) const;  // of a resident block, or null
   analysis::Named shared_variable_at(const char* arena, uintptr_t address) const;
   void name_shared(size_t offset, size_t size, const char* declaration);
@@ -219,7 +220,7 @@ class Worker {
   std::vector<analysis::BlockInfo> infos_;
   std::vector<SharedName> shared_names_;
   uintptr_t fault_pc_ = 0;  // where a fault was detected before the kernel is ended, and its kind
-  const char* fault_kind_ = "fault";
+  analysis::FaultKind fault_kind_{};
   const Lane* fault_other_ = nullptr;  // that waits elsewhere
 #endif
 };

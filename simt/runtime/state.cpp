@@ -28,6 +28,7 @@ const ErrorText& error_text(cudaError_t error) {
 }  // namespace
 
 bool is_profiling = true;
+bool runs_on_after_fault = false;
 thread_local bool in_host_function = false;
 
 std::recursive_mutex& api_mutex() {
@@ -37,7 +38,9 @@ std::recursive_mutex& api_mutex() {
 
 cudaError_t sticky() { return sticky_error; }
 void set_sticky(cudaError_t error) { sticky_error = error; }
+bool is_stopped() { return sticky() != cudaSuccess && !runs_on_after_fault; }
 void clear_errors() {
+  runs_on_after_fault = false;
   sticky_error = cudaSuccess;
   last_error = cudaSuccess;
 }

@@ -19,6 +19,9 @@ cudaError_t record(cudaError_t error);
 void set_sticky(cudaError_t error);  // after a kernel fault: every later call returns it until cudaDeviceReset
 void clear_errors();
 cudaError_t sticky();
+bool is_stopped();  // by a sticky error: nothing is done any more
+
+extern bool runs_on_after_fault;  // an analysis goes on, though every call returns the sticky error
 
 extern bool is_profiling;  // from the start on, and between cudaProfilerStart and cudaProfilerStop
 
@@ -34,7 +37,7 @@ cudaError_t api(Body&& body) {
   refuse_in_kernel();
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
-  if (sticky() != cudaSuccess) return record(sticky());
+  if (is_stopped()) return record(sticky());
   return record(body());
 }
 

@@ -688,8 +688,9 @@ TEST_CASE("asynchronous copies") {
 
 TEST_CASE("faults of the runtime become hazards") {
   Kernel k(64);
-  for (const char* what : {"out_of_bounds", "misaligned", "mask", "barrier", "timeout"})
-    k.d().faulted({k.warp(1), 3, 719, "a \"sentence\"", "file.cu", 12, 0, what, "", 0, 77});
+  for (const FaultKind kind :
+       {FaultKind::out_of_bounds, FaultKind::misaligned, FaultKind::mask, FaultKind::barrier, FaultKind::timeout})
+    k.d().faulted({k.warp(1), 3, 719, "a \"sentence\"", "file.cu", 12, 0, kind, "", 0, 77});
   CHECK(k.found() == 5);
   for (const char* what : {"out_of_bounds", "misaligned", "mask", "barrier", "timeout"})
     CHECK(k.has("\"what\": \"" + std::string(what) + "\""));

@@ -25,7 +25,10 @@ int declared_on_both(int x) { return x; }
 struct Point {
   int x = 1, y = 2;
 };
-__device__ int with_default(Point point = {}, int (*f)(int) = [](int x) { return x; }) { return point.x + f(1); }
+__device__ int with_default(
+    Point point = {}, int (*f)(int) = [](int x) { return x; }) {
+  return point.x + f(1);
+}
 struct Line {
   Point from, to;
   std::array<int, 3> colors{};

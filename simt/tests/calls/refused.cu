@@ -49,10 +49,10 @@ __global__ void apply(int* a, F f) {
 }
 
 __global__ void calls_host(int* a) {
-  a[0] = host(1);             // the kernel calls_host calls host, which runs on the host only
+  a[0] = host(1);              // the kernel calls_host calls host, which runs on the host only
   a[1] = host_template(a[0]);  // the kernel calls_host calls host_template, which runs on the host only
-  a[2] = elsewhere(3);        // the kernel calls_host calls elsewhere, which runs on the host only
-  a[3] = rand();              // the kernel calls_host uses rand(), which exists on the host only; call it before
+  a[2] = elsewhere(3);         // the kernel calls_host calls elsewhere, which runs on the host only
+  a[3] = rand();               // the kernel calls_host uses rand(), which exists on the host only; call it before
   auto local = [](int x) {
     return host(x);  // this lambda calls host, which runs on the host only
   };
@@ -77,8 +77,8 @@ __global__ void uses_the_library(int* a, int n) {
 }  // the kernel uses_the_library uses
 
 int on_host_again(int* a) {
-  kernel(a);                    // on_host_again calls the kernel kernel like a function; launch it: kernel<<<blocks,
-  kernel_template(a);           // on_host_again calls the kernel kernel_template like a function; launch it
+  kernel(a);           // on_host_again calls the kernel kernel like a function; launch it: kernel<<<blocks,
+  kernel_template(a);  // on_host_again calls the kernel kernel_template like a function; launch it
   auto launches_later = [=] {
     kernel(a);  // this lambda calls the kernel kernel like a function
   };
@@ -88,9 +88,10 @@ int on_host_again(int* a) {
   std::transform(list, list + 2, list, [](int x) {
     return device(x);  // this lambda runs on the host and calls device, which is __device__
   });
-  return device(1) +           // on_host_again runs on the host and calls device, which is __device__; call it in a
+  return device(1) +            // on_host_again runs on the host and calls device, which is __device__; call it in a
          device_elsewhere(1) +  // on_host_again runs on the host and calls device_elsewhere, which is __device__
-         counter.of_device();  // on_host_again runs on the host and calls outer::Counter::of_device, which is __device__
+         counter
+             .of_device();  // on_host_again runs on the host and calls outer::Counter::of_device, which is __device__
 }
 
 int main() {
