@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hooks.h"
+#include "scheduler.h"
 #include "state.h"
 
 namespace simt::analysis {
@@ -126,6 +127,25 @@ Wavefronts wavefronts_of(const Request& request) {
   return sum;
 }
 
+Wavefronts wavefronts_in_each_block(const Request& request) {
+  Wavefronts sum{0, 0};
+  for (uint32_t left = request.mask; left;) {
+    Request of_block = request;
+    const char* arena = worker ? worker->arena_at(request.address[__builtin_ctz(left)]) : nullptr;
+    if (arena) {
+      of_block.mask = 0;
+      for_each_lane(left, [&](unsigned lane) {
+        if (worker->arena_at(request.address[lane]) == arena) of_block.mask |= 1u << lane;
+      });
+    }
+    const Wavefronts one = wavefronts_of(of_block);
+    sum.taken += one.taken;
+    sum.ideal += one.ideal;
+    left &= ~of_block.mask;
+  }
+  return sum;
+}
+
 void ByteSet::add(uintptr_t address, size_t size) {
   while (size) {
     const uintptr_t page = address / kPage, offset = address % kPage;
@@ -175,6 +195,8 @@ void Counters::launch_ends() {
   if (!kernel_) return;
   kernel_->distinct_load_bytes += loaded_.count();
   kernel_->distinct_store_bytes += stored_.count();
+  kernel_->distinct_atomic_bytes += updated_.count();
+  updated_.clear();
   loaded_.clear();
   stored_.clear();
 }
@@ -202,11 +224,11 @@ void Counters::request(const Request& request) {
     if (loads) kernel_->load_bytes += bytes;
     if (stores) kernel_->store_bytes += bytes;
     for_each_lane(request.mask, [&](unsigned lane) {
-      if (loads) loaded_.add(request.address[lane], request.size);
-      if (stores) stored_.add(request.address[lane], request.size);
+      ByteSet& touched = loads && stores ? updated_ : loads ? loaded_ : stored_;
+      touched.add(request.address[lane], request.size);
     });
   } else {
-    const Wavefronts wavefronts = wavefronts_of(request);
+    const Wavefronts wavefronts = wavefronts_in_each_block(request);
     cost = wavefronts.taken, ideal = wavefronts.ideal;
   }
   site.units += cost;

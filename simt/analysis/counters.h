@@ -24,6 +24,9 @@ struct Wavefronts {
 };
 Wavefronts wavefronts_of(const Request& request);
 
+// Lanes may reach into the shared memory of other blocks of the cluster, each of which has banks of its own.
+Wavefronts wavefronts_in_each_block(const Request& request);
+
 struct WorstRequest {
   unsigned cost = 0;  // sectors or wavefronts
   unsigned excess = 0;
@@ -66,7 +69,8 @@ struct Kernel {
   LaunchInfo launch;
   uint64_t launches = 0, blocks = 0;
   size_t static_shared = 0;
-  uint64_t load_bytes = 0, store_bytes = 0, distinct_load_bytes = 0, distinct_store_bytes = 0;
+  uint64_t load_bytes = 0, store_bytes = 0, distinct_load_bytes = 0, distinct_store_bytes = 0,
+           distinct_atomic_bytes = 0;
   using SiteKey = std::tuple<Pc, Space, Kind, uint32_t, bool>;
   std::map<SiteKey, Site> sites;
   std::map<std::pair<Pc, Operation>, OperationCount> operations;
@@ -86,8 +90,8 @@ class Counters : public Observer {
 
  private:
   std::vector<Kernel*> kernels_;
-  Kernel* kernel_ = nullptr;  // that runs; null where it is not counted
-  ByteSet loaded_, stored_;   // by this launch
+  Kernel* kernel_ = nullptr;           // that runs; null where it is not counted
+  ByteSet loaded_, stored_, updated_;  // by this launch
 };
 Counters& counters();
 

@@ -47,6 +47,7 @@ class Detector : public Observer {
     unwritten_.clear();
     visits_.clear();
     calls_.clear();
+    progress_.clear();
   }
   void block_ends(const BlockInfo& block) override;
 
@@ -93,6 +94,8 @@ class Detector : public Observer {
   void check_scope(const Request& request, const Lane& lane);
   void check_written(const Lane& lane, size_t size);
   void note_visit(const Lane& lane);
+  void note_progress(const Request& request, const BlockState& block, uint32_t site);
+  bool is_later_in_program(const Mark& first, const Mark& second) const;
   void check_one_instruction(const Request& request, const Lane* lanes, unsigned count);
   bool races(const Mark& old, const Lane& lane, bool shared) const;
   bool is_guess(Space space, const Mark& old, const Mark& fresh, uintptr_t address);
@@ -124,6 +127,13 @@ class Detector : public Observer {
   std::map<std::pair<uint32_t, uintptr_t>, Guess> guesses_;
   std::map<uintptr_t, Mark> unwritten_;  // words of shared memory that were read: one of the reads
   std::map<std::pair<uint64_t, uint32_t>, OperationCall> calls_;  // the latest of each block's warps
+  // How far a warp is in its program: its requests since the block's last barrier, and the latest one of each site.
+  struct Progress {
+    Clock since = 0;
+    uint32_t requests = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> at;  // site, number of the request
+  };
+  std::map<std::pair<uint64_t, uint32_t>, Progress> progress_;  // by block and warp
   struct Visit {
     Mark mark;
     uintptr_t address;
@@ -163,6 +173,7 @@ void Detector::request(const Request& r) {
     if (scope_seen_) check_scope(r, lanes[count - 1]);
     if (r.kind != Kind::store) order_.acquire(place, address);
   }
+  note_progress(r, *place.block, site >> kTraitBits);
   if (shared && !r.is_async && r.kind != Kind::store && !r.overwrites)
     for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
   if (shared && place.block->cluster)
@@ -344,6 +355,38 @@ void Detector::note_visit(const Lane& lane) {
     visits_[owner->sequence][lane.mark.stamp.thread] = {lane.mark, lane.address};
 }
 
+void Detector::note_progress(const Request& r, const BlockState& block, uint32_t site) {
+  Progress& progress = progress_[{r.where.block->sequence, r.where.warp}];
+  if (progress.since != block.base) {
+    progress.since = block.base;
+    progress.requests = 0;
+    progress.at.clear();
+  }
+  ++progress.requests;
+  for (auto& [known, number] : progress.at)
+    if (known == site) {
+      number = progress.requests;
+      return;
+    }
+  progress.at.emplace_back(site, progress.requests);
+}
+
+// The CPU device runs one warp up to a barrier and then the next: what it did first may come later in the program,
+// which is the same for all.
+bool Detector::is_later_in_program(const Mark& first, const Mark& second) const {
+  if (distance(first.stamp.thread, second.stamp.thread) != Distance::same_block) return false;
+  const auto number_of = [&](const Mark& mark) {
+    const uint64_t block = order_.block_of(mark.stamp.thread);
+    const auto progress = progress_.find({block, order_.thread_in_block(mark.stamp.thread) / 32});
+    if (progress == progress_.end()) return 0u;
+    for (const auto& [site, number] : progress->second.at)
+      if (site == mark.site()) return number;
+    return 0u;
+  };
+  const uint32_t of_first = number_of(first), of_second = number_of(second);
+  return of_first && of_second && of_first > of_second;
+}
+
 // Blocks of a cluster are reported to end together, when all their threads have ended.
 void Detector::block_ends(const BlockInfo& info) {
   BlockState& block = *order_.block(info.sequence);
@@ -461,7 +504,10 @@ const char* Detector::sentence(What what, bool with_atomic, Distance far) const 
                         "each write a place of its own, use an atomic, or start a second kernel.";
 }
 
-void Detector::report(What what, Space space, const Mark& first, const Mark* second, uintptr_t address) {
+void Detector::report(What what, Space space, const Mark& earlier, const Mark* later, uintptr_t address) {
+  const bool turned = what == kRace && later && is_later_in_program(earlier, *later);
+  const Mark& first = turned ? *later : earlier;
+  const Mark* second = turned ? &earlier : later;
   const Mark& last = second ? *second : first;
   const Distance far = distance(first.stamp.thread, last.stamp.thread);
   bool is_new = false;
@@ -475,6 +521,8 @@ void Detector::report(What what, Space space, const Mark& first, const Mark* sec
                    : what == kOneInstruction ? "different values in one instruction"
                    : what == kScope          ? "an atomic of block scope, another block"
                    : what == kCopy ? (last_writes ? "write before a copy has landed" : "read before a copy has landed")
+                   : far > Distance::same_block
+                       ? (first_writes && last_writes ? "two blocks write" : "a block reads what another writes")
                    : !first_writes ? "write after read"
                    : last_writes   ? "write after write"
                                    : "read after write";

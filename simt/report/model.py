@@ -130,7 +130,7 @@ class Kernel:
     cluster: tuple
     static_shared: int
     dynamic_shared: int
-    distinct: dict  # load, store -> distinct bytes of global memory touched
+    distinct: dict  # load, store, atomic -> distinct bytes of global memory touched
     accesses: list = field(default_factory=list)
     operations: list = field(default_factory=list)
     ran: dict = field(default_factory=dict)  # Place -> [times a warp ran it, lanes]
@@ -191,6 +191,7 @@ class End:
     kind: str
     thread: tuple
     block: tuple
+    flat: bool = True  # blocks of one dimension: the thread is a number
 
 
 @dataclass
@@ -262,7 +263,7 @@ def read_kernel(raw):
         *(tuple(raw[name]) for name in ("grid", "block", "cluster")),
         raw["static_shared"],
         raw["dynamic_shared"],
-        {kind: raw["global"][f"distinct_{kind}_bytes"] for kind in ("load", "store")},
+        {kind: raw["global"].get(f"distinct_{kind}_bytes", 0) for kind in ("load", "store", "atomic")},
     )
     accesses, operations = {}, {}
     for site in raw["sites"]:
@@ -291,6 +292,14 @@ def read_end(raw):
     return End(place_of(raw), raw.get("kind", ""), tuple(raw.get("thread") or ()), tuple(raw.get("block") or ()))
 
 
+def reach(hazard):
+    """How far apart the two accesses are: in one warp, in one block, in two blocks."""
+    one, other = hazard.first, hazard.second
+    if not other or not one.thread or not other.thread:
+        return 0
+    return 2 if one.block != other.block else 0 if "one instruction" in hazard.detail else 1
+
+
 def one_for_each_pair_of_lines(hazards):
     """Merges the instructions of a line, which the analysis distinguishes and a reader does not."""
     known, kept = {}, []
@@ -298,7 +307,11 @@ def one_for_each_pair_of_lines(hazards):
         lines = frozenset(end.place for end in (hazard.first, hazard.second) if end)
         key = (hazard.what, hazard.space, hazard.kernel, lines)
         if key in known and all(place.file for place in lines):
-            known[key].count += hazard.count
+            same = known[key]
+            sum_of_both = same.count + hazard.count
+            if reach(hazard) > reach(same):  # what concerns other blocks says more than what one warp does
+                vars(same).update(vars(hazard))
+            same.count = sum_of_both
         else:
             known[key] = hazard
             kept.append(hazard)
@@ -321,6 +334,10 @@ def read(dump):
     for hazard in hazards:
         if hazard.second and not hazard.second.thread and hazard.second.place == hazard.first.place:
             hazard.second = None  # others wait at the same line, which the sentence says
+    many = {kernel.name for kernel in kernels if any(size > 1 for size in kernel.block[1:])}
+    for hazard in hazards:
+        for end in filter(None, (hazard.first, hazard.second)):
+            end.flat = hazard.kernel not in many
     faulty = {hazard.kernel for hazard in hazards if hazard.what not in ("race", "uninitialized")}
     for kernel in kernels:
         kernel.stopped = kernel.name in faulty

@@ -1,6 +1,6 @@
 """Drawings of one warp's request: its addresses in 32-byte sectors, or in the 32 banks of shared memory. SVG."""
 
-from .words import distance
+from .words import count, distance
 
 CELL, GAP = 17, 5  # pixels: a 4-byte word; between two sectors
 SECTORS_A_ROW = 5
@@ -54,7 +54,7 @@ def sectors(addresses, size):
         parts += [cell(x + CELL * i, y + 13, words.get(8 * sector + i), "used") for i in range(8)]
         parts.append(f'<rect class="frame" x="{x}" y="{y + 13}" width="{8 * CELL}" height="{CELL}"/>')
     rows = -(-len(touched) // SECTORS_A_ROW)
-    return svg(SECTORS_A_ROW * (width + 14), rows * (height + 6), parts, f"{len(touched)} sectors")
+    return svg(SECTORS_A_ROW * (width + 14), rows * (height + 6), parts, count(len(touched), "sector"))
 
 
 def banks(addresses, size):
@@ -69,7 +69,7 @@ def banks(addresses, size):
         kind = "used" if len(column) < 2 else "clash"
         cells = column or [None]
         parts += [cell(bank * CELL, 14 + depth * CELL, lanes, kind) for depth, lanes in enumerate(cells)]
-    return svg(BANKS * CELL, 16 + deepest * CELL, parts, f"at most {deepest} words in one bank")
+    return svg(BANKS * CELL, 16 + deepest * CELL, parts, f"at most {count(deepest, 'word')} in one bank")
 
 
 def picture(access):

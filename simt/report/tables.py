@@ -113,7 +113,7 @@ def end_json(end, sources):
     if not end:
         return None
     data = asdict(end)
-    data.pop("place")
+    del data["place"], data["flat"]
     return {"file": end.place.file, "line": end.place.line, "source": sources.text(end.place), **data}
 
 

@@ -10,6 +10,7 @@ from .words import (
     NOTES,
     access_name,
     coordinates,
+    count,
     hazard_title,
     launch_line,
     operation_name,
@@ -26,10 +27,10 @@ PICTURES = 4  # a kernel
 REACH = 30  # lines in which the head and the end of a function are looked for
 
 STYLE = """
-:root { color-scheme: light dark; --text: #1b1f24; --back: #fff; --faint: #667; --line: #d5dae1; --heat: 214, 70, 20;
-  --used: #9ec5f4; --clash: #f0a58a; --idle: #f1f3f5; --alarm: #b3261e; --said: #8a5a00; }
+:root { color-scheme: light dark; --text: #1b1f24; --back: #fff; --faint: #667; --line: #d5dae1; --global: 214, 70, 20;
+  --shared: 20, 110, 200; --word: #7a3e9d; --text-in: #2a7a3b; --used: #9ec5f4; --clash: #f0a58a; --idle: #f1f3f5; --alarm: #b3261e; --said: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --text: #dde3ea; --back: #14171b; --faint: #97a1ad; --line: #333a43;
-  --heat: 255, 110, 50; --used: #2f5f93; --clash: #a44a2a; --idle: #20252b; --alarm: #ff8a80; --said: #e5b567; } }
+  --global: 255, 110, 50; --shared: 80, 160, 255; --word: #c792ea; --text-in: #8bc98b; --used: #2f5f93; --clash: #a44a2a; --idle: #20252b; --alarm: #ff8a80; --said: #e5b567; } }
 body { color: var(--text); background: var(--back); font: 15px/1.45 system-ui, sans-serif; margin: 1.5em auto;
   max-width: 90em; padding: 0 1em; }
 h1 { font-size: 1.3em; } h2 { font-size: 1.1em; margin-top: 2em; overflow-wrap: anywhere; }
@@ -39,8 +40,13 @@ table { border-collapse: collapse; font-size: .9em; }
 th { font-weight: normal; color: var(--faint); text-align: right; } th, td { padding: .1em .6em; white-space: nowrap; }
 td { text-align: right; font-variant-numeric: tabular-nums; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; }
-.left, .code, .said, .source th:nth-child(3), .source th:last-child { text-align: left; }
-.code { white-space: pre; font-family: ui-monospace, monospace; } .said { color: var(--said); white-space: normal; }
+.left, .code, .said, .source th:nth-child(4), .source th:last-child { text-align: left; }
+.source { width: 100%; } .source td:last-child { width: 100%; min-width: 24em; }
+.source th:nth-child(-n+2), .source td:nth-child(-n+2) { padding: 0; min-width: 1.1em; }
+.code { white-space: pre-wrap; overflow-wrap: anywhere; font-family: ui-monospace, monospace; }
+.code i { font-style: normal; } .code .k { color: var(--word); } .code .c { color: var(--faint); }
+.code .s { color: var(--text-in); } .patch { display: inline-block; width: 1em; height: 1em; vertical-align: -.15em; }
+.said { color: var(--said); white-space: normal; }
 .hazard { border-left: 3px solid var(--alarm); padding-left: 1em; margin: 1em 0; } .hazard b { color: var(--alarm); }
 pre { margin: .2em 0; white-space: pre-wrap; font-size: .9em; } .faint, footer { color: var(--faint); }
 svg text { font: 9px system-ui, sans-serif; text-anchor: middle; fill: var(--text); } svg { margin: .3em 0; }
@@ -72,15 +78,57 @@ def extent(lines, numbers):
 
 
 def heat_of(kernel):
-    """{place: 0 to 1}: the line's share of all transfers, against the largest."""
-    share, most = {}, {}
+    """{memory: {place: 0 to 1}}: the line's share of the kernel's transfers of that memory, against the largest."""
+    heat = {"global": {}, "shared": {}}
     for access in kernel.accesses:
-        most[access.space] = most.get(access.space, 0) + access.transfers
-    for access in kernel.accesses:
-        of_space = access.transfers / max(most[access.space], 1)
-        share[access.place] = max(share.get(access.place, 0), of_space)
-    largest = max(share.values(), default=0) or 1
-    return {place: value / largest for place, value in share.items()}
+        of_space = heat[access.space]
+        of_space[access.place] = of_space.get(access.place, 0) + access.transfers
+    for of_space in heat.values():
+        largest = max(of_space.values(), default=0) or 1
+        of_space.update({place: transfers / largest for place, transfers in of_space.items()})
+    return heat
+
+
+def warm(space, value):
+    return f'<td style="background: rgba(var(--{space}), {value:.2f})"></td>'
+
+
+def legend():
+    patches = "".join(
+        f'<span class="patch" style="background: rgba(var(--{space}), {strength})"></span> {said} '
+        for space, strength, said in (
+            ("global", 1, "the line with the most sectors of global memory,"),
+            ("global", 0.3, "one with 30 % of that;"),
+            ("shared", 1, "the line with the most wavefronts of shared memory,"),
+            ("shared", 0.3, "one with 30 % of that."),
+        )
+    )
+    return f'<p class="faint">The first two columns: {patches}</p>'
+
+
+WORDS = set(
+    "alignas auto bool break case char class const constexpr continue default do double else enum extern false float for "
+    "if inline int long namespace new nullptr return short signed sizeof static struct switch template this true typedef "
+    "typename union unsigned using void volatile while __global__ __device__ __host__ __shared__ __constant__ "
+    "__restrict__ __launch_bounds__ __forceinline__ __syncthreads __syncwarp".split()
+)
+TOKEN = re.compile(
+    r"""(?P<c>//.*|/\*.*?(?:\*/|$))|(?P<s>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<w>[A-Za-z_]\w*)|[^\w"'/]+|."""
+)
+
+
+def coloured(line, in_comment=False):
+    """(HTML of a source line, whether a comment goes on after it)"""
+    if in_comment:
+        comment, closed, rest = line.partition("*/")
+        html, goes_on = coloured(rest) if closed else ("", True)
+        return f'<i class="c">{escape(comment + closed)}</i>{html}', goes_on
+    out, goes_on = [], False
+    for token in TOKEN.finditer(line):
+        kind = "k" if token["w"] in WORDS else "c" if token["c"] else "s" if token["s"] else ""
+        out.append(f'<i class="{kind}">{escape(token[0])}</i>' if kind else escape(token[0]))
+        goes_on = token[0].startswith("/*") and not token[0].endswith("*/")
+    return "".join(out), goes_on
 
 
 def counters_at(kernel, place):
@@ -110,32 +158,34 @@ def no_access(kernel, place):
 
 def listing(kernel, file, sources):
     lines = sources.lines(file)
-    marked = {
-        place.line for place in list(heat_of(kernel)) + [each.place for each in kernel.operations] if place.file == file
-    }
+    heat = heat_of(kernel)
+    places = [*heat["global"], *heat["shared"], *(each.place for each in kernel.operations)]
+    marked = {place.line for place in places if place.file == file}
     marked |= {place.line for place in kernel.ran if place.file == file}
     marked = {line for line in marked if line <= len(lines)}
     if not marked:
         return f'<p class="faint">{escape(shown(file))} cannot be read.</p>'
-    heat = heat_of(kernel)
-    out = [row(["", "line", "access", "requests", "each (ideal)", "use", "lanes", "source"], "th")]
+    out = [row(["", "", "line", "access", "requests", "each (ideal)", "use", "lanes", "source"], "th")]
     first, last = extent(lines, marked)
+    in_comment = False
     for line_number in range(first, last + 1):
         place = Place(file, line_number)
         counters = list(counters_at(kernel, place)) or [no_access(kernel, place)]
         for position, (*cells, said) in enumerate(counters):
             first_of_line = position == 0
-            warm = heat.get(place, 0) if first_of_line else 0
-            beside = ("code", lines[line_number - 1]) if first_of_line else ("said", said or "")
+            beside = ("said", escape(said or ""))
+            if first_of_line:
+                code, in_comment = coloured(lines[line_number - 1], in_comment)
+                beside = ("code", code)
+            heats = "".join(warm(space, heat[space].get(place, 0) * first_of_line) for space in heat)
             out.append(
-                f'<tr><td style="background: rgba(var(--heat), {warm:.2f})"></td>'
-                f'<td class="faint">{line_number if first_of_line else ""}</td>'
+                f'<tr>{heats}<td class="faint">{line_number if first_of_line else ""}</td>'
                 f'<td class="left">{cells[0]}</td>{"".join(f"<td>{cell}</td>" for cell in cells[1:])}'
-                f'<td class="{beside[0]}">{escape(beside[1])}</td></tr>'
+                f'<td class="{beside[0]}">{beside[1]}</td></tr>'
             )
             if said and first_of_line:
-                out.append(f'<tr><td colspan="7"></td><td class="said">{escape(said)}</td></tr>')
-    return f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>'
+                out.append(f'<tr><td colspan="8"></td><td class="said">{escape(said)}</td></tr>')
+    return f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>{legend()}'
 
 
 def pictures(kernel, sources):
@@ -152,8 +202,8 @@ def pictures(kernel, sources):
             continue
         seen.add(drawn)
         worst = access.worst
-        count, unit = (worst["sectors"], "sectors") if access.is_global else (worst["wavefronts"], "wavefronts")
-        said = f"warp {worst['warp']} of block {coordinates(worst['block'])}: {access_name(access)}, {count} {unit}"
+        unit = "sector" if access.is_global else "wavefront"
+        said = f"warp {worst['warp']} of block {coordinates(worst['block'])}: {access_name(access)}, {count(worst[f'{unit}s'], unit)}"
         said += f", addresses in {worst['base']}" if worst.get("base") else ""
         source = f"{where(access.place)}: {sources.text(access.place)}"
         out.append(f'<h3>{escape(said)}</h3><pre>{escape(source)}</pre><div class="wide">{drawn}</div>')

@@ -67,9 +67,9 @@ def operation_name(operation):
     return OPERATIONS.get(operation.name, (operation.name.replace("_", " "),))[0]
 
 
-def coordinates(triple):
-    """(3, 0, 0) -> 3, as the block's other dimensions are rarely used; (3, 1, 0) -> (3, 1, 0)."""
-    return str(triple[0]) if triple and not any(triple[1:]) else str(tuple(triple))
+def coordinates(triple, flat=True):
+    """(3, 0, 0) -> 3 where there is one dimension; (3, 0, 0) and (3, 1, 0) otherwise."""
+    return str(triple[0]) if triple and flat and not any(triple[1:]) else str(tuple(triple))
 
 
 def where(place):
@@ -79,7 +79,7 @@ def where(place):
 def who(end):
     """The access, thread and block of one end of a hazard."""
     parts = [end.kind] if end.kind else []
-    parts += [f"thread {coordinates(end.thread)}"] if end.thread else []
+    parts += [f"thread {coordinates(end.thread, end.flat)}"] if end.thread else []
     parts += [f"block {coordinates(end.block)}"] if end.block else []
     return ", ".join(parts)
 

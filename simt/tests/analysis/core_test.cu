@@ -1,6 +1,7 @@
 // What the analysis sees of kernels whose every access is known: requests, their cost, operations, events and faults.
 #include "../testing.h"
 
+#include <cooperative_groups.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <cuda_profiler_api.h>
@@ -204,6 +205,33 @@ TEST_CASE("distinct bytes are counted once") {
   CHECK(kernel.distinct_load_bytes == 256);
   CHECK(kernel.store_bytes == 256);
   CHECK(kernel.distinct_store_bytes == 4);
+}
+
+__global__ void updates(const float* in, float* sums) { atomicAdd(&sums[threadIdx.x % 2], in[threadIdx.x]); }
+
+TEST_CASE("what atomics touch is counted apart from loads and stores") {
+  Device<float> in(64), sums(2);
+  const Kernel& kernel = run([&] { updates<<<1, 64>>>(in.data, sums.data); });
+  CHECK(kernel.distinct_load_bytes == 256);
+  CHECK(kernel.distinct_store_bytes == 0);
+  CHECK(kernel.distinct_atomic_bytes == 8);
+}
+
+__global__ void __cluster_dims__(2, 1, 1) into_both(float* out) {
+  __shared__ float sums[8];
+  const auto cluster = cooperative_groups::this_cluster();
+  if (threadIdx.x < 2) cluster.map_shared_rank(sums, threadIdx.x)[cluster.block_rank()] = 1;
+  cluster.sync();
+  out[0] = sums[0];
+}
+
+TEST_CASE("each block of a cluster has banks of its own") {
+  Device<float> out(1);
+  run([&] { into_both<<<2, 32>>>(out.data); });
+  const Sum stores = sum_of(Space::shared, Kind::store, 4);
+  CHECK(stores.requests == 2);
+  CHECK(stores.units == 4);
+  CHECK(stores.ideal == 4);
 }
 
 // --- Divergence and operations -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Programs with one known fault each, and programs without: what the analysis says about them.
 
 faults/NAME.cu carries a line `// hazard: KIND SPACE`, and `// fault: first`, `// fault: second` where the hazard's two
-accesses stand. Nothing else may be reported. clean/NAME.cu must give no hazard at all.
+accesses stand; `// detail: TEXT` is what the report calls it. Nothing else may be reported. clean/NAME.cu must give no hazard at all.
 """
 
 import json
@@ -9,12 +9,16 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 from conftest import full_but
 
 HERE = pathlib.Path(__file__).resolve().parent
 SIMT = HERE.parents[1]
+sys.path.insert(0, str(SIMT))
+
+from report import model  # noqa: E402
 
 ORDERS = ["forward", "reversed"]
 FAULTS = sorted((HERE / "faults").glob("*.cu"))
@@ -79,6 +83,8 @@ def test_a_fault_is_found_where_it_is(built, source, order):
     kind, space, lines = expected_of(source)
     for other_kind, other_space, other_lines in found:
         assert (other_kind, other_space) == (kind, space) and other_lines <= lines, raw["hazards"]
+    details = {hazard.detail for hazard in model.read(raw).hazards}
+    assert {re.search("// detail: (.*)|$", source.read_text())[1]} <= details | {None}
     assert all(hazard["sentence"] and hazard["kernel"] and hazard["count"] > 0 for hazard in raw["hazards"])
 
 

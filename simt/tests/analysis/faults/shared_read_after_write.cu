@@ -1,5 +1,6 @@
 // A row is reversed through shared memory; no thread waits until all elements are there.
 // hazard: race shared
+// detail: read after write
 #include <cuda_runtime.h>
 
 __global__ void reverse(const float* in, float* out) {

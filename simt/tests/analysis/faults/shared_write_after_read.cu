@@ -1,5 +1,6 @@
 // A tile is overwritten before all threads have read it.
 // hazard: race shared
+// detail: write after read
 #include <cuda_runtime.h>
 
 __global__ void reverse_rows(const float* in, float* out, int rows) {

@@ -1,5 +1,6 @@
 // Every block adds its sum to the total without an atomic.
 // hazard: race global
+// detail: a block reads what another writes
 #include <cuda_runtime.h>
 
 __global__ void count(const int* in, int* total) {

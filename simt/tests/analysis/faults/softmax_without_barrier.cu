@@ -1,0 +1,31 @@
+// The maximum lies in the first element, which a thread overwrites before all others have read it.
+// hazard: race shared
+// detail: write after read
+#include <cuda_runtime.h>
+
+__global__ void softmax(const float* in, float* out) {
+  __shared__ float values[128];
+  const int t = threadIdx.x;
+  values[t] = in[t];
+  __syncthreads();
+  for (int k = 64; k; k /= 2) {
+    if (t < k) values[t] = fmaxf(values[t], values[t + k]);
+    __syncthreads();
+  }
+  const float largest = values[0];    // fault: first
+  values[t] = expf(in[t] - largest);  // fault: second
+  __syncthreads();
+  for (int k = 64; k; k /= 2) {
+    if (t < k) values[t] += values[t + k];
+    __syncthreads();
+  }
+  out[t] = expf(in[t] - largest) / values[0];
+}
+
+int main() {
+  float* data;
+  cudaMalloc(&data, 256 * sizeof(float));
+  cudaMemset(data, 0, 256 * sizeof(float));
+  softmax<<<1, 128>>>(data, data + 128);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
