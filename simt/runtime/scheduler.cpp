@@ -90,6 +90,7 @@ void Worker::run(Launch& l) {
     start_gang(gang);
     run_gang();
   }
+  check_the_rest_of_arenas();
   in_kernel = false;
   oldest = ~static_cast<uint64_t>(0);
   worker = nullptr;
@@ -199,6 +200,28 @@ void Worker::check_arenas() {
                         (launch->dynamic_shared ? ")" : "; the third launch argument adds dynamic ones)");
     }
     std::memset(arena, kPoison, overrun ? kSharedLimit : used);
+  }
+}
+
+// The bytes that are too many to look at after each block: once for a launch, and less where many blocks are resident.
+void Worker::check_the_rest_of_arenas() {
+  constexpr size_t kBudget = 1 << 20, kMost = 64 << 10;  // bytes in all, and of one block
+  if (!launch->shared_used || blocks_.empty()) return;
+  const size_t used = std::min<size_t>(launch->shared_used + kCanary, kSharedLimit);
+  for (size_t slot = 0; slot < blocks_.size(); ++slot) {
+    char* rest = arenas_[slot] + used;
+    const size_t size = std::min({kSharedLimit - used, kMost, kBudget / blocks_.size()});
+    if (!size || (*rest == static_cast<char>(kPoison) && !std::memcmp(rest, rest + 1, size - 1))) continue;
+    const auto* const at =
+        std::find_if(rest, rest + size, [](char byte) { return byte != static_cast<char>(kPoison); });
+    if (!launch->failed.exchange(true)) {
+      std::lock_guard<std::mutex> lock(launch->mutex);
+      launch->error = cudaErrorIllegalAddress;
+      launch->message = "kernel " + kernel_name(*launch) + ": a block wrote " +
+                        std::to_string(at - (arenas_[slot] + launch->shared_used)) +
+                        " bytes past the end of its shared memory (" + std::to_string(launch->shared_used) + " bytes)";
+    }
+    std::memset(rest, kPoison, size);
   }
 }
 

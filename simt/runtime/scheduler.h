@@ -177,6 +177,7 @@ class Worker {
   void start_gang(uint64_t gang);
   void run_gang();
   void check_arenas();
+  void check_the_rest_of_arenas();
   Lane* pick();
   void switch_to(Lane& next);
   void make_current(Lane& next);

@@ -1,4 +1,5 @@
 // Allocation, copies and what becomes of their misuse.
+#include <cuda_fp16.h>
 #include <sys/wait.h>
 
 #include <cstdint>
@@ -172,12 +173,44 @@ TEST_CASE("overlapping device copies move as memmove does") {
   for (int i = 1; i < 1000; ++i) REQUIRE(moved[size_t(i)] == i - 1);
 }
 
+template <class T>
+__global__ void double_at(T* p, int i) {
+  p[i] = p[i] * T(2);
+}
+
+template <class T>
+std::string overrun_in_place(T) {
+  T* data;
+  REQUIRE(cudaMalloc(&data, 1000) == cudaSuccess);
+  return fault_of(cudaErrorIllegalAddress, [&] { double_at<<<1, 1>>>(data, int(1000 / sizeof(T))); });
+}
+
+__global__ void leave_shared(float* out, int i) {
+  __shared__ float s[32];
+  s[threadIdx.x] = 1;
+  if (threadIdx.x == 0 && blockIdx.x == 2) s[i] = 2;
+  __syncthreads();
+  out[0] = s[31 - threadIdx.x];
+}
+
 TEST_CASE("kernels that leave an allocation fail with a sentence") {
   Device<float> d(250), out(1);
   float* p = d.data;
   SUBCASE("into the slack past its end") {
     const std::string text = fault_of(cudaErrorIllegalAddress, [&] { fill<<<1, 32>>>(p, 0, 0, 251); });
     CHECK(contains(text, "just past the end of a 1000-byte allocation (cudaMalloc)"));
+  }
+  SUBCASE("by arithmetic on what stands there") {
+    CHECK(contains(overrun_in_place(1.f), "just past the end of a 1000-byte allocation"));
+    CHECK(contains(overrun_in_place(1.), "past the end of a 1000-byte allocation"));
+    CHECK(contains(overrun_in_place(1), "just past the end of a 1000-byte allocation"));
+    CHECK(contains(overrun_in_place(__half(1)), "past the end of a 1000-byte allocation"));
+    CHECK(contains(overrun_in_place(static_cast<unsigned char>(1)), "just past the end of a 1000-byte allocation"));
+    CHECK(contains(fault_of(cudaErrorIllegalAddress, [&] { double_at<<<1, 1>>>(p, -1); }), "4 bytes before the start"));
+  }
+  SUBCASE("within shared memory, but far past the block's own") {
+    const std::string text = fault_of(cudaErrorIllegalAddress, [&] { leave_shared<<<4, 32>>>(out.data, 3000); });
+    CHECK(contains(text, "wrote 11872 bytes past the end of its shared memory (128 bytes)"));
   }
   SUBCASE("just before it") {
     const std::string text = fault_of(cudaErrorIllegalAddress, [&] { fill<<<1, 32>>>(p, 0, -1, 250); });
