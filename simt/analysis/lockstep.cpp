@@ -218,9 +218,7 @@ bool Worker::start_step() {
   if (timed_out) {
     timed_out = false;
     lane = &warp->lanes[__builtin_ctz(warp->step)];
-    fail_at(cudaErrorLaunchTimeout, lane->pc, analysis::FaultKind::timeout,
-            "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
-            "computes for longer than SIMT_TIMEOUT seconds");
+    fail_at(cudaErrorLaunchTimeout, lane->pc, analysis::FaultKind::timeout, kTimeoutSentence);
   }
   if (first->starts_block)
     analysis::tell([&](analysis::Observer& o) { o.ran(where(*warp), first->pc, warp->together); });

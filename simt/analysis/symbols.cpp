@@ -12,6 +12,8 @@
 #include <iterator>
 #include <vector>
 
+#include "places.h"
+
 namespace simt::analysis {
 
 namespace {
@@ -44,12 +46,14 @@ bool is_cudas(const char* name) {
   return std::strncmp(text, "atomicInc", 9) == 0;
 }
 
-Owner owner_of_name(const char* name) {
+// `code` is the function's, or 0: students may well have functions of such names.
+Owner owner_of_name(const char* name, uintptr_t code) {
   const std::string scope = scope_of(name);
   if (scope == "std" || scope == "__gnu_cxx") return Owner::library;
   if (scope == "simt" || scope == "cuda" || scope == "cooperative_groups" || std::strncmp(name, "__tsan", 6) == 0)
     return Owner::device;
-  return std::strncmp(name, "_Z", 2) == 0 && is_cudas(name) ? Owner::library : Owner::student;
+  if (std::strncmp(name, "_Z", 2) != 0 || !is_cudas(name)) return Owner::student;
+  return code && !stands_in_headers(code) ? Owner::student : Owner::library;
 }
 
 struct Symbol {
@@ -124,7 +128,8 @@ class Symbols {
       if (type != STT_FUNC || begin < code_begin_ || found.end > code_end_) continue;
       functions_.push_back(found);
       std::fill(owners_.begin() + static_cast<std::ptrdiff_t>(begin - code_begin_),
-                owners_.begin() + static_cast<std::ptrdiff_t>(found.end - code_begin_), owner_of_name(found.name));
+                owners_.begin() + static_cast<std::ptrdiff_t>(found.end - code_begin_),
+                owner_of_name(found.name, begin));
     }
   }
 
@@ -197,7 +202,7 @@ bool is_program_data(uintptr_t address) { return symbols().is_data(address); }
 bool find_variable(uintptr_t address, Variable& found) {
   const Symbol* symbol = symbols().variable(address);
   if (!symbol || symbol->is_constant || std::strncmp(symbol->name, "_ZGV", 4) == 0 ||
-      owner_of_name(symbol->name) != Owner::student)
+      owner_of_name(symbol->name, 0) != Owner::student)
     return false;
   found = {demangled(symbol->name), symbol->begin, symbol->end - symbol->begin};
   return true;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,10 @@
 namespace simt {
 
 void (*before_death)() = nullptr;
+const char* const kTimeoutSentence =
+    "the kernel makes no progress: it spins on something that no resident thread will change, or one thread computes "
+    "for "
+    "longer than SIMT_TIMEOUT seconds";
 
 namespace {
 
@@ -82,17 +87,47 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   ::signal(signal, SIG_DFL);  // returns to the faulting instruction, which now ends the process
 }
 
+// Functions of the program in which a worker may be stopped: it holds no lock there and is in no allocation. The
+// watchdog adds to them, the signal's handler reads them.
+constexpr unsigned kMostFunctions = 256;
+CodeRange stoppable[kMostFunctions];
+std::atomic<unsigned> stoppable_count{0};
+
+bool may_be_stopped_at(uintptr_t pc) {
+  const unsigned count = stoppable_count.load(std::memory_order_acquire);
+  return std::any_of(stoppable, stoppable + count, [&](CodeRange f) { return pc >= f.begin && pc < f.end; });
+}
+
 void on_watchdog(int, siginfo_t*, void* context) {
   Worker* w = worker;
-#ifdef SIMT_ANALYSIS
-  if (w) w->timed_out = true;  // the end of the step sees it
-  return;
-#endif
-  if (w && w->in_kernel && w->lane)
-    fail_at_line(
-        *w, cudaErrorLaunchTimeout, program_counter(context),
-        "the kernel makes no progress: it spins on something that no resident thread will change, or one thread "
-        "computes for longer than SIMT_TIMEOUT seconds");
+  if (!w || kAnalysis) return;  // in an analysis, the end of the step sees that the time is up
+  const uintptr_t pc = program_counter(context);
+  w->interrupted_at = pc;
+  if (w->in_kernel && w->lane && (may_be_stopped_at(pc) || w->must_end_anywhere))
+    fail_at_line(*w, cudaErrorLaunchTimeout, pc, kTimeoutSentence);
+}
+
+// Ends a worker's kernel where it is safe: between two of the runtime's own calls, or in the program's code. Where the
+// worker is, the handler reports, and this thread looks it up.
+void end_kernel_of(Worker& w) {
+  constexpr int kAttempts = 400;
+  constexpr unsigned kPause = 5000;  // microseconds
+  w.timed_out = true;
+  for (int attempt = 0; attempt < kAttempts && w.in_kernel && w.timed_out; ++attempt) {
+    if (kAnalysis) return;
+    w.interrupted_at = 0;
+    w.must_end_anywhere = attempt == kAttempts - 1;
+    pthread_kill(pthread_t(w.thread), kWatchdogSignal);
+    usleep(kPause);
+    const uintptr_t pc = w.interrupted_at;
+    const unsigned count = stoppable_count;
+    if (!pc || !w.in_kernel || may_be_stopped_at(pc) || count == kMostFunctions) continue;
+    const CodeRange function = program_function_at(pc);
+    if (function.begin == function.end) continue;
+    stoppable[count] = function;
+    stoppable_count.store(count + 1, std::memory_order_release);
+  }
+  w.must_end_anywhere = false;
 }
 
 double timeout_seconds() {
@@ -125,7 +160,7 @@ void watch() {
       s.exits = exits;
       if (s.since_step > timeout_seconds() || s.since_exit > 10 * timeout_seconds()) {
         s = {};
-        pthread_kill(pthread_t(w.thread), kWatchdogSignal);
+        end_kernel_of(w);
       }
     }
   }

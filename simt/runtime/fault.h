@@ -19,6 +19,8 @@ void install_fault_handlers();
 // What is left to do when a signal is about to end the process; null for nothing.
 extern void (*before_death)();
 
+extern const char* const kTimeoutSentence;
+
 // In place while kernels run, whatever handlers the program has. Starts the watchdog the first time.
 class FaultHandlers {
  public:

@@ -1,6 +1,7 @@
 #include "places.h"
 
 #include <backtrace.h>
+#include <dlfcn.h>
 
 #include <climits>
 #include <cstdlib>
@@ -29,6 +30,15 @@ bool is_students_file(const std::string& path) {
   return true;
 }
 
+// Debug information of the C library may be installed, and names files that are not there.
+bool in_system_library(uintptr_t code) {
+  Dl_info object;
+  if (!dladdr(reinterpret_cast<void*>(code), &object) || !object.dli_fname) return false;
+  for (const char* start : {"/lib", "/usr/lib", "linux-"})
+    if (starts_with(object.dli_fname, start)) return true;
+  return false;
+}
+
 // A mangled name in a scope of the device's or of C++'s headers: g++ does not always name their file rightly.
 bool is_headers_function(const std::string& mangled) {
   const char* name = mangled.c_str();
@@ -54,6 +64,7 @@ std::vector<Frame> frames_of(uintptr_t pc) {
 }
 
 Place students_place(uintptr_t pc) {
+  if (in_system_library(pc)) return {};
   for (const Frame& frame : frames_of(pc)) {
     if (frame.file.empty() || frame.line == 0 || is_headers_function(frame.function)) continue;
     std::string path = real_path(frame.file);
@@ -65,6 +76,24 @@ Place students_place(uintptr_t pc) {
 std::string real_path(const std::string& path) {
   char real[PATH_MAX];
   return realpath(path.c_str(), real) ? real : path;
+}
+
+CodeRange program_function_at(uintptr_t code) {
+  if (in_system_library(code)) return {};
+  const std::vector<Frame> frames = frames_of(code);
+  if (frames.empty() || frames.back().file.empty() || frames.back().file.find("/simt/runtime/") != std::string::npos)
+    return {};
+  CodeRange range;
+  const auto keep = [](void* range, uintptr_t, const char*, uintptr_t begin, uintptr_t size) {
+    *static_cast<CodeRange*>(range) = {begin, begin + size};
+  };
+  backtrace_syminfo(debug_information(), code, keep, ignore, &range);
+  return range;
+}
+
+bool stands_in_headers(uintptr_t code) {
+  const std::vector<Frame> frames = frames_of(code);
+  return !frames.empty() && real_path(frames.back().file).find("/simt/include/") != std::string::npos;
 }
 
 std::string symbol_of(uintptr_t code) {

@@ -29,6 +29,15 @@ Place students_place(uintptr_t pc);
 // The path without links and dots; the path itself where there is no such file.
 std::string real_path(const std::string& path);
 
+// The function of the program at an address, if it is none of the runtime's own and none without debug information.
+struct CodeRange {
+  uintptr_t begin = 0, end = 0;
+};
+CodeRange program_function_at(uintptr_t code);
+
+// Whether the function at an address stands in the CPU device's headers; false also where that is not known.
+bool stands_in_headers(uintptr_t code);
+
 // The linker's name of the function at an address, or nothing.
 std::string symbol_of(uintptr_t code);
 

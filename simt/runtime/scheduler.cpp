@@ -81,6 +81,7 @@ void Worker::run(Launch& l) {
   use_fault_stack();
   thread = pthread_self();
   prepare();
+  timed_out = false;
   in_kernel = true;
   while (!l.failed) {
     oldest = l.next_gang.load() * l.blocks_per_gang;  // a lower bound, so that no one overtakes the claim
@@ -348,7 +349,14 @@ void Worker::release(Warp& warp, uint32_t lanes) {
   ready_warps_[warp.index / 64] |= static_cast<uint64_t>(1) << warp.index % 64;
 }
 
+__attribute__((noinline)) void Worker::end_by_timeout() {
+  timed_out = false;
+  const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+  fail_at_line(*this, cudaErrorLaunchTimeout, caller, kTimeoutSentence);
+}
+
 void Worker::yield() {
+  if (!kAnalysis && timed_out) end_by_timeout();
   Warp& warp = *lane->warp;
   const int position = warp.position;
   release(warp, 1u << lane->number);
@@ -554,6 +562,7 @@ void Worker::take_turn() {
   if (my_turn_) return;
   while (oldest_running_block() < oldest) {
     if (launch->failed) leave_kernel(true);
+    if (!kAnalysis && timed_out) end_by_timeout();
     sched_yield();
   }
   my_turn_ = true;

@@ -139,6 +139,7 @@ class Worker {
   void arrive(Scope scope, Site site);
   void wait(Scope scope, Site site);
   void yield();
+  [[noreturn]] void end_by_timeout();
   void take_turn();  // waits until every block before this one has finished
   void land_copies(size_t count);
   bool is_below_a_stack(const void* address) const;  // where a stack that is too small ends up
@@ -155,7 +156,6 @@ class Worker {
   void name_shared(size_t offset, size_t size, const char* declaration);
   analysis::WarpRef where(const Warp& warp) const;
   const analysis::BlockInfo& info(const Block& block) const { return infos_[block.slot]; }
-  std::atomic<bool> timed_out{false};
 #endif
 
   Block& block() const { return *lane->warp->block; }
@@ -170,6 +170,10 @@ class Worker {
   std::atomic<uint64_t> steps{0}, exits{0};
   std::atomic<bool> in_kernel{false};
   std::atomic<uint64_t> thread{0};
+  // The watchdog's wish to end the kernel, and where it has interrupted the worker.
+  std::atomic<bool> timed_out{false};
+  std::atomic<uintptr_t> interrupted_at{0};
+  std::atomic<bool> must_end_anywhere{false};
 
  private:
   static void fiber_main(transfer_t from);

@@ -145,6 +145,16 @@ __global__ void spin(volatile int* p) {
   while (*p != 1) {
   }
 }
+__global__ void spin_in_allocations(volatile int* p) {
+  while (*p != 1) free(malloc(64));
+}
+__global__ void spin_in_mathematics(volatile int* p, volatile double* x) {
+  while (*p != 1) *x = tgamma(*x);
+}
+__global__ void spin_on_atomic(int* p) {
+  while (atomicAdd(p, 0) != 1) {
+  }
+}
 __device__ int depth(int n, const volatile int* callers) {
   volatile int frame[1000];
   frame[n % 1000] = n + callers[n % 10];
@@ -200,6 +210,25 @@ TEST_CASE("other faults end with a sentence too") {
   Environment timeout("SIMT_TIMEOUT", "0.5");
   CHECK(
       contains(fault_of(cudaErrorLaunchTimeout, [&] { with_word([](int* p) { spin<<<1, 1>>>(p); }); }), "no progress"));
+}
+
+TEST_CASE("a kernel that hangs is stopped wherever it is, and the next one runs") {
+  Environment timeout("SIMT_TIMEOUT", "0.3");
+  for (int where = 0; where < 3; ++where) {
+    const std::string text = fault_of(cudaErrorLaunchTimeout, [&] {
+      int* p;
+      double* x;
+      cudaMalloc(&p, sizeof(int));
+      cudaMemset(p, 0, sizeof(int));
+      cudaMalloc(&x, sizeof(double));
+      cudaMemset(x, 0, sizeof(double));
+      if (where == 0) spin_in_allocations<<<1, 1>>>(p);
+      if (where == 1) spin_in_mathematics<<<1, 1>>>(p, x);
+      if (where == 2) spin_on_atomic<<<1, 2>>>(p);
+    });
+    CHECK(contains(text, "no progress"));
+    CHECK(contains(text, "scheduler_test.cu:"));
+  }
 }
 
 __global__ void overrun_shared(int index) {

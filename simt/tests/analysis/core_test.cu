@@ -11,6 +11,7 @@
 #include <map>
 
 #include "analysis/counters.h"
+#include "analysis/dump.h"
 #include "analysis/hooks.h"
 #include "analysis/recorder.h"
 
@@ -205,6 +206,21 @@ TEST_CASE("distinct bytes are counted once") {
   CHECK(kernel.distinct_load_bytes == 256);
   CHECK(kernel.store_bytes == 256);
   CHECK(kernel.distinct_store_bytes == 4);
+}
+
+__device__ double atomicAdd(double* word, double value, int) {  // a name of CUDA's, a function of the program's
+  const double old = *word;
+  *word = old + value;
+  return old;
+}
+constexpr int kOfTheProgram = __LINE__ - 4;
+__global__ void calls_its_own(double* sum) { atomicAdd(sum, 1., 0); }
+
+TEST_CASE("a function of the program that has a name of CUDA's keeps its lines") {
+  Device<double> sum(1);
+  const Kernel& kernel = run([&] { calls_its_own<<<1, 1>>>(sum.data); });
+  REQUIRE(kernel.sites.size() == 2);
+  CHECK(contains(place_json(kernel.sites.begin()->second.like.pc), "\"line\":" + std::to_string(kOfTheProgram)));
 }
 
 __global__ void updates(const float* in, float* sums) { atomicAdd(&sums[threadIdx.x % 2], in[threadIdx.x]); }
