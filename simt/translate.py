@@ -137,6 +137,7 @@ class Translator:
         self.tokens, self.match = self.source.tokens, self.source.match
         self.edits = []  # (start, end, new text)
         self.errors = []  # (offset, sentence)
+        self.notes = []  # lines
         self.begin = 0  # the first token of the statement that is being walked
         self.scopes = []  # (kind, name, closing brace) of the namespaces and classes around it
         self.function = None
@@ -270,6 +271,34 @@ class Translator:
         behind = self.source.ends[open_]
         self.edits.append((behind, behind, f" ::simt::runs::{runs}();"))
 
+    def note_volatile(self, head, open_):
+        """Volatile stores one after the other without __syncwarp() were right when the lanes of a warp ran in step."""
+        tokens, close = self.tokens, self.match[open_]
+        words = tokens[head:close]
+        if "volatile" not in words or "__syncwarp" in words or self.runs(head, open_) == "on_host":
+            return
+        for k in range(head, close):
+            names = [k + 2 + n for n in (0, 1, 2) if tokens[k + n + 1] == "*"] if tokens[k] == "volatile" else []
+            stores = self.stores_through(tokens[names[0]], open_, close) if names else []
+            if len(stores) > 1:
+                line, name, _ = self.source.place(self.source.starts[stores[0]])
+                self.notes.append(
+                    f"{unquote(name)}:{line}: note: volatile does not keep the lanes of a warp in step; put __syncwarp() "
+                    "between these lines, or let simt/analyze look for races in place of simtcc"
+                )
+                return
+
+    def stores_through(self, name, begin, end):
+        """Where name[...] is assigned to."""
+        tokens, stores = self.tokens, []
+        for k in range(begin, end):
+            if tokens[k] == name and tokens[k + 1] == "[" and self.match[k + 1] > k:
+                after = self.match[k + 1] + 1
+                after += tokens[after] in "+-*/|&^"
+                if tokens[after] == "=":
+                    stores.append(k)
+        return stores
+
     def in_system_file(self, i):
         return "3" in self.source.place(self.source.starts[i])[2]
 
@@ -296,6 +325,7 @@ class Translator:
         if kind == "function":
             self.note_function(kind, name, i)
             self.say_where_it_runs(name, i)
+            self.note_volatile(self.begin, i)
             self.bring_shared(self.begin, i)
         if kind != "initializer":
             self.begin = i + 1
@@ -705,9 +735,14 @@ class Translator:
         return close + 1
 
 
-def translate(text, kernels_apart=False):
-    """The C++ for a text that `g++ -E` printed. Raises TranslateError. Kernels may be kept from being inlined."""
-    return Translator(restore_blanks(text), kernels_apart).translate()
+def translate(text, kernels_apart=False, notes=None):
+    """The C++ for a text that `g++ -E` printed. Raises TranslateError. Kernels may be kept from being inlined. What a
+    reader should know of the source is added to the notes."""
+    translator = Translator(restore_blanks(text), kernels_apart)
+    translated = translator.translate()
+    if notes is not None:
+        notes += dict.fromkeys(translator.notes)
+    return translated
 
 
 def main():

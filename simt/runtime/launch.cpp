@@ -2,6 +2,7 @@
 #include "simt/launch.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -165,9 +166,25 @@ cudaError_t validate(const LaunchConfig& c) {
   return cudaSuccess;
 }
 
+// A plain run cannot know why an answer is wrong. Shown to people, and to who asks for it.
+void hint_at_exit(int status, void*) {
+  const char* asked = std::getenv("SIMT_HINTS");
+  if (!status || sticky() != cudaSuccess || (asked ? !std::strcmp(asked, "0") : !isatty(2))) return;
+  std::fprintf(
+      stderr,
+      "simt: the program ended with exit code %d, and no kernel failed. simt/analyze in place of simt/simtcc looks "
+      "for races, also of lanes that volatile is to keep in step, and for shared memory that is read before it "
+      "is written; SIMT_ORDER=reversed runs the threads in another order\n",
+      status);
+}
+
 cudaError_t fault(cudaError_t error, const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "simt: %s: %s\n", cudaGetErrorName(error), message.c_str());
+  if (!kAnalysis && error == cudaErrorLaunchTimeout)
+    std::fprintf(stderr,
+                 "simt: simt/analyze in place of simt/simtcc shows which accesses the threads make there, and whether "
+                 "something orders them; SIMT_TIMEOUT is the number of seconds\n");
   set_sticky(error);
   return error;
 }
@@ -196,6 +213,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
                                                 " points to host memory; allocate it with cudaMalloc and copy it "
                                                 "with cudaMemcpy");
   launch.id = ++launches;
+  if (!kAnalysis && launch.id == 1) on_exit(hint_at_exit, nullptr);
   launch.threads = static_cast<unsigned>(volume(config.block));
   launch.warps_per_block = (launch.threads + 31) / 32;
   launch.cluster_size = static_cast<unsigned>(volume(config.cluster_size));

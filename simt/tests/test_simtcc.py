@@ -63,6 +63,18 @@ def test_one_command_makes_a_program(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["a.out", "main.cpp", "one.cu", "value.cu"]
 
 
+def test_a_wrong_answer_hints_at_what_would_look_further(folder):
+    made("-O0", "one.cu", cwd=folder)
+
+    def said(**environment):
+        return subprocess.run(
+            ["./a.out"], cwd=folder, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
+        ).stderr
+
+    assert said() == said(SIMT_HINTS="0") == ""
+    assert said(SIMT_HINTS="1").startswith("simt: the program ended with exit code 3, and no kernel failed. simt/analyze")
+
+
 def test_objects_and_several_files(folder):
     made("-O0", "-c", "-DVALUE=4", "value.cu", cwd=folder)
     made("-O0", "main.cpp", "value.o", "-o", "from object", cwd=folder)

@@ -220,6 +220,20 @@ def test_what_stays_as_it_is(code):
     assert without_where_it_runs(translate(text)).split() == text.split()
 
 
+def test_volatile_in_place_of_a_warp_barrier_is_noted():
+    tail = "s[t] += s[t + 2]; s[t] += s[t + 1];"
+    for code, is_noted in [
+        (f"__device__ void sum(volatile float* s, int t) {{ {tail} }}", True),
+        (f"__global__ void k(float* m, int t) {{ volatile float* s = m; {tail} }}", True),
+        ("__device__ void sum(volatile float* s, int t) { s[t] += s[t + 2]; __syncwarp(); s[t] += s[t + 1]; }", False),
+        ("__device__ void wait(volatile int* flag) { while (flag[0] == 0) {} flag[1] = 1; }", False),
+        (f"void sum(volatile float* s, int t) {{ {tail} }}", False),
+    ]:
+        notes = []
+        translate(f'# 1 "t.cu"\n{code}\n', notes=notes)
+        assert [note.split(": note: ")[0] for note in notes] == ["t.cu:1"] * is_noted, code
+
+
 def test_a_system_header_is_not_read_unless_it_holds_cuda():
     plain = '# 1 "h.h" 1 3\nvoid f() { asm("nop"); __noinline__ }\n# 2 "t.cu" 2\n'
     assert translate('# 1 "t.cu"\n' + plain) == '# 1 "t.cu"\n' + plain
