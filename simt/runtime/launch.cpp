@@ -138,9 +138,9 @@ void set_order(Launch& launch) {
   launch.warp_at = warps;
 }
 
-bool exited_threads_arrive() {
-  const char* text = std::getenv("SIMT_EXITED");
-  return text && std::strcmp(text, "arrive") == 0;
+bool is_set(const char* variable, const char* value) {
+  const char* text = std::getenv(variable);
+  return text && std::strcmp(text, value) == 0;
 }
 
 uint64_t volume(dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; }
@@ -221,7 +221,8 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.blocks_per_gang = config.cooperative ? blocks : launch.cluster_size;
   launch.gangs = blocks / launch.blocks_per_gang;
   launch.shared_used = (config.shared + 127) / 128 * 128;
-  launch.exited_threads_arrive = exited_threads_arrive();
+  launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
+  launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
   set_order(launch);
   launch.stats.blocks = blocks;
   launch.stats.threads = blocks * launch.threads;

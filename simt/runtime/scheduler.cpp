@@ -408,11 +408,12 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
   if (b.arrived == 0) {
     b.barrier_site = site;
     b.votes = 0;
-  } else if (!same_line(b.barrier_site, site)) {
+  } else if (!launch->barriers_may_differ && !same_line(b.barrier_site, site)) {
     SIMT_FAULT(diverged, lane_at_barrier(b));
     fail(cudaErrorLaunchFailure,
          "the block diverged: this thread waits at the barrier at " + at_line(site) + ", " + std::to_string(b.arrived) +
-             " other threads wait at the barrier at " + at_line(b.barrier_site),
+             " other threads wait at the barrier at " + at_line(b.barrier_site) +
+             " (SIMT_BARRIERS=any lets them meet, as GPUs since Volta do)",
          site);
   }
   b.votes += predicate != 0;

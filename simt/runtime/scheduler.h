@@ -46,6 +46,7 @@ struct Launch {
   unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
   uint64_t blocks_per_gang = 1, gangs = 0;
   bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
+  bool barriers_may_differ = false;    // SIMT_BARRIERS=any
 
   // The order in which threads of a block run.
   uint8_t lane_at[32] = {};      // scheduling position -> lane

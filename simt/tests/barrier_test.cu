@@ -412,6 +412,53 @@ TEST_CASE("__mbarrier_t, cuda::latch and cuda::binary_semaphore") {
 #ifdef __SIMT__
 
 constexpr int kDivergedLine = __LINE__ + 3;
+__global__ void two_groups_of_warps(int* out) {
+  __shared__ int produced[64];
+  const int t = threadIdx.x % 64;
+  for (int round = 0; round < 3; ++round) {
+    if (threadIdx.x < 64) {
+      produced[t] = 10 * round + t;
+      __syncthreads();
+      __syncthreads();
+    } else {
+      __syncthreads();
+      out[64 * round + t] = produced[63 - t];
+      __syncthreads();
+    }
+  }
+}
+
+TEST_CASE("groups of warps may meet at barriers of different lines where that is asked for") {
+  Device<int> out(192);
+  const std::string text = fault_of(cudaErrorLaunchFailure, [&] { two_groups_of_warps<<<1, 128>>>(out.data); });
+  CHECK(contains(text, "SIMT_BARRIERS=any"));
+  Environment any("SIMT_BARRIERS", "any");
+  Device<int> again(192);
+  two_groups_of_warps<<<1, 128>>>(again.data);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  const std::vector<int> found = again.host();
+  for (int i = 0; i < 192; ++i) CHECK(found[size_t(i)] == 10 * (i / 64) + 63 - i % 64);
+}
+
+__global__ void some_leave_early(int* out, int n) {
+  __shared__ int s[96];
+  if (int(threadIdx.x) >= n) return;
+  s[threadIdx.x] = int(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = s[n - 1 - int(threadIdx.x)];
+}
+
+TEST_CASE("threads that have exited count as arrived where that is asked for") {
+  Environment arrive("SIMT_EXITED", "arrive");
+  for (const int n : {1, 31, 33, 95}) {
+    Device<int> out(96);
+    some_leave_early<<<2, 96>>>(out.data, n);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    const std::vector<int> found = out.host();
+    for (int i = 0; i < n; ++i) CHECK(found[size_t(i)] == n - 1 - i);
+  }
+}
+
 __global__ void diverged() {
   if (threadIdx.x < 40)
     __syncthreads();
