@@ -17,6 +17,20 @@ __thread uint3 blockIdx;
 __thread dim3 blockDim;
 __thread dim3 gridDim;
 
+#if defined(__x86_64__) && !defined(__CET__)
+// Where a new stack begins: the function and its caller, which is none, lie on it.
+asm(".text\n"
+    ".globl simt_fiber_start\n"
+    ".hidden simt_fiber_start\n"
+    ".type simt_fiber_start, @function\n"
+    "simt_fiber_start:\n"
+    "  pop %rcx\n"
+    "  mov %rax, %rdi\n"
+    "  xor %ebp, %ebp\n"
+    "  jmp *%rcx\n"
+    ".size simt_fiber_start, . - simt_fiber_start\n");
+#endif
+
 namespace simt {
 
 __thread Worker* worker = nullptr;
@@ -172,7 +186,7 @@ void Worker::start_gang(uint64_t gang) {
 void Worker::run_gang() {
   make_current(*pick());
   blockIdx = block().index;
-  const transfer_t end = jump_fcontext(new_fiber(), nullptr);
+  const Transfer end = switch_to_context(new_fiber(), nullptr);
   if (end.data) {  // aborted: the waiting fibers are abandoned where they stand
     free_stacks_ = stacks_;
     for (uint32_t i = 0; i < warp_count_; ++i)
@@ -228,7 +242,7 @@ void Worker::check_the_rest_of_arenas() {
 
 // --- Fibers --------------------------------------------------------------------------------------------------------
 
-fcontext_t Worker::new_fiber() {
+Context Worker::new_fiber() {
   if (free_stacks_.empty()) {
     stacks_.push_back(map_pages(kStackSize));
     free_stacks_.push_back(stacks_.back());
@@ -238,16 +252,16 @@ fcontext_t Worker::new_fiber() {
   // Stacks that all start at the same offset of a page would fight for the same cache sets. With a multiple of 128, a
   // frame that is aligned to 128 bytes lies equally deep in all of them: the analysis knows a call by its depth.
   const size_t colour = reinterpret_cast<uintptr_t>(fiber_stack_) / kStackSize * 384 % 8192;
-  return make_fcontext(fiber_stack_ + kStackSize - colour, kStackSize - colour, fiber_main);
+  return make_context<fiber_main>(fiber_stack_ + kStackSize - colour, kStackSize - colour);
 }
 
-void Worker::fiber_main(transfer_t from) {
+void Worker::fiber_main(Transfer from) {
   Worker& w = *worker;
   char* const stack = w.fiber_stack_;
   if (from.data)
-    static_cast<Lane*>(from.data)->context = from.fctx;
+    static_cast<Lane*>(from.data)->context = from.from;
   else
-    w.main_ = from.fctx;
+    w.main_ = from.from;
   for (;;) {
     w.lane->begins_on(stack, __builtin_frame_address(0));
     w.lane->warp->started |= 1u << w.lane->position;
@@ -258,7 +272,7 @@ void Worker::fiber_main(transfer_t from) {
     if (next) w.make_current(*next);
     if (next && !(next->warp->started >> next->position & 1)) continue;
     w.free_stacks_.push_back(stack);  // safe: nothing takes it before the jump
-    jump_fcontext(next ? next->context : w.main_, nullptr);
+    switch_to_context(next ? next->context : w.main_, nullptr);
   }
 }
 
@@ -289,12 +303,12 @@ __attribute__((always_inline)) inline void Worker::switch_to(Lane& next) {
   if (&next == &self) return;
   make_current(next);
   const bool started = next.warp->started >> next.position & 1;
-  const transfer_t back = jump_fcontext(started ? next.context : new_fiber(), &self);
-  if (back.data) static_cast<Lane*>(back.data)->context = back.fctx;
+  const Transfer back = switch_to_context(started ? next.context : new_fiber(), &self);
+  if (back.data) static_cast<Lane*>(back.data)->context = back.from;
 }
 
 void Worker::leave_kernel(bool aborted) {
-  jump_fcontext(main_, aborted ? this : nullptr);
+  switch_to_context(main_, aborted ? this : nullptr);
   __builtin_unreachable();
 }
 

@@ -6,7 +6,6 @@
 // switches.
 #pragma once
 #include <atomic>
-#include <boost/context/detail/fcontext.hpp>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,16 +13,12 @@
 
 #include "../analysis/lockstep.h"
 #include "cuda_runtime_api.h"
+#include "fiber.h"
 #include "simt/core.h"
 #include "simt/launch.h"
 #include "simt/stats.h"
 
 namespace simt {
-
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
 
 constexpr size_t kStaticSharedLimit = 48 * 1024;  // bytes a block gets without asking
 constexpr size_t kSharedLimit = 227 * 1024;       // bytes after opting in
@@ -80,7 +75,7 @@ enum Scope { kCluster, kGrid };
 struct Warp;
 
 struct Lane : LaneStep {
-  fcontext_t context;
+  Context context;
   Warp* warp;
   uint3 thread;
   uint8_t number, position;
@@ -177,7 +172,7 @@ class Worker {
   std::atomic<bool> must_end_anywhere{false};
 
  private:
-  static void fiber_main(transfer_t from);
+  static void fiber_main(Transfer from);
   void prepare();
   void start_gang(uint64_t gang);
   void run_gang();
@@ -197,7 +192,7 @@ class Worker {
   uint64_t threads_in(Scope scope) const;
   bool next_ready_warp(uint32_t from, uint32_t& found) const;
   uint32_t to_positions(uint32_t lanes) const;
-  fcontext_t new_fiber();
+  Context new_fiber();
   [[noreturn]] void deadlock();
   [[noreturn]] void leave_kernel(bool aborted);
 
@@ -211,7 +206,7 @@ class Worker {
   WideBarrier grid_barrier_;
   std::vector<char*> arenas_, stacks_, free_stacks_;
   char* fiber_stack_ = nullptr;  // handed to the fiber that starts
-  fcontext_t main_ = nullptr;
+  Context main_ = nullptr;
 #ifdef SIMT_ANALYSIS
   void go_on();  // the next lane runs, this one when it is picked again
   void begin_blocks();
