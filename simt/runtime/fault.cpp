@@ -145,8 +145,9 @@ void watch() {
     double since_step = 0, since_exit = 0;
   };
   std::vector<Seen> seen;
-  for (;;) {
+  for (unsigned period = 0;; ++period) {
     usleep(kPeriod * 1000);
+    if (period % 5 == 0) show_progress();
     const std::vector<Worker*> workers = all_workers();
     seen.resize(workers.size());
     for (size_t i = 0; i < workers.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -107,6 +108,50 @@ class Pool {
 Pool& pool() {
   static auto* pool = new Pool;  // never destroyed: its threads outlive main
   return *pool;
+}
+
+// What the watchdog's thread shows of a launch that takes long, on a terminal: several samples look like a hang.
+class Progress {
+ public:
+  void begins(const Launch& launch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    launch_ = &launch;
+    begin_ = std::chrono::steady_clock::now();
+  }
+  void ends() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    launch_ = nullptr;
+    if (shown_) std::fputs(kClear, stderr);
+    shown_ = false;
+  }
+  void show() {
+    constexpr std::chrono::seconds kPatience(5);
+    static const bool is_wanted = [] {
+      const char* asked = std::getenv("SIMT_PROGRESS");
+      return asked ? std::strcmp(asked, "0") != 0 : isatty(2) != 0;
+    }();
+    if (!is_wanted) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!launch_ || std::chrono::steady_clock::now() - begin_ < kPatience) return;
+    const uint64_t gangs = std::min<uint64_t>(launch_->next_gang, launch_->gangs);
+    std::fprintf(stderr, "%ssimt: kernel %s: %llu of %llu blocks started", kClear,
+                 launch_->kernel ? launch_->kernel : "",
+                 static_cast<unsigned long long>(gangs * launch_->blocks_per_gang),
+                 static_cast<unsigned long long>(launch_->gangs * launch_->blocks_per_gang));
+    shown_ = true;
+  }
+
+ private:
+  static constexpr const char* kClear = "\r\033[K";
+  std::mutex mutex_;
+  const Launch* launch_ = nullptr;
+  std::chrono::steady_clock::time_point begin_;
+  bool shown_ = false;
+};
+
+Progress& progress() {
+  static auto* progress = new Progress;
+  return *progress;
 }
 
 // SIMT_ORDER: forward (default), reversed, or the seed of a shuffle.
@@ -229,7 +274,9 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   {
     const FaultHandlers handlers;
     SIMT_TELL(launch_begins(describe(launch)));
+    progress().begins(launch);
     pool().run(launch);
+    progress().ends();
     SIMT_TELL(launch_ends());
   }
   last_stats = launch.stats;
@@ -293,6 +340,8 @@ uint64_t oldest_running_block() {
   for (const Worker* w : pool().workers()) oldest = std::min<uint64_t>(oldest, w->oldest);
   return oldest;
 }
+
+void show_progress() { progress().show(); }
 
 std::vector<Worker*> all_workers() { return pool().workers(); }
 

@@ -231,6 +231,7 @@ extern __thread Worker* worker;  // null outside a kernel
 // launch.cpp
 uint64_t oldest_running_block();
 std::vector<Worker*> all_workers();
+void show_progress();  // of a launch that takes long
 // fault.cpp
 std::string kernel_name(const Launch& launch);
 std::string block_name(const Launch& launch, uint3 index);  // with its kernel's

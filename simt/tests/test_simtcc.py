@@ -75,6 +75,20 @@ def test_a_wrong_answer_hints_at_what_would_look_further(folder):
     assert said(SIMT_HINTS="1").startswith("simt: the program ended with exit code 3, and no kernel failed. simt/analyze")
 
 
+@pytest.mark.full
+def test_a_launch_that_takes_long_shows_its_progress(folder):
+    (folder / "long.cu").write_text(
+        "__global__ void slow() { for (volatile int i = 0; i < 120000000; ++i) continue; }\n"
+        "int main() { slow<<<80, 1>>>(); return cudaDeviceSynchronize(); }\n"
+    )
+    made("-O0", "long.cu", "-o", "long", cwd=folder)
+    run = {"cwd": folder, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "SIMT_WORKERS": "1"}
+    assert subprocess.run(["./long"], env=environment, **run).stderr == b""
+    said = subprocess.run(["./long"], env={**environment, "SIMT_PROGRESS": "1"}, **run).stderr.decode()
+    assert re.search(r"simt: kernel slow: \d\d of 80 blocks started", said) and said.endswith("\r\033[K")
+
+
 def test_objects_and_several_files(folder):
     made("-O0", "-c", "-DVALUE=4", "value.cu", cwd=folder)
     made("-O0", "main.cpp", "value.o", "-o", "from object", cwd=folder)
