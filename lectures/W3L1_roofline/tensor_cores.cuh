@@ -22,7 +22,7 @@ template <class Number>
 struct Words;
 template <>
 struct Words<half_t> {
-  static float dot(uint32_t a, uint32_t b) {
+  static __device__ float dot(uint32_t a, uint32_t b) {
     __half2 x, y;
     memcpy(&x, &a, 4), memcpy(&y, &b, 4);
     return __low2float(x) * __low2float(y) + __high2float(x) * __high2float(y);
@@ -30,7 +30,7 @@ struct Words<half_t> {
 };
 template <>
 struct Words<int8_t> {
-  static int32_t dot(uint32_t a, uint32_t b) { return __dp4a(static_cast<int>(a), static_cast<int>(b), 0); }
+  static __device__ int32_t dot(uint32_t a, uint32_t b) { return __dp4a(static_cast<int>(a), static_cast<int>(b), 0); }
 };
 
 // Each lane gets the words of its two rows of A and its two columns of B from the lanes that hold them.
