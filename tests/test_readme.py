@@ -281,7 +281,7 @@ def test_stages_that_are_files_share_a_page(fresh):
     result = fresh.readme()
     assert result.returncode == 0, result.stderr
     text = fresh.page(f"{LECTURE}/README.md")
-    assert "| [reduction5](README.md) | of reduction5 | 4 |" in text and text.count("Not measured yet.") == 1
+    assert "| [reduction5](reduction5.cu) | of reduction5 | 4 |" in text and text.count("Not measured yet.") == 1
     assert "`make analyze S=W2L1/reduction5`" in text and "| requests |" in text
     fresh.page(f"{LECTURE}/README.md", block("table:cpu_device", more=CLAIMS))
     refused(fresh.readme(), "must name the stage")

@@ -20,7 +20,11 @@ def source(path, page):
 
 
 def stage_link(stage, page):
-    return link(stage.name, stage.page, page) if stage else ""
+    """To the stage's page; from that page, if it is the page of the whole ladder, to the stage's file."""
+    if not stage:
+        return ""
+    is_here = stage.page == page and stage.folder == stage.ladder.folder
+    return link(stage.name, stage.source if is_here else stage.page, page)
 
 
 # A ladder.
