@@ -15,6 +15,7 @@ namespace ladder::transpose::transpose_v8 {
 
 constexpr int kTile = 32;
 constexpr int kThreadRows = 8;
+constexpr int kHeld = kTile / kThreadRows;  // elements of each of the two tiles that a thread moves
 
 // size: rows and columns of the matrix; tiles: an even number of tiles side by side, at least as many as cover it.
 __global__ void __launch_bounds__(kTile* kThreadRows) transpose_kernel(float* matrix, int64_t size, unsigned tiles) {
@@ -25,12 +26,18 @@ __global__ void __launch_bounds__(kTile* kThreadRows) transpose_kernel(float* ma
   const bool on_diagonal = first_row == first_col;
   const int x = threadIdx.x, y = threadIdx.y;
 
+  float above[kHeld] = {}, below[kHeld] = {};
 #pragma unroll
-  for (int i = 0; i < kTile; i += kThreadRows) {
-    if (first_row + y + i < size && first_col + x < size)
-      upper[y + i][x] = matrix[(first_row + y + i) * size + first_col + x];
-    if (!on_diagonal && first_col + y + i < size && first_row + x < size)
-      lower[y + i][x] = matrix[(first_col + y + i) * size + first_row + x];
+  for (int k = 0; k < kHeld; ++k) {
+    const int i = y + k * kThreadRows;
+    if (first_row + i < size && first_col + x < size) above[k] = matrix[(first_row + i) * size + first_col + x];
+    if (!on_diagonal && first_col + i < size && first_row + x < size)
+      below[k] = matrix[(first_col + i) * size + first_row + x];
+  }
+#pragma unroll
+  for (int k = 0; k < kHeld; ++k) {
+    upper[y + k * kThreadRows][x] = above[k];
+    lower[y + k * kThreadRows][x] = below[k];
   }
   __syncthreads();  // both tiles have been read, so both may be overwritten
 #pragma unroll
