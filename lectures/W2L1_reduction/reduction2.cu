@@ -2,7 +2,8 @@
 //
 // It removes the bank conflicts of reduction1: in each step the lanes of a warp access words side by side, which lie in
 // 32 different banks (counter: wavefronts per request of a shared load).
-// It leaves: half of the threads bring one number and never add anything (counter: lanes per addition).
+// It leaves: half of the threads bring one number and never add anything (counters: requests to shared memory, and
+// barriers, per element).
 #include <cuda_runtime.h>
 
 #include <cstdint>

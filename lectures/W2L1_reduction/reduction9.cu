@@ -1,8 +1,8 @@
 // reduction9: eight blocks are a cluster, and one of them collects the sums of all eight. Needs sm_90.
 //
 // It removes seven of eight sums in global memory, fences and atomic operations of reduction8, and the barriers of the
-// block: the warps of all eight blocks write into the shared memory of the first one, and the cluster's barrier, which
-// contains that of each block, is the only one (counters: barriers per block; global stores; atomic requests).
+// block: the warps of all eight blocks write into the shared memory of the first one, and each block's barrier is
+// contained in those of the cluster (counters: barriers per block; global stores; atomic requests).
 // Cooperative groups name who takes part: a warp, a block, a cluster.
 // It leaves: the time to read the input.
 #include <cooperative_groups.h>
@@ -82,7 +82,7 @@ void launch(const float* input, float* output, float* scratch, int64_t n, cudaSt
   static const int resident = [&] {
     int clusters = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-    return clusters;
+    return std::max(clusters, 1);  // 0 where no eight SMs are neighbours: the launch says so
   }();
   const int64_t tiles = blocks_for(n, int64_t{4} * kVectors * kThreads * kClusterSize);
   const int64_t clusters = std::clamp<int64_t>(tiles, 1, kWaves > 0 ? kWaves * resident : INT64_MAX);

@@ -29,7 +29,8 @@ const std::vector<AnyStage> all = {
     reduction9::stage,
     Stage<Sum>{"reduction9_512_threads", "512 threads per block", reduction9::launch<512, 4>, {90}},
     Stage<Sum>{"reduction9_4_waves", "four times as many clusters", reduction9::launch<256, 4, 4>, {90}},
-    Stage<Sum>{"reduction9_no_loop", "a cluster for each eight tiles", reduction9::launch<256, 8, 0>, {90}},
+    Stage<Sum>{
+        "reduction9_no_loop_8_loads", "a cluster for each eight tiles of 8 loads", reduction9::launch<256, 8, 0>, {90}},
     Stage<Read>{"read_only", "4 loads, resident grid", launch_read<256, 4, 1>},
     Stage<Read>{"read_only_8_loads", "8 loads, resident grid", launch_read<256, 8, 1>},
     Stage<Read>{"read_only_4_waves", "4 loads, four times as many blocks", launch_read<256, 4, 4>},

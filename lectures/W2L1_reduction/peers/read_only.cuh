@@ -1,5 +1,5 @@
 // Reading alone: the words of the input are added up as integers, which no rounding orders, and every block leaves its
-// sum where it is. A sum of floats cannot be faster than the fastest of these.
+// sum where it is. A sum of floats has these bytes to read, and more to do.
 #pragma once
 
 #include <cuda_runtime.h>

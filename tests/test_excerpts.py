@@ -1,0 +1,25 @@
+"""The code that a lecture's page shows is the code of its files, apart from the indentation and what `...` leaves out."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+
+LECTURES = ["W2L1_reduction", "W2L3_transpose"]
+OLD_CODE = "volatile float* vdata"  # W2L1 shows how reduction4 was written once
+
+
+def lines(text):
+    return "\n" + "\n".join(line.strip() for line in text.splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_code_on_the_page_is_code_of_the_files(lecture):
+    folder = ROOT / "lectures" / lecture
+    files = [lines(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.cu*"))]
+    shown = re.findall(r"^```cuda\n(.*?)^```$", (folder / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert len(shown) >= 8
+    for block in shown:
+        for piece in re.split(r"^ *\.\.\.\n", block, flags=re.M):
+            assert OLD_CODE in piece or any(lines(piece) in file for file in files), piece
