@@ -52,8 +52,10 @@ __global__ void bulk_copy_kernel(const float* from, float* to, int64_t n, bool a
   static_assert(sizeof(Barrier) == sizeof(uint64_t), "an mbarrier has 64 bits");
   auto* arrived = reinterpret_cast<Barrier*>(barriers);
 
-  if (threadIdx.x == 0)
-    for (int i = 0; i < kBuffers; ++i) init(&arrived[i], 1);  // one thread arrives: the one that asks
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kBuffers; ++i) init(&arrived[i], 1);     // one thread arrives: the one that asks
+    cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+  }
   __syncthreads();
   const auto fetch = [&](int64_t tile, int buffer) {  // once all bytes are there, the barrier's phase ends
     if (threadIdx.x != 0 || tile >= whole) return;

@@ -47,8 +47,9 @@ __global__ void add_table_kernel(const float* a, const float* table, float* c, i
   }
 }
 
-// 10: 08's kernel, with the table's addresses as the launch's access policy window. It has an effect only while a part
-// of L2 is set aside (cudaLimitPersistingL2CacheSize), and that part is lost to everything else.
+// 10: 08's kernel, with the table's addresses as the launch's access policy window: hitRatio of them persist, the
+// others and all addresses outside of the window are normal. It has an effect only while a part of L2 is set aside
+// (cudaLimitPersistingL2CacheSize), and that part is lost to everything else.
 inline cudaLaunchAttribute window_over(const float* table, int64_t length) {
   static const int most = [] {
     int bytes = 0;
@@ -60,12 +61,12 @@ inline cudaLaunchAttribute window_over(const float* table, int64_t length) {
   cudaAccessPolicyWindow& window = attribute.val.accessPolicyWindow;
   window.base_ptr = const_cast<float*>(table);
   window.num_bytes = std::min(static_cast<size_t>(length) * sizeof(float), static_cast<size_t>(most));
-  // The share of the accesses that are to persist: no more than there is room for, or they evict each other.
+  // The share of the window that is to persist: no more than there is room for, or its lines evict each other.
   const double share =
       static_cast<double>(set_aside_bytes) / static_cast<double>(std::max<size_t>(window.num_bytes, 1));
   window.hitRatio = static_cast<float>(std::min(share, 1.0));
   window.hitProp = cudaAccessPropertyPersisting;
-  window.missProp = cudaAccessPropertyStreaming;
+  window.missProp = cudaAccessPropertyNormal;
   return attribute;
 }
 

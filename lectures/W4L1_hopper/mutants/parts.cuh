@@ -15,8 +15,10 @@ struct Buffers {
   }
   __device__ void make_ready() {
 #if __CUDA_ARCH__ >= 900
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
       for (int buffer = 0; buffer < kBuffers; ++buffer) init(&arrived(buffer), 1);
+      cuda::device::experimental::fence_proxy_async_shared_cta();
+    }
 #endif
     __syncthreads();
   }
