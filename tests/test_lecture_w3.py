@@ -286,6 +286,9 @@ class TestReader:
     def test_what_it_cannot_read_it_names_in_one_sentence(self, reader, monkeypatch, tmp_path):
         with pytest.raises(SystemExit, match="no such file"):
             reader.main([str(tmp_path / "none.csv")])
+        (tmp_path / "times.csv").write_text("stage,microseconds\n01_basic,1\n")
+        with pytest.raises(SystemExit, match="has no counters"):
+            reader.main([str(tmp_path / "times.csv")])
         monkeypatch.setitem(sys.modules, "ncu_report", None)  # as if it were not installed
         (tmp_path / "x.ncu-rep").write_bytes(b"")
         with pytest.raises(SystemExit, match="pip install ncu-report"):

@@ -48,13 +48,17 @@ def of_report(path):
             metrics = {name: action.metric_by_name(name) for name in action.metric_names()}
             values = {name: metric.value() for name, metric in metrics.items() if metric.has_value()}
             launches.append((action.name(), values))
+    if not launches:
+        sys.exit(f"{path}: there is no kernel in it; is it a report of Nsight Compute?")
     return launches
 
 
 def of_csv(path):
     """The same of a file of profiling_results/<gpu>/<ladder>/ncu/."""
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(path, newline="", encoding="utf-8", errors="replace") as file:
         rows = list(csv.DictReader(file))
+    if not rows or not {"name", "metric", "value"} <= set(rows[0]):
+        sys.exit(f"{path}: it has no counters; give a file that make profile has written into an ncu folder")
     kernel = next((row["value"] for row in rows if row["name"] == "kernel"), path.stem)
     values = {row["metric"]: float(row["value"]) for row in rows if row["metric"] and row["value"] != "missing"}
     return [(kernel, values)]
