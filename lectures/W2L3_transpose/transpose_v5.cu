@@ -60,7 +60,7 @@ void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaS
 }
 
 inline const Stage<Transpose> stage{
-    "transpose_v5", "tiles of 128, padded to 129", launch<128, 4, 16>, {0, Transpose::one_block_per_tile<128>}};
+    "transpose_v5", "tiles of 128, padded to 129", launch<128, 4, 16>, {80, Transpose::one_block_per_tile<128>}};
 
 }  // namespace ladder::transpose::transpose_v5
 
