@@ -21,7 +21,8 @@ constexpr int kTile = RepeatedRead::kTile;                              // words
 constexpr int kVectors = kTile / 4 / kThreads;                          // of 16 bytes, per thread
 constexpr int64_t kWindow = int64_t{16} * 1024 * 1024 / sizeof(float);  // words that stay in the L2 cache
 constexpr int kChains = 8;                                              // per thread of 05
-constexpr const char* kManyRepeats = "a grid has at most 65535 blocks in its second dimension; give fewer repeats";
+constexpr const char* kManyRepeats =
+    "01 and 03 have a block for each repeat in the grid's second dimension, at most 65535 blocks; give fewer repeats";
 
 inline const char* too_many_repeats(const Shape& shape) { return shape[1] > 65535 ? kManyRepeats : nullptr; }
 
