@@ -137,6 +137,7 @@ namespace {
 class SetAside {
  public:
   explicit SetAside(size_t bytes) {
+    CUDA_CHECK(cudaCtxResetPersistingL2Cache());  // the lines that the hints' launches have left
     int most = 0;
     CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, 0));
     CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, std::min(bytes, static_cast<size_t>(most))));
