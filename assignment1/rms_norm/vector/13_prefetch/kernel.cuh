@@ -5,8 +5,7 @@
 // may write. But a prefetch reads nothing: it asks L2 for a line, and L2 is where that kernel's writes arrive too, so a
 // write that comes later changes the line there. No register and no L1 cache holds an old value. And where 12 lets the
 // next kernel in when it knows its sum, here that kernel comes in at once, with its own prefetches: the two changes
-// belong together, because a kernel can only prefetch once it has begun. The weight is read before the wait, while even
-// the kernel two before may still run: no kernel of a chain may write a weight that a later one reads. Needs sm_90.
+// belong together, because a kernel can only prefetch once it has begun. Needs sm_90.
 // It leaves: a trip to L2 for the row, one for the words of the other blocks, and the stores.
 #pragma once
 
