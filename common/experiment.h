@@ -11,10 +11,11 @@ struct Experiment {
   const char* name;                    // of its CSV, without .csv
   const char* question;                // one line for --list
   Table (*run)(const Report& report);  // report: the stages, checked and timed
+  bool is_timed = true;                // false: it also runs where nothing is timed, on the CPU device for example
 };
 
 // A ladder's program with experiments: it also takes --experiment N and --csv-dir DIR. The table of the stages is
-// main.csv there. The experiments run only if all stages are right, and only on a GPU.
+// main.csv there. The experiments run only if all stages are right, and those that are timed only on a GPU.
 int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv);
 
 // Cells of an experiment's table.

@@ -140,7 +140,13 @@ std::vector<Field> Report::fields(const Result& result) const {
 // What was run, how, and beside what.
 std::string Report::header() const {
   const std::vector<Tensor> tensors = op().tensors({});
-  std::string out = text("%s %s", shape_text(op(), options.shape).c_str(), name_of(tensors.front().type));
+  std::vector<std::string> types;  // stages may differ in them
+  for (const Result& result : results)
+    if (const std::string type = name_of(result.stage->op->tensors({}).front().type);
+        std::find(types.begin(), types.end(), type) == types.end())
+      types.push_back(type);
+  std::string out = shape_text(op(), options.shape);
+  for (size_t i = 0; i < types.size(); ++i) out += (i == 0 ? " " : i + 1 == types.size() ? " and " : ", ") + types[i];
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].optional) out += std::string(options.variant.places[i].absent ? ", no " : ", ") + tensors[i].name;
   for (const Scalar& scalar : op().scalars()) out += text(", %s %g", scalar.name, scalar.value);

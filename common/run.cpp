@@ -334,8 +334,10 @@ std::map<size_t, CsvFile> files_of(const std::vector<Experiment>& experiments, c
 void run_experiments(const std::vector<Experiment>& experiments, const Report& report,
                      const std::map<size_t, CsvFile>& files) {
   Progress progress;
+  const bool timed = !report.device.cpu && report.options.timing;
   for (size_t i = 0; i < experiments.size(); ++i) {
     if (!is_asked(report.options, static_cast<int>(i) + 2)) continue;
+    if (experiments[i].is_timed && !timed) continue;
     progress.show(text("experiment %s", experiments[i].name));
     const Table table = experiments[i].run(report);
     progress.clear();
@@ -369,13 +371,16 @@ int run_program(const std::vector<AnyStage>& stages, const std::vector<Experimen
     std::printf("%s", report.table().c_str());
     std::fflush(stdout);
     if (!report.all_right()) return 1;
-    if (!experiments.empty() && report.device.cpu)
+    run_experiments(experiments, report, files);
+    const auto is_timed = [](const Experiment& experiment) { return experiment.is_timed; };
+    if (std::none_of(experiments.begin(), experiments.end(), is_timed)) return 0;
+    const bool all = std::all_of(experiments.begin(), experiments.end(), is_timed);
+    if (report.device.cpu)
       std::printf(
-          "\nThe CPU device is never timed: the experiments need a GPU. The README shows what they found on one.\n");
-    else if (!experiments.empty() && !options.timing)
-      std::printf("\nThe experiments measure time, which --no-timing leaves out.\n");
-    else
-      run_experiments(experiments, report, files);
+          "\nThe CPU device is never timed: the %sexperiments need a GPU. The README shows what they found on one.\n",
+          all ? "" : "other ");
+    else if (!options.timing)
+      std::printf("\nThe %sexperiments measure time, which --no-timing leaves out.\n", all ? "" : "other ");
     return 0;
   });
 }
