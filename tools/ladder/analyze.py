@@ -10,7 +10,7 @@ import os
 import pathlib
 import shutil
 
-from . import ladders, machine, results, stage
+from . import any_csv, ladders, machine, results, stage
 from .bench import options
 from .ladders import Unusable
 
@@ -39,6 +39,18 @@ def count(of, work, out):
     return f"analyze: {of.id} has no kernel, and no file"
 
 
+def compute(ladder, work, out):
+    """Writes the tables of the ladder's experiments that need no GPU, without what changes from day to day."""
+    make("-C", str(ladder.path), "BACKEND=cpu", "program")
+    program = ladders.ROOT / "build/cpu" / ladder.path / ladder.program
+    machine.measure(f"{ladder.id}'s experiments", work, 600, program, "--no-small", "--csv-dir", work / ladder.id)
+    for name in ladder.computed:
+        rows = results.read(work / ladder.id / f"{name}.csv")
+        kept = [column for column in rows[0] if column not in any_csv.ENVIRONMENT or column == "gpu"]
+        results.write_csv(out / ladder.id / f"{name}.csv", kept, [[row[column] for column in kept] for row in rows])
+    print(f"analyze: {ladder.id}: {', '.join(ladder.computed)}", flush=True)
+
+
 def compiler():
     """Which g++ compiled; 12, 13 and 14 keep the same loads."""
     return machine.output_of(*(os.environ.get("CXX") or "g++").split(), "-dumpversion")
@@ -55,6 +67,8 @@ def run(given):
             raise Unusable(f"{ladder.path}/ladder.json has no input to analyze")
         (out / ladder.id).mkdir()
         make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
+        if ladder.computed:
+            compute(ladder, work, out)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for done in pool.map(lambda one: count(one, work, out), stages):
             print(done, flush=True)

@@ -13,6 +13,7 @@ TITLES = {
     "submit_microseconds": "CPU's share, µs",
     "event_pair_microseconds": "an event pair each, µs",
     "right": "right?",
+    "root_of_65520_by_cols": "√(65520 / cols)",
     "tera_per_s": "10¹² per second",
     "datasheet_tera_per_s": "datasheet",
     "source_of_datasheet": "the datasheet",

@@ -37,8 +37,10 @@ def figure_of(height):
 
 def save(plt, figure, target, what, row):
     """The caption says what was measured, where and when."""
-    runtime = row["cuda_runtime"] if "cuda_runtime" in row else version(row["runtime"])
-    caption = f"{what}\n{row.get('device') or row.get('gpu')}, CUDA {runtime}, {row['date']}"
+    where = row.get("device") or row.get("gpu")
+    if "date" in row:  # of what was computed without a GPU, neither date nor version matters
+        where += f", CUDA {row['cuda_runtime'] if 'cuda_runtime' in row else version(row['runtime'])}, {row['date']}"
+    caption = f"{what}\n{where}"
     figure.supxlabel(caption, fontsize=9, color="#444444")
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target.with_suffix(".png"), dpi=200)

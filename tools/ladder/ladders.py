@@ -20,6 +20,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
                ladder's program has experiments, and make bench has it write their tables with --csv-dir
+    computed   experiments that need no GPU, as they compute no time: make analyze S=all stores their tables, too: [names]
     experiments  true if the ladder's program has experiments although its stages are folders or files
 Its identity is the folder's name, of a lecture the week and number: matrix, W2L1. That of a stage is the ladder's and
 its own name: matrix/05_warp_shuffle, W2L1/reduction5.
@@ -35,7 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device", "reports", "experiments"),
+    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed"),
 }
 
 

@@ -14,6 +14,8 @@ from .results import number
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
+MAGNITUDES = "01_f32 03_f16_f16 09_f16_f32 10_bf16_bf16 11_bf16x8_pack_f32".split()
+WORDS = ("0", "inf", "NaN")  # what a stage wrote in place of numbers
 MOST_LINES = 10  # in a plot of microseconds: the last stages
 
 
@@ -144,6 +146,26 @@ def draw_cold_warm(rows, folder, target):
     save(plt, figure, target, f"copy kernel {rows[0]['variant']}, input and output the same size", rows[0])
 
 
+def draw_magnitude(ladder, rows, target):
+    """The error of stages over the magnitude of a row's elements; where a stage wrote no numbers, what it wrote."""
+    plt, figure, axes = figure_of(4.2)
+    stages = [name for name in MAGNITUDES if name in rows[0]]
+    for place, (stage, (color, marker)) in enumerate(zip(stages, LINES)):
+        points = [(float(row["magnitude"]), row[stage]) for row in rows]
+        numbers = [(x, float(y)) for x, y in points if y not in WORDS]
+        axes.plot(*zip(*numbers), color=color, marker=marker, markersize=4, linewidth=1.6, label=stage)
+        for x, word in points:
+            if word in WORDS:
+                axes.annotate(word, (x, 1 - 0.035 * place), xycoords=("data", "axes fraction"), color=color, fontsize=6, ha="center", va="top")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_ylim(1e-8, 10)
+    axes.set_xlabel("standard deviation of the elements (log scale)")
+    axes.set_ylabel("largest error, relative to the row (log scale)")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    save(plt, figure, target, f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6", rows[0])
+
+
 def draw_peers(tables, target):
     """Time of the copy over each competitor's time: one line per shape, one panel per operator."""
     plt = start()
@@ -242,6 +264,11 @@ def draw_stored(folder, target):
         counter_plots.draw(folder, ladder, target / name)
         if (own / "cold_warm.csv").is_file():
             draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), own, target / f"{name}_cold_warm")
+        for place in (own, results.store() / results.CPU_DEVICE / ladder.id):  # computed on a GPU, or else without one
+            if (place / "magnitude.csv").is_file():
+                rows = results.read(place / "magnitude.csv", ["magnitude", "cols", "gpu"])
+                draw_magnitude(ladder, rows, target / f"{place.parent.name}_{ladder.id}_magnitude")
+                break
     tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
     tables = [path for path in tables if path.is_file()]
     if tables:

@@ -240,6 +240,16 @@ def stage_of(ladder, block):
     return stage
 
 
+def computed(ladder, name, block):
+    """The table of an experiment that was not run on a GPU, but on the CPU device; None if on neither."""
+    path = results.store() / results.CPU_DEVICE / ladder.id / f"{name}.csv"
+    if not path.is_file():
+        return None
+    columns = list(results.read(path)[0])
+    picture = image(results.CPU_DEVICE, f"{ladder.id}_{name}", f"Plot of {name}.csv", block.page)
+    return "\n\n".join([*picture, any_csv.build(path, block.page, [word for word in block.words if word in columns])])
+
+
 def header_table(folder, name, block):
     """A table of the production header."""
     if folder is None:
@@ -277,6 +287,8 @@ def build(block, folder):
             raise Unusable(f"{block.where} must name the stage: <!-- table:cpu_device:begin NAME ... -->")
         markers.claims(stage)
         return cpu_device.lines(stage, page)
+    if name in (ladder.computed or []) and not (folder and (folder / ladder.id / f"{name}.csv").is_file()):
+        return computed(ladder, name, block)
     if name == "ncu_comparison":
         return cpu_device.beside_ncu(folder, ladder, page)
     if folder is None:
