@@ -1,0 +1,9 @@
+// The ladder: every stage, checked and, on a GPU, timed. Then the document's table with what it lacks, and the
+// overflow.
+#include "experiments.h"
+#include "stages.cuh"
+
+int main(int argc, char** argv) {
+  return ladder::run_lecture({ladder::precision::stages.begin(), ladder::precision::stages.end()},
+                             ladder::precision::experiments, argc, argv);
+}
