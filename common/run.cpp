@@ -371,6 +371,7 @@ int run_program(const std::vector<AnyStage>& stages, const std::vector<Experimen
     std::printf("%s", report.table().c_str());
     std::fflush(stdout);
     if (!report.all_right()) return 1;
+    if (options.analyze) return 0;
     run_experiments(experiments, report, files);
     const auto is_timed = [](const Experiment& experiment) { return experiment.is_timed; };
     if (std::none_of(experiments.begin(), experiments.end(), is_timed)) return 0;

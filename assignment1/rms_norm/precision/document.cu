@@ -109,8 +109,9 @@ Table document(const Report& report) {
       std::unique_ptr<Case>& given = cases[stage.op];
       if (!given)
         given = std::make_unique<Case>(*stage.op, shape, report.options.seed, [&](Case& c) {
-          const int64_t count = c.tensors[kX].count();
-          for (int64_t i = 0; i < count; ++i) set_element(c.tensors[kX].type, c.inputs[kX].data(), i, numbers[i]);
+          parallel_for(c.tensors[kX].count(), 1 << 16, [&](int, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) set_element(c.tensors[kX].type, c.inputs[kX].data(), i, numbers[i]);
+          });
         });
       Variant variant = stage.op->plain();
       variant.places[kWeight].absent = true;
