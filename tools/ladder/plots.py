@@ -156,7 +156,8 @@ def draw_magnitude(ladder, rows, target):
         axes.plot(*zip(*numbers), color=color, marker=marker, markersize=4, linewidth=1.6, label=stage)
         for x, word in points:
             if word in WORDS:
-                axes.annotate(word, (x, 1 - 0.035 * place), xycoords=("data", "axes fraction"), color=color, fontsize=6, ha="center", va="top")
+                where = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
+                axes.annotate(word, (x, 1 - 0.035 * place), color=color, fontsize=6, **where)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_ylim(1e-8, 10)
