@@ -58,7 +58,7 @@ namespace typed_rms_norm {
 using Op = TypedRmsNorm;
 
 // Half the distance between neighbouring numbers of a type, relative.
-double unit_roundoff(Type type) { return type == Type::float16 ? 0x1p-11 : type == Type::bfloat16 ? 0x1p-9 : 0x1p-24; }
+double unit_roundoff(Type type) { return type == Type::float16 ? 0x1p-11 : type == Type::bfloat16 ? 0x1p-8 : 0x1p-24; }
 
 template <class T>
 float rounded_to(float value) {
