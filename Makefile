@@ -89,7 +89,7 @@ plots:
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
 programs: $(LEAVES:%=%/programs)
-objects: $(patsubst %,%/objects,$(filter-out bench/% tests/% $(STAGES),$(LEAVES)))
+objects: $(patsubst %,%/objects,$(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES)))
 %/program: libs
 	@$(MAKE) -C $* program
 %/programs: libs

@@ -209,7 +209,7 @@ class TestWithNvcc:
 
     def test_every_file_compiles(self, built):
         """For one architecture: without a GPU that of the test above, which has compiled the library for it."""
-        result = make(f"-j{cores()}", "compile-check", "ARCHS=90", "BUILD_NAME=cuda", cwd=built)
+        result = make(f"-j{cores()}", "compile-check", "ARCHS=90", "BUILD_NAME=cuda", cwd=built, timeout=1800)
         assert result.returncode == 0, result.stdout + result.stderr
 
     @pytest.mark.full
