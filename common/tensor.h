@@ -33,6 +33,13 @@ struct Tensor {
   bool is_judged() const { return role == Role::output || role == Role::pieces; }
 };
 
+// n elements, each named by its number alone.
+inline Tensor vector_tensor(const char* name, Type type, Role role, int64_t n) {
+  Tensor tensor{name, type, role, 1, n};
+  tensor.is_matrix = false;
+  return tensor;
+}
+
 // Where rows begin, in elements. Row i begins at i / heads * stride + i % heads * head_stride.
 constexpr int64_t kContiguous = INT64_MIN;  // as a stride: the columns
 struct Layout {

@@ -70,23 +70,27 @@ int main(int, char** argv) {{
 """
 
 
-def names():
-    return sorted(path.stem for path in MUTANTS.glob("*.cuh") if path.stem != "parts")
+def names_in(mutants):
+    return sorted(path.stem for path in mutants.glob("*.cuh") if path.stem != "parts")
+
+
+def build(mutants, text, folder):
+    """A program for analysis that launches the mutant it is asked for: text with {includes} and {choices} filled in."""
+    source = folder / "mutants.cu"
+    names = names_in(mutants)
+    source.write_text(
+        text.format(
+            includes="\n".join(f'#include "{mutants / name}.cuh"' for name in names),
+            choices="\n".join(f'  if (name == "{name}") launch = mutants::{name}::launch;' for name in names),
+        )
+    )
+    subprocess.run([ROOT / "simt/simtcc", "--analyze", f"-I{ROOT}", source, "-o", folder / "mutants"], check=True)
+    return folder / "mutants"
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mutants")
-    source = folder / "mutants.cu"
-    source.write_text(
-        PROGRAM.format(
-            includes="\n".join(f'#include "{MUTANTS / name}.cuh"' for name in names()),
-            choices="\n".join(f'  if (name == "{name}") launch = mutants::{name}::launch;' for name in names()),
-        )
-    )
-    command = [ROOT / "simt/simtcc", "--analyze", f"-I{ROOT}", source, "-o", folder / "mutants"]
-    subprocess.run(command, check=True)
-    return folder / "mutants"
+    return build(MUTANTS, PROGRAM, tmp_path_factory.mktemp("mutants"))
 
 
 def hazards_of(program, name, order):
@@ -107,7 +111,7 @@ def hazards_of(program, name, order):
 
 def test_the_tables_name_every_mutant():
     listed = [*HAZARDS, *MAY_ALSO_FAULT, *NO_HAZARD]
-    assert sorted(listed) == names()
+    assert sorted(listed) == names_in(MUTANTS)
 
 
 def test_what_is_waited_for_at_a_shuffle_is_not_described_as_a_barrier():

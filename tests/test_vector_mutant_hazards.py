@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from test_mutant_hazards import ROOT, hazards_of
+from test_mutant_hazards import ROOT, build, hazards_of, names_in
 
 MUTANTS = ROOT / "assignment1/rms_norm/vector/mutants"
 
@@ -47,26 +47,13 @@ int main(int, char** argv) {{
 """
 
 
-def names():
-    return sorted(path.stem for path in MUTANTS.glob("*.cuh") if path.stem != "parts")
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vector mutants")
-    source = folder / "mutants.cu"
-    source.write_text(
-        PROGRAM.format(
-            includes="\n".join(f'#include "{MUTANTS / name}.cuh"' for name in names()),
-            choices="\n".join(f'  if (name == "{name}") launch = mutants::{name}::launch;' for name in names()),
-        )
-    )
-    subprocess.run([ROOT / "simt/simtcc", "--analyze", f"-I{ROOT}", source, "-o", folder / "mutants"], check=True)
-    return folder / "mutants"
+    return build(MUTANTS, PROGRAM, tmp_path_factory.mktemp("vector mutants"))
 
 
 def test_the_tables_name_every_mutant():
-    assert sorted([*HAZARDS, *NO_HAZARD, *HANGS]) == names()
+    assert sorted([*HAZARDS, *NO_HAZARD, *HANGS]) == names_in(MUTANTS)
 
 
 @pytest.mark.parametrize("order", ["forward", "reversed"])

@@ -61,11 +61,9 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 24, "Elements of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    std::vector<Tensor> all = {{"a", Type::float32, Role::input, 1, shape[0]},
-                               {"b", Type::float32, Role::input, 1, length_(shape[0])},
-                               {"c", Type::float32, Role::output, 1, shape[0]}};
-    for (Tensor& tensor : all) tensor.is_matrix = false;
-    return all;
+    return {vector_tensor("a", Type::float32, Role::input, shape[0]),
+            vector_tensor("b", Type::float32, Role::input, length_(shape[0])),
+            vector_tensor("c", Type::float32, Role::output, shape[0])};
   }
 
   void launch(AnyLaunch launch, const Arguments& arguments, cudaStream_t stream) const override {

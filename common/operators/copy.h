@@ -73,9 +73,7 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 27, "Words of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    std::vector<Tensor> all = {{"from", Type::uint32, from_, 1, shape[0]}, {"to", Type::uint32, to_, 1, shape[0]}};
-    for (Tensor& tensor : all) tensor.is_matrix = false;
-    return all;
+    return {vector_tensor("from", Type::uint32, from_, shape[0]), vector_tensor("to", Type::uint32, to_, shape[0])};
   }
 
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {

@@ -61,11 +61,9 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 24, "Words of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    std::vector<Tensor> all = {{"from", Type::uint32, Role::input, 1, shape[0]},
-                               {"to", Type::uint32, Role::output, 1, shape[0]},
-                               {"scratch", Type::uint32, Role::scratch, 1, pieces(shape[0], GroupSum::kGroup / 8)}};
-    for (Tensor& tensor : all) tensor.is_matrix = false;
-    return all;
+    return {vector_tensor("from", Type::uint32, Role::input, shape[0]),
+            vector_tensor("to", Type::uint32, Role::output, shape[0]),
+            vector_tensor("scratch", Type::uint32, Role::scratch, pieces(shape[0], GroupSum::kGroup / 8))};
   }
 
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {

@@ -75,12 +75,6 @@ class Description : public Operator {
   bool shows_operations() const override { return true; }
 
  protected:
-  static Tensor vector(const char* name, Type type, Role role, int64_t n) {
-    Tensor tensor{name, type, role, 1, n};
-    tensor.is_matrix = false;
-    return tensor;
-  }
-
   // Without alignment too.
   std::vector<Variant> aligned_or_not() const {
     std::vector<Variant> result(2, plain());
@@ -112,8 +106,8 @@ class Read : public Description {
   const char* title() const override { return "repeated reading"; }
   bool shows_operations() const override { return false; }
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    return {vector("from", Type::uint32, Role::input, shape[0]),
-            vector("to", Type::uint32, Role::pieces, pieces(shape))};
+    return {vector_tensor("from", Type::uint32, Role::input, shape[0]),
+            vector_tensor("to", Type::uint32, Role::pieces, pieces(shape))};
   }
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
     reinterpret_cast<RepeatedRead::Launch>(launch)(a.tensor<float>(kFrom), a.tensor<float>(kTo), a.shape[0], a.shape[1],
@@ -169,8 +163,8 @@ class Fma : public Description {
  public:
   const char* title() const override { return "repeated multiply-add"; }
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    return {vector("input", Type::float32, Role::input, shape[0]),
-            vector("output", Type::float32, Role::output, shape[0])};
+    return {vector_tensor("input", Type::float32, Role::input, shape[0]),
+            vector_tensor("output", Type::float32, Role::output, shape[0])};
   }
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
     reinterpret_cast<RepeatedFma::Launch>(launch)(a.tensor<float>(kFrom), a.tensor<float>(kTo), a.shape[0], a.shape[1],
@@ -261,7 +255,7 @@ class Product : public Description {
     b.shared = true;
     return {{"a", Type::uint32, Role::input, rows(shape), Op::kWords},
             b,
-            vector("output", Numbers::kOutput, Role::output, shape[0])};
+            vector_tensor("output", Numbers::kOutput, Role::output, shape[0])};
   }
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
     using Element = std::conditional_t<Numbers::kOutput == Type::float32, float, int32_t>;

@@ -76,11 +76,9 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override { return {{"n", 0, 1 << 24, "Elements of the main input"}}; }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
-    std::vector<Tensor> all = {{"input", Type::float32, Role::input, 1, shape[0]},
-                               {"output", Type::float32, Role::output, 1, 1},
-                               {"scratch", Type::float32, Role::scratch, 1, Sum::scratch_floats(shape[0])}};
-    for (Tensor& tensor : all) tensor.is_matrix = false;
-    return all;
+    return {vector_tensor("input", Type::float32, Role::input, shape[0]),
+            vector_tensor("output", Type::float32, Role::output, 1),
+            vector_tensor("scratch", Type::float32, Role::scratch, Sum::scratch_floats(shape[0]))};
   }
 
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {

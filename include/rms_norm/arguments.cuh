@@ -201,17 +201,23 @@ struct Matrices {
   }
 };
 
+// What every call needs, also one without rows.
+inline const char* refusal_of_shape(int64_t rows, int64_t cols, int64_t heads, const Options& options) {
+  if (rows < 0) return "rows is negative";
+  if (cols < 1) return "cols is less than 1";
+  if (!(options.eps >= 0.0f) || !std::isfinite(options.eps)) return "eps is negative or not finite";
+  if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
+  if (heads < 1) return "a layout has less than one head";
+  if (rows % heads != 0) return "rows is not a multiple of the layouts' heads";
+  return nullptr;
+}
+
 // Why a call is refused; nullptr if it is not. A call without rows may be given anything that has a sensible shape.
 template <class X, class R, class W, class Y>
 const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
   constexpr bool adds = !std::is_void_v<R>;
-  if (call.rows < 0) return "rows is negative";
-  if (call.cols < 1) return "cols is less than 1";
-  if (!(options.eps >= 0.0f) || !std::isfinite(options.eps)) return "eps is negative or not finite";
-  if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
   const int64_t heads = call.x.layout.heads;
-  if (heads < 1) return "a layout has less than one head";
-  if (call.rows % heads != 0) return "rows is not a multiple of the layouts' heads";
+  if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return wrong;
   if (call.rows == 0) return nullptr;
   const int64_t most = INT64_MAX / 64 / call.rows;
   if (call.cols > most) return "rows * cols is too large for 64-bit addresses";

@@ -156,13 +156,8 @@ auto backward_call_of(const DY& dy, const DS& dsum, const X& x, W weight, const 
 
 template <class X, class W, class Y>
 const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
-  if (call.rows < 0) return "rows is negative";
-  if (call.cols < 1) return "cols is less than 1";
-  if (!(options.eps >= 0.0f) || !std::isfinite(options.eps)) return "eps is negative or not finite";
-  if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
   const int64_t heads = call.x.layout.heads;
-  if (heads < 1) return "a layout has less than one head";
-  if (call.rows % heads != 0) return "rows is not a multiple of the layouts' heads";
+  if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return wrong;
   if (call.dweight && !call.weight) return "dweight is given, and weight is nullptr";
   if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
   if (reinterpret_cast<uintptr_t>(call.dweight) % sizeof(W) != 0) return "dweight is not aligned to its element type";
