@@ -5,7 +5,8 @@
 #   profile  make profile S=all
 #   counts   the CPU device's counts beside Nsight Compute's
 #   header   the production header's tests, and compute-sanitizer's four tools on them
-#   stages   every ladder's stages, each by its own program and under compute-sanitizer, controls, unit tests, mutants
+#   stages   every ladder's stages, each by its own program and under compute-sanitizer, controls, mutants; unit tests
+#   W2L1     the same of one ladder; python3 -m ladder list names them
 # Results and gpu_check.txt (each part's latest outcome) go to DIRECTORY (default profiling_results/<gpu>), logs to its
 # folder logs/. The exit code is 0 only if nothing failed. It changes no setting of the GPU.
 set -uo pipefail
@@ -13,12 +14,17 @@ here=$PWD
 cd "$(dirname "$0")/.."
 fail() { echo "gpu_check: $*" >&2; exit 2; }
 
+export PYTHONPATH=$PWD/tools
+ladder() { python3 -B -m ladder "$@"; }
+listed=$(ladder list) || fail "the ladders cannot be read, see above"
+ids=$(cut -d / -f 1 <<<"$listed" | sort -u | tr '\n' ' ')
 all="bench profile counts header stages"
 parts=${*:2}
 for part in $parts; do
-  [[ " $all " == *" $part "* ]] || fail "there is no part '$part'; the parts are $all"
+  [[ " $all $ids" == *" $part "* ]] || fail "there is no part '$part'; the parts are $all, and the ladders $ids"
 done
 wanted() { [[ " ${parts:-$all} " == *" $1 "* ]]; }
+! wanted stages || parts="${parts:-$all} $ids"
 
 gpu=$(nvidia-smi -i 0 --query-gpu=name --format=csv,noheader 2>/dev/null)
 [ -n "$gpu" ] || fail "nvidia-smi shows no GPU on this machine; make test checks everything on the CPU device instead"
@@ -26,8 +32,6 @@ export NVCC=${NVCC:-$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin
 [ -x "$NVCC" ] || fail "no nvcc on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin; install NVIDIA's CUDA toolkit"
 sanitizer=$(command -v compute-sanitizer || ls "$(dirname "$NVCC")/compute-sanitizer" 2>/dev/null || true)
 
-export PYTHONPATH=$PWD/tools
-ladder() { python3 -B -m ladder "$@"; }
 out=${1:-$(ladder where)}
 [[ -z ${1:-} || $out == /* ]] || out=$here/$out
 mkdir -p "$out/logs" && touch "$out/gpu_check.txt" || fail "cannot write to $out"
@@ -44,9 +48,10 @@ step() {
   printf '%-32s %-18s %4d s\n' "$name" "$verdict" $((SECONDS - start)) | tee -a "$ran"
   [[ $rc -eq 0 || $rc -eq 77 ]]
 }
-# The same beside others, six at a time.
+# The same beside others, on all processors but two.
+at_once=$(($(nproc) > 8 ? $(nproc) - 2 : 6))
 together() {
-  while [ "$(jobs -rp | wc -l)" -ge 6 ]; do wait -n; done
+  while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
   step "$@" &
 }
 # sanitize TOOL PROGRAM... : runs it under compute-sanitizer, if that is installed.
@@ -80,11 +85,19 @@ mutant() {
 
 header=tests/header
 shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the header, for tools that take their time
-folders=$(ladder list --folders) && stages=$(ladder list --programs) || fail "the ladders cannot be read, see above"
-programs=$(printf '%s/program ' $folders; cut -f 2 <<<"$stages" | sort -u | tr '\n' ' ')
-for folder in $folders; do
-  for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
-done
+# Of the ladders that are wanted: their folders, and of each stage a line of ladder list --programs.
+folders= stages= programs=
+while read -r folder; do
+  of_folder=$(ladder list --programs | grep -F "	$folder/") || continue
+  wanted "${of_folder%%/*}" || continue
+  folders+=" $folder" stages+="$of_folder"$'\n'
+done < <(ladder list --folders)
+if [ -n "$folders" ]; then
+  programs=$(printf '%s/program ' $folders; cut -f 2 <<<"${stages%$'\n'}" | sort -u | tr '\n' ' ')
+  for folder in $folders; do
+    for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
+  done
+fi
 ! wanted header || programs+=" $header/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
@@ -104,34 +117,37 @@ if wanted header; then
     together $tool-header sanitize $tool $header $shapes
   done
 fi
-if wanted stages; then
-  together unit-tests unit_tests
-  while IFS=$'\t' read -r stage _ program small options; do
-    program=$(compgen -G "build/cuda/$program" | head -1)
+! wanted stages || together unit-tests unit_tests
+if [ -n "$stages" ]; then
+  # Each program with its name, the options of a stage, and a small input for the sanitizers.
+  checked=$(
+    while IFS=$'\t' read -r stage _ program small options; do
+      printf '%s\t%s\t%s\t%s\n' "${stage/\//-}" "$(compgen -G "build/cuda/$program" | head -1)" "$options" "$small"
+    done <<<"${stages%$'\n'}"
+    for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders) $(printf 'build/cuda/%s/bfloat16/*_test ' $folders); do
+      [ -x "$program" ] || continue
+      kind=$(basename "${program%/*}") && folder=${program#build/cuda/} && folder=${folder%/"$kind"/*}
+      small=$(awk -F'\t' -v of="$folder/" 'index($2, of) == 1 { print $4; exit }' <<<"$stages")
+      printf '%s\t%s\t\t%s --no-small\n' "$kind-$(basename "$folder")" "$program" "$small"
+    done
+  )
+  while IFS='|' read -r name program options _; do
+    case $name in controls-* | bfloat16-*) ;; *) name=stage-$name ;; esac
     # shellcheck disable=SC2086
-    together "stage-${stage/\//-}" timeout 300 "$program" $options --no-timing
-    for tool in memcheck racecheck initcheck synccheck; do
-      # shellcheck disable=SC2086
-      together "$tool-${stage/\//-}" sanitize $tool "$program" $options $small --no-timing
-    done
-  done <<<"$stages"
-  for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders) $(printf 'build/cuda/%s/bfloat16/*_test ' $folders); do
-    [ -x "$program" ] || continue
-    kind=$(basename "${program%/*}") && folder=${program#build/cuda/} && folder=${folder%/"$kind"/*}
-    name=$kind-$(basename "$folder")
-    small=$(awk -F'\t' -v of="$folder/" 'index($2, of) == 1 { print $4; exit }' <<<"$stages")
-    together "$name" timeout 300 "$program" --no-timing
-    for tool in memcheck racecheck initcheck synccheck; do
-      # shellcheck disable=SC2086
-      together "$tool-$name" sanitize $tool "$program" $small --no-small --no-timing
-    done
-  done
+    together "$name" timeout 300 "$program" $options --no-timing
+  done < <(tr '\t' '|' <<<"$checked")
   for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
     [ -x "$program" ] || continue
     name=${program#build/cuda/} && name=$(basename "${name%/mutants/*}")
     while IFS=$'\t' read -r mutant _ reason _; do
       together "mutant-$name-$mutant" mutant "$program" "$mutant" "$reason"
     done < <("$program" --list | tail -n +2 | sed 's/  \+/\t/g')
+  done
+  for tool in memcheck racecheck initcheck synccheck; do
+    while IFS='|' read -r name program options small; do
+      # shellcheck disable=SC2086
+      together "$tool-$name" sanitize $tool "$program" $options $small --no-timing
+    done < <(tr '\t' '|' <<<"$checked")
   done
 fi
 wait
