@@ -163,6 +163,9 @@ Problem::Problem(const Case& c, const Variant& variant) : buffers(c, variant), c
 
 std::string Problem::context() const {
   std::string result = shape_text(case_.op, case_.shape), off;
+  const std::vector<Parameter> parameters = case_.op.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].choices.empty()) result += " " + parameters[i].text_of(case_.shape[static_cast<int>(i)]);
   std::vector<std::string> moved;
   for (size_t i = 0; i < case_.tensors.size(); ++i) {
     const Tensor& tensor = case_.tensors[i];

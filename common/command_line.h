@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "common/options.h"
 #include "common/text.h"
@@ -29,6 +30,24 @@ void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T hi
          help)
       ->type_name("N")
       ->default_str(std::to_string(value));
+}
+
+// One of several names, whose place becomes the value.
+inline void add_choice(CLI::App& app, const std::string& name, int64_t& value, const std::vector<const char*>& choices,
+                       const std::string& help) {
+  std::string allowed;
+  for (const char* choice : choices) allowed += (allowed.empty() ? "" : ", ") + std::string(choice);
+  app.add_option_function<std::string>(
+         name,
+         [=, &value](const std::string& given) {
+           const auto found = std::find(choices.begin(), choices.end(), given);
+           if (found == choices.end())
+             throw UsageError(text("%s '%s': give one of %s", name.c_str(), given.c_str(), allowed.c_str()));
+           value = found - choices.begin();
+         },
+         help + ": " + allowed)
+      ->type_name("NAME")
+      ->default_str(choices[value]);
 }
 
 // CLI11's own complaints, as one sentence that ends with what to do.

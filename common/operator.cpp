@@ -22,7 +22,8 @@ Variant Operator::plain() const {
 std::string shape_text(const Operator& op, const Shape& shape) {
   std::string result;
   for (size_t i = 0; i < op.parameters().size(); ++i)
-    result += (i > 0 ? " x " : "") + std::to_string(shape[static_cast<int>(i)]);
+    if (const Parameter parameter = op.parameters()[i]; parameter.choices.empty())
+      result += (i > 0 ? " x " : "") + parameter.text_of(shape[static_cast<int>(i)]);
   return result;
 }
 

@@ -14,6 +14,9 @@ struct Parameter {
   const char* name;      // of the option: "rows"
   int64_t lowest, main;  // the least value, and that of the main input
   const char* help;
+  std::vector<const char*> choices = {};  // a name for each value from 0 on, where values are no numbers
+
+  std::string text_of(int64_t value) const { return choices.empty() ? std::to_string(value) : choices[value]; }
 };
 
 struct Scalar {

@@ -77,6 +77,10 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& p = parameters[i];
+    if (!p.choices.empty()) {
+      add_choice(app, std::string("--") + p.name, options.shape.values[i], p.choices, p.help);
+      continue;
+    }
     const std::string allowed =
         text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
              static_cast<long long>(options.shape[static_cast<int>(i)]));
@@ -113,7 +117,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   if (options.profile && app.count("--csv") > 0)
     throw UsageError("--profile with --csv: a single unchecked launch has no table; leave one of them out");
   for (size_t i = 0; i < parameters.size(); ++i)
-    if (options.profile && options.shape[static_cast<int>(i)] == 0)
+    if (options.profile && parameters[i].choices.empty() && options.shape[static_cast<int>(i)] == 0)
       throw UsageError(text("--profile with --%s 0: nothing to launch; give more", parameters[i].name));
   if (app.count("--csv") > 0 && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
   if (experiments > 0 && app.count("--csv-dir") > 0 && options.csv_dir.empty())

@@ -89,7 +89,7 @@ std::vector<Field> Report::fields(const Result& result) const {
   add({"verdict", "verdict"}, verdict_text(result.verdict));
   const std::vector<Parameter> parameters = op().parameters();
   for (size_t i = 0; i < parameters.size(); ++i)
-    add({parameters[i].name, nullptr}, std::to_string(options.shape[static_cast<int>(i)]));
+    add({parameters[i].name, nullptr}, parameters[i].text_of(options.shape[static_cast<int>(i)]));
   const std::vector<Tensor> tensors = op().tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].optional) add({tensors[i].name, nullptr}, yes_or_no(!options.variant.places[i].absent));
@@ -142,7 +142,7 @@ std::string Report::header() const {
   const std::vector<Tensor> tensors = op().tensors({});
   std::vector<std::string> types;  // stages may differ in them
   for (const Result& result : results)
-    if (const std::string type = name_of(result.stage->op->tensors({}).front().type);
+    if (const std::string type = name_of(result.stage->op->tensors(options.shape).front().type);
         std::find(types.begin(), types.end(), type) == types.end())
       types.push_back(type);
   std::string out = shape_text(op(), options.shape);

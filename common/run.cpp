@@ -46,7 +46,7 @@ void require_memory(const Operator& op, const Shape& shape, const Device& device
   const double on_host = tensors + slack + (device.cpu ? on_device : 0.0);
   std::string options;
   for (const Parameter& parameter : op.parameters())
-    options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
+    if (parameter.choices.empty()) options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
   const auto refuse = [&](double needed, double available, const char* where) {
     throw UsageError(text("%s: needs %.1f GB of %s memory, %.1f GB are free; give smaller %s",
                           shape_text(op, shape).c_str(), needed / 1e9, where, available / 1e9, options.c_str()));
