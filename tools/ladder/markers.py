@@ -132,8 +132,9 @@ def claims(stage):
 
 
 def pairs(claim):
-    """The (bytes per lane, sectors per request) of a claim: "4x32,4x1" -> [(4, 32), (4, 1)]."""
-    return [tuple(map(int, pair.split("x"))) for pair in claim.split(",") if pair]
+    """The (bytes per lane, sectors per request) of a claim: "4x32,2x11.75" -> [(4, 32), (2, 11.75)]."""
+    each = [pair.split("x") for pair in claim.split(",") if pair]
+    return [(int(lane), float(sectors) if "." in sectors else int(sectors)) for lane, sectors in each]
 
 
 def is_number(claim):
