@@ -66,6 +66,7 @@ Pool::Pool(Problem& problem, const Device& device, double pool_bytes) : problem_
 
 void Pool::prepare() {
   for (int64_t i = 0; i < copies(); ++i) buffers(i).prepare(problem_.given());
+  CUDA_CHECK(cudaDeviceSynchronize());  // the stopwatch's stream waits for no other: it would overtake the filling
 }
 
 Outcome Pool::verify(const Launcher& launch, int64_t sample) {

@@ -107,6 +107,11 @@ inline void launch(const float* input, const float* weight, float* output, float
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = 2;
+  // All blocks must be on the GPU at once. Of large blocks an SM holds one, and a cluster's must be on neighbouring
+  // SMs.
+  int clusters = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, rms_norm_kernel_cluster, &config));
+  config.gridDim.x = std::min<unsigned>(config.gridDim.x, std::max(clusters, 1) * kCluster);
   CUDA_CHECK(cudaLaunchKernelEx(&config, rms_norm_kernel_cluster, input, weight, output, scratch, part,
                                 1.0f / static_cast<float>(n), eps));
 }

@@ -238,6 +238,11 @@ void launch(const T* input, const T* weight, T* output, float*, int64_t n, float
   config.blockDim = dim3(F::kThreads);
   config.stream = stream;
   config.attrs = attributes;
+  if (F::kCluster > 1) {  // all blocks must be on the GPU at once, a cluster's on neighbouring SMs
+    int clusters = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+    config.gridDim.x = std::min<unsigned>(config.gridDim.x, std::max(clusters, 1) * F::kCluster);
+  }
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, input, weight, output, vector_part(input, weight, output, n),
                                 1.0f / static_cast<float>(n), eps));
 }
