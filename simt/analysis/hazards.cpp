@@ -71,7 +71,9 @@ class Detector : public Observer {
   void request(const Request& request) override;
   void landed(WarpRef where, unsigned lane, const void* destination, size_t size, const void* object) override;
   void called(const OperationCall& call) override {
-    if (call.operation <= Operation::warp_reduce) calls_[{call.where.block->sequence, call.where.warp}] = call;
+    if (call.operation > Operation::warp_reduce) return;
+    calls_[{call.where.block->sequence, call.where.warp}] = call;
+    ++progress_of(call.where, *order_.block(call.where.block->sequence)).steps;
   }
   void faulted(const Fault& fault) override;
 
@@ -94,6 +96,8 @@ class Detector : public Observer {
   void check_scope(const Request& request, const Lane& lane);
   void check_written(const Lane& lane, size_t size);
   void note_visit(const Lane& lane);
+  struct Progress;
+  Progress& progress_of(WarpRef where, const BlockState& block);
   void note_progress(const Request& request, const BlockState& block, uint32_t site);
   bool is_later_in_program(const Mark& first, const Mark& second) const;
   void check_one_instruction(const Request& request, const Lane* lanes, unsigned count);
@@ -127,11 +131,12 @@ class Detector : public Observer {
   std::map<std::pair<uint32_t, uintptr_t>, Guess> guesses_;
   std::map<uintptr_t, Mark> unwritten_;  // words of shared memory that were read: one of the reads
   std::map<std::pair<uint64_t, uint32_t>, OperationCall> calls_;  // the latest of each block's warps
-  // How far a warp is in its program: its requests since the block's last barrier, and the latest one of each site.
+  // How far a warp is in its program: its requests, shuffles and votes since the block's last barrier, and the latest
+  // request of each site.
   struct Progress {
     Clock since = 0;
-    uint32_t requests = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> at;  // site, number of the request
+    uint32_t steps = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> at;  // site, number of the step
   };
   std::map<std::pair<uint64_t, uint32_t>, Progress> progress_;  // by block and warp
   struct Visit {
@@ -355,20 +360,25 @@ void Detector::note_visit(const Lane& lane) {
     visits_[owner->sequence][lane.mark.stamp.thread] = {lane.mark, lane.address};
 }
 
-void Detector::note_progress(const Request& r, const BlockState& block, uint32_t site) {
-  Progress& progress = progress_[{r.where.block->sequence, r.where.warp}];
+Detector::Progress& Detector::progress_of(WarpRef where, const BlockState& block) {
+  Progress& progress = progress_[{where.block->sequence, where.warp}];
   if (progress.since != block.base) {
     progress.since = block.base;
-    progress.requests = 0;
+    progress.steps = 0;
     progress.at.clear();
   }
-  ++progress.requests;
+  return progress;
+}
+
+void Detector::note_progress(const Request& r, const BlockState& block, uint32_t site) {
+  Progress& progress = progress_of(r.where, block);
+  ++progress.steps;
   for (auto& [known, number] : progress.at)
     if (known == site) {
-      number = progress.requests;
+      number = progress.steps;
       return;
     }
-  progress.at.emplace_back(site, progress.requests);
+  progress.at.emplace_back(site, progress.steps);
 }
 
 // The CPU device runs one warp up to a barrier and then the next: what it did first may come later in the program,

@@ -336,6 +336,14 @@ def test_headers_of_an_installed_toolkit_are_not_used(folder):
         assert result.returncode == 1 and owner in result.stderr.splitlines()[-1]
 
 
+def test_what_cub_has_for_a_whole_device_is_refused(folder):
+    (folder / "d.cu").write_text("#include <cub/device/device_scan.cuh>\n")
+    said = simtcc("-c", "d.cu", cwd=folder).stderr
+    assert "does not have CUB's device-wide algorithms (cub/device/device_scan.cuh)" in said
+    (folder / "d.cu").write_text("#include <cub/cub.cuh>\nvoid f(size_t b) { cub::DeviceReduce::Sum(0, b, 0, 0, 0); }\n")
+    assert "does not have CUB's device-wide algorithms" in simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
+
+
 def test_refused_source_names_the_line_and_leaves_no_object(folder):
     (folder / "ptx.cu").write_text('void f() {\n  asm("ld.global.nc.f32 %0, [%1];" : "=f"(a) : "l"(b));\n}\n')
     result = simtcc("-c", "ptx.cu", cwd=folder)

@@ -1,0 +1,25 @@
+// The second reduction stores into the memory that thread 0 may still read for the first one: CUB asks for a barrier
+// between two uses of one TempStorage.
+// hazard: race shared
+// detail: write after read
+#include <cub/block/block_reduce.cuh>
+
+#include <cstdio>
+
+__global__ void mean_and_maximum(const float* in, float* out) {
+  using Reduce = cub::BlockReduce<float, 128>;
+  __shared__ Reduce::TempStorage temp;
+  const float value = in[threadIdx.x];
+  const float sum = Reduce(temp).Sum(value);                         // fault: first
+  const float most = Reduce(temp).Reduce(value, cuda::maximum<>{});  // fault: second
+  if (threadIdx.x == 0) out[0] = sum / 128, out[1] = most;
+}
+
+int main() {
+  float *in, *out;
+  cudaMalloc(&in, 128 * sizeof(float));
+  cudaMalloc(&out, 2 * sizeof(float));
+  cudaMemset(in, 0, 128 * sizeof(float));
+  mean_and_maximum<<<1, 128>>>(in, out);
+  std::printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+}
