@@ -1,0 +1,406 @@
+"""Times models before and after their norms are patched: tokens a second, and the share of a step that RMSNorm takes.
+
+    python3 bench/end_to_end.py                                          all models, eager and as a CUDA graph
+    python3 bench/end_to_end.py --models qwen3-8b:bfloat16 --inputs decode_1,prefill_2048
+    python3 bench/end_to_end.py --add --models qwen3-8b:float16 --inputs decode_1 --compile
+    python3 bench/end_to_end.py --tiny --output build/end_to_end         whether it works, on any machine
+
+Needs PyTorch with CUDA, transformers, the package of python/ and an NVIDIA GPU with 40 GB; nothing is downloaded, since
+the weights are random. Writes profiling_results/<gpu>/header/end_to_end.csv after each input of each model, so that an
+interrupted run leaves what it has measured; --add keeps what is stored of other inputs, so that a long run can be made in
+parts. All variants of an input take turns in one process on the same weights. Exit code 1 if the logits of a variant differ
+more than roundings explain, or if a time cannot be.
+
+Variants: stock; patched (rms_norm.torch.patch_transformers); patched_pdl (the same, with dependent launches);
+without_norms (each RMSNorm hands on what it gets: the floor for norms that are not fused with anything).
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+import time
+import types
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
+from ladder import competitors, graph_timing, ladders, machine, model_tables, results  # noqa: E402
+from ladder.ladders import Unusable  # noqa: E402
+
+MODELS = """
+qwen3-8b:bfloat16 qwen3-8b:float16 qwen3-8b:mixed qwen2.5-7b:float16 qwen2.5-7b:float32 qwen3-vl-8b:float16
+llama-3-8b:bfloat16
+""".split()
+WAYS = ["eager", "graph"]
+STEPS = 3  # of an eager sample: the host runs ahead of the GPU within it
+BOUNDS = 3, 12  # samples
+ROUNDINGS = 5  # of a layer, that logits may differ by: the sum, the normalized value, its product, two products' outputs
+
+
+def words(known):
+    def read(text):
+        chosen = [word for word in text.split(",") if word]
+        unknown = [word for word in chosen if word not in known]
+        if unknown or not chosen:
+            raise argparse.ArgumentTypeError(f"{text}: known are {', '.join(known)}")
+        return chosen
+
+    return read
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="end_to_end", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", default=",".join(MODELS), help="MODEL:TYPES with commas; by default %(default)s")
+    parser.add_argument("--inputs", help="with commas, as in decode_1,decode_32,prefill_2048,image; by default each model's")
+    parser.add_argument("--variants", help="with commas; by default stock,patched,patched_pdl,without_norms")
+    parser.add_argument("--ways", type=words(WAYS), default=WAYS, help="eager, graph or both; by default both")
+    parser.add_argument(
+        "--compile", action="store_true", help="also all of it under torch.compile: a minute for each variant and input"
+    )
+    parser.add_argument("--seconds", type=float, default=4.0, help="to measure each input in each way; by default 4")
+    parser.add_argument("--layers", type=int, help="of the language model; by default those of its configuration")
+    parser.add_argument("--tiny", action="store_true", help="tiny models, which also a CPU can run")
+    parser.add_argument("--add", action="store_true", help="keep the rows of inputs that are not measured now")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=pathlib.Path, metavar="DIRECTORY", help="where end_to_end.csv goes")
+    return parser
+
+
+def complete(given, models):
+    """The arguments with what follows from them: (model, types, input names) of all the work."""
+    given.variants = words(models.VARIANTS)(given.variants) if given.variants else list(models.VARIANTS)
+    given.work = []
+    for spec in given.models.split(","):
+        name, _, kind = spec.partition(":")
+        kind = kind or "float16"
+        if name not in models.ARCHITECTURES or kind not in models.TYPES:
+            known = f"{', '.join(models.ARCHITECTURES)}, with one of {', '.join(models.TYPES)}"
+            raise ladders.BadCommand(f"{spec} is no model; say MODEL:TYPES, of {known}")
+        inputs = given.inputs.split(",") if given.inputs else models.input_names(name, given.tiny)
+        given.work.append((name, kind, inputs))
+    return given
+
+
+class Device:
+    """The GPU and its figures; with --tiny, the CPU where there is no GPU."""
+
+    def __init__(self, torch, tiny):
+        self.torch, self.is_gpu = torch, torch.cuda.is_available()
+        if not self.is_gpu and not tiny:
+            raise Unusable("an NVIDIA GPU is needed that PyTorch can use; --tiny tries the program without one")
+        import transformers
+
+        self.versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+        if self.is_gpu:
+            from ladder import peers
+
+            gpu = peers.Gpu(torch)
+            self.name, self.facts, self.peak, self.stream = "cuda", gpu.facts, gpu.peak, gpu.stream
+        else:
+            self.name, self.peak, self.stream = "cpu", 0.0, None
+            self.facts = {"gpu": "CPU device", "cuda_runtime": "", "driver": "", "date": "", "sm_clock_mhz": ""}
+
+    def synchronize(self):
+        if self.is_gpu:
+            self.torch.cuda.synchronize()
+
+    def current(self):
+        return self.torch.cuda.stream(self.stream) if self.is_gpu else contextlib.nullcontext()
+
+    def free(self):
+        if self.is_gpu:
+            self.torch.cuda.empty_cache()
+
+
+class Graph:
+    """One step, captured on the current stream after it has been called there."""
+
+    def __init__(self, device, one):
+        torch = device.torch
+        self.one, self.stream = one, device.stream
+        self.begin, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        device.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        self.graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            self.output = one()
+        except Exception:
+            with contextlib.suppress(Exception):  # the capture is broken too, and the first reason is the one to tell
+                self.graph.capture_end()
+            raise
+        self.graph.capture_end()
+
+    def milliseconds(self):
+        """Of a replay that follows another, which hides the time in which the host submits it."""
+        self.graph.replay()
+        self.begin.record(self.stream)
+        self.graph.replay()
+        self.end.record(self.stream)
+        self.end.synchronize()
+        return self.begin.elapsed_time(self.end)
+
+
+def own_code(function):
+    """The function with a code object of its own, by which torch.compile tells apart what it has compiled."""
+    code = function.__code__.replace()
+    return types.FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
+def output_of(result):
+    return getattr(result, "pooler_output", result)
+
+
+class Contest:
+    """All variants of one input of one model: a row for each variant in each way."""
+
+    def __init__(self, device, models, model, work, one, given):
+        self.device, self.torch, self.models, self.model, self.given = device, device.torch, models, model, given
+        self.name, self.kind, self.one = *work, one
+        self.rows, self.reference = {}, None
+        self.layers = model.config.get_text_config().num_hidden_layers
+        # of a layer's sums and products; activations have the type of the products in "mixed", too
+        kind = "float16" if self.kind == "mixed" else self.kind
+        self.tolerance = ROUNDINGS * self.layers * graph_timing.UNIT_ROUNDOFF[kind]
+
+    def note(self, key, verdict, reason="", **values):
+        self.rows[key] = {**self.rows.get(key, {}), "verdict": verdict, "reason": reason, **values}
+
+    def state(self, variant):
+        return self.models.VARIANTS[variant](self.model)
+
+    def check(self, key, result):
+        """Whether the logits are those of the stock model in eager mode, but for roundings; NaN is wrong."""
+        got = output_of(result).float().flatten(0, -2)
+        if self.reference is None:
+            self.reference = got.clone()
+        expected = self.reference
+        if key[0] == "without_norms":
+            right = bool(self.torch.isfinite(got).all())
+            self.note(key, "ok" if right else "wrong", "" if right else "the logits are not finite")
+            return right
+        error = float(((got - expected).norm(dim=1) / expected.norm(dim=1)).max())
+        right = error <= self.tolerance
+        reason = "" if right else f"the logits differ by {error:.3g}, where roundings explain {self.tolerance:.3g}"
+        self.note(key, "ok" if right else "wrong", reason, relative_error=f"{error:.2e}")
+        return right
+
+    def attempt(self, key, call):
+        """What call() returns; None where it refuses or its result is wrong."""
+        try:
+            return call()
+        except Exception as error:  # whatever a variant raises; the others go on
+            self.note(key, "refused", competitors.first_line(error))
+            return None
+
+    def warm(self, key, step):
+        """Two steps; whether the second one's logits are right."""
+        for _ in range(2):
+            self.one.reset()
+            result = step()
+        return self.check(key, result)
+
+    def eager_sample(self, step):
+        self.one.reset()
+        self.device.synchronize()
+        begin = time.perf_counter()
+        for _ in range(STEPS):
+            step()
+        self.device.synchronize()
+        return 1e3 * (time.perf_counter() - begin) / STEPS
+
+    def samples(self, names, sample):
+        """{name: samples} in alternating order, as many as the seconds allow."""
+        found, begin, last, turn = {name: [] for name in names}, time.monotonic(), BOUNDS[1], 0
+        while names and turn < last:
+            for name in graph_timing.turns(names, turn):
+                found[name].append(sample(name))
+            turn += 1
+            if turn == 1:
+                last = max(BOUNDS[0], min(BOUNDS[1], int(self.given.seconds / (time.monotonic() - begin))))
+        return found
+
+    def note_times(self, way, compiled, found):
+        for variant, samples in found.items():
+            median, spread = graph_timing.summarize(samples)
+            key = (variant, compiled, way)
+            values = {"milliseconds": f"{median:.4f}", "spread_percent": f"{spread:.1f}", "samples": len(samples)}
+            if self.one.name != "image":
+                values["tokens_per_s"] = f"{1e3 * self.one.tokens * self.one.batch / median:.1f}"
+            if median < self.least():
+                reason = f"{median:.3f} ms, where reading the weights takes at least {self.least():.3f} ms"
+                self.note(key, "impossible", reason)
+            else:
+                self.note(key, self.rows[key]["verdict"], self.rows[key]["reason"], **values)
+
+    def least(self):
+        """Milliseconds that the datasheet's bandwidth needs to read the weights of a step."""
+        if not self.device.peak or self.one.name == "image":
+            return 0.0
+        read = [*self.models.body_of(self.model).layers.parameters(), *self.model.lm_head.parameters()]
+        return 1e3 * sum(weight.numel() * weight.element_size() for weight in read) / self.device.peak
+
+    def eager(self):
+        right = []
+        for variant in self.given.variants:
+            with self.state(variant):
+                key = (variant, "", "eager")
+                if self.attempt(key, lambda: self.warm(key, self.one.step)):
+                    right.append(variant)
+
+        def sample(variant):
+            with self.state(variant):
+                return self.eager_sample(self.one.step)
+
+        if "eager" in self.given.ways:
+            self.note_times("eager", "", self.samples(right, sample))
+        else:
+            self.rows.clear()
+        return right
+
+    def compiled(self, right):
+        """{variant: its compiled step}, timed in eager mode as soon as it is compiled."""
+        steps = {}
+        for variant in right:
+            key, step = (variant, "torch.compile", "eager"), own_code(self.one.step)
+            with self.state(variant):
+                begin = time.monotonic()
+                step = self.torch.compile(step, fullgraph=True, dynamic=False)
+                if not self.attempt(key, lambda: self.warm(key, step)):
+                    continue
+                self.rows[key]["compile_seconds"] = f"{time.monotonic() - begin:.0f}"
+                steps[variant] = step
+                if "eager" in self.given.ways:
+                    found = self.samples([variant], lambda _: self.eager_sample(step))
+                    self.note_times("eager", "torch.compile", found)
+        return steps
+
+    def graphs(self, steps, compiled):
+        found = {}
+        for variant, step in steps.items():
+            key = (variant, compiled, "graph")
+            with self.state(variant):
+                self.one.reset()
+                graph = self.attempt(key, lambda: Graph(self.device, step))
+            if graph:
+                found[variant, compiled] = graph
+        return found
+
+    def replay(self, graphs):
+        def sample(name):
+            self.one.reset()
+            return graphs[name].milliseconds()
+
+        found = self.samples(list(graphs), sample)
+        for (variant, compiled), graph in graphs.items():
+            self.one.reset()
+            graph.graph.replay()
+            if self.check((variant, compiled, "graph"), graph.output):
+                self.note_times("graph", compiled, {variant: found[variant, compiled]})
+
+    def measure(self):
+        right = self.eager()
+        steps = self.compiled(right) if self.given.compile else {}
+        if "graph" not in self.given.ways:
+            return self.finished()
+        if self.one.captures:
+            for compiled, names in (("", right), ("torch.compile", steps)):
+                for variant in names:
+                    self.note((variant, compiled, "graph"), "refused", self.one.captures)
+        elif self.device.is_gpu:
+            graphs = self.graphs(dict.fromkeys(right, self.one.step), "")
+            self.replay({**graphs, **self.graphs(steps, "torch.compile")})
+        return self.finished()
+
+    def finished(self):
+        """The rows in the order of the variants, complete."""
+        common = {
+            **{"model": self.models.TITLES[self.name], "types": self.kind, "input": self.one.name},
+            **{"batch": self.one.batch, "tokens": self.one.tokens, "layers": self.layers},
+            **{"norms": len(self.models.norms_of(self.model)), "tolerance": f"{self.tolerance:.2e}"},
+            **self.device.versions,
+            **self.device.facts,
+        }
+        table = []
+        for (variant, compiled, way), row in self.rows.items():
+            row = {**dict.fromkeys(model_tables.COLUMNS, ""), **common, **row}
+            row.update(variant=variant, compiled=compiled, way=way)
+            table.append([str(row[column]) for column in model_tables.COLUMNS])
+        return table
+
+
+def work_of(device, models, given, store):
+    """Measures all of it; store(rows) after each input."""
+    for name, kind, inputs in given.work:
+        begin = time.monotonic()
+        model = models.build(name, kind, device.name, given.tiny, given.layers, given.seed)
+        device.synchronize()
+        print(f"end_to_end: {models.TITLES[name]} {kind}, built in {time.monotonic() - begin:.0f} s", flush=True)
+        for input_name in inputs:
+            begin = time.monotonic()
+            try:
+                one = models.make_input(model, input_name, given.tiny)
+                rows = Contest(device, models, model, (name, kind), one, given).measure()
+            except device.torch.cuda.OutOfMemoryError:
+                print(f"end_to_end:   {input_name}: left out, this GPU's memory is too small", flush=True)
+                continue
+            store(rows)
+            print(f"end_to_end:   {model_tables.line_of(rows)} ({time.monotonic() - begin:.0f} s)", flush=True)
+            del one
+            device.free()
+        del model
+        device.free()
+
+
+def run(given):
+    try:
+        import torch
+        import transformers  # noqa: F401
+
+        import models
+    except ImportError as error:
+        raise Unusable(f"PyTorch and transformers are needed (pip install -r bench/requirements.txt): {error}")
+    try:
+        import rms_norm.torch  # noqa: F401
+    except ImportError as error:
+        raise Unusable(f"the package of python/ is needed (pip install ./python): {error}")
+    complete(given, models)
+    device = Device(torch, given.tiny)
+    if given.tiny and not given.output:
+        raise ladders.BadCommand("--tiny needs --output: tiny models are no results")
+    output = (given.output or results.target("", device.facts["gpu"]) / results.HEADER).absolute()
+    output.mkdir(parents=True, exist_ok=True)
+    path, before = output / "end_to_end.csv", machine.clocks()
+    table = model_tables.kept(path) if given.add else {}
+
+    def store(rows):
+        table[model_tables.point(dict(zip(model_tables.COLUMNS, rows[0])))] = rows
+        model_tables.store(path, [row for rows in table.values() for row in rows])
+
+    torch._dynamo.config.recompile_limit = max(64, torch._dynamo.config.recompile_limit)
+    with torch.no_grad(), device.current():
+        work_of(device, models, given, store)
+    text = machine.environment(device.facts["gpu"], device.facts["cuda_runtime"], before, machine.clocks())
+    text += "".join(f"{name}: {version}\n" for name, version in device.versions.items())
+    (output / "end_to_end_environment.txt").write_text(text, encoding="utf-8")
+    print(f"\n{model_tables.printed(path)}")
+    return int(model_tables.is_wrong(path))
+
+
+def main(text=None):
+    try:
+        given = arguments().parse_args(text)
+    except SystemExit as ended:  # --help, or a bad command line
+        return ended.code or 0
+    try:
+        return run(given)
+    except Unusable as error:
+        print(f"end_to_end: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ladders.BadCommand) else 1
+    except KeyboardInterrupt:
+        print("\nend_to_end: interrupted; what was measured is stored", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

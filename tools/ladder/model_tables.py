@@ -1,0 +1,220 @@
+"""Models before and after their norms are patched: what bench/end_to_end.py stores, and the tables made from it.
+
+A CSV has one row for each variant (stock, patched, patched_pdl, without_norms) of each input of each model, in each way (eager,
+graph), with torch.compile or without. milliseconds is the median of a step: of a decode step, a prefill or an image.
+relative_error is the largest of a sequence's logits (the norm of the difference over the norm) against the stock model
+in eager mode. norms counts the model's RMSNorm modules, layers those of the language model.
+"""
+
+from . import peer_tables, results
+from .ladders import Unusable
+from .markdown import link, table
+from .results import number
+
+COLUMNS = (
+    "model types input batch tokens variant compiled way verdict milliseconds spread_percent tokens_per_s samples "
+    "relative_error tolerance compile_seconds layers norms reason torch transformers gpu cuda_runtime driver date "
+    "sm_clock_mhz"
+).split()
+STOCK, PATCHED, PATCHED_PDL, WITHOUT = "stock", "patched", "patched_pdl", "without_norms"
+TITLES = {STOCK: "stock", PATCHED: "patched", PATCHED_PDL: "patched, PDL", WITHOUT: "without norms"}
+TYPES = {"mixed": "float32, weights float16"}
+IMAGE_MODEL = "Qwen3-VL-8B"
+
+
+def point(row):
+    """What is measured together, and replaced together: (model, types, input)."""
+    return row["model"], row["types"], row["input"]
+
+
+def read(path):
+    """{point: {(variant, compiled, way): row}}, in the file's order."""
+    points = {}
+    for row in results.read(path, COLUMNS):
+        points.setdefault(point(row), {})[row["variant"], row["compiled"], row["way"]] = row
+    if not points:
+        raise Unusable(f"{results.shown(path)} holds no rows")
+    return points
+
+
+def kept(path):
+    """{point: its rows}, of a file that may not be there."""
+    if not path.is_file():
+        return {}
+    return {key: [[row[column] for column in COLUMNS] for row in rows.values()] for key, rows in read(path).items()}
+
+
+def store(path, rows):
+    results.replace(path, lambda partial: results.write_csv(partial, COLUMNS, rows))
+
+
+def milliseconds(rows, variant, compiled="", way="graph"):
+    """None where it was not timed, or is not believed."""
+    row = rows.get((variant, compiled, way))
+    return number(row, "milliseconds") if row and row["verdict"] == "ok" else None
+
+
+def best_patched(rows, compiled="", way="graph"):
+    """The faster of the two patched variants, None if neither was timed."""
+    times = [milliseconds(rows, variant, compiled, way) for variant in (PATCHED, PATCHED_PDL)]
+    return min((time for time in times if time), default=None)
+
+
+def share(rows, time, compiled="", way="graph"):
+    """The part of a step, in percent, that it takes beyond the step without norms; None where either is missing."""
+    floor = milliseconds(rows, WITHOUT, compiled, way)
+    return 100 * (time - floor) / time if time and floor else None
+
+
+def ways(shapes):
+    """Those that were timed, as (way, compiled)."""
+    met = dict.fromkeys((way, compiled) for rows in shapes.values() for _, compiled, way in rows)
+    order = [("eager", ""), ("graph", ""), ("eager", "torch.compile"), ("graph", "torch.compile")]
+    return [one for one in order if one in met]
+
+
+def way_name(way, compiled):
+    return {"eager": "eager", "graph": "CUDA graph"}[way] + (f", {compiled}" if compiled else "")
+
+
+def name_of(key, rows):
+    """(model with its types, input) as people write them."""
+    first = next(iter(rows.values()))
+    model, types, given = key
+    kind, _, count = given.partition("_")
+    what = {"prefill": f"prefill, {count} tokens", "decode": f"decode, batch {count}", "image": "image encoder"}[kind]
+    if given == "image":
+        what += f", {first['tokens']} tokens"
+    return f"{model}, {TYPES.get(types, types)}", what
+
+
+def fixed(value, digits=2, sign=False):
+    return "" if value is None else f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+
+
+def rate(rows, time):
+    """Tokens a second, for a step of these milliseconds."""
+    first = next(iter(rows.values()))
+    if not time or first["input"] == "image":
+        return None
+    return 1e3 * int(first["batch"]) * int(first["tokens"]) / time
+
+
+def rate_lines(shapes, way, compiled):
+    """Document's table: tokens a second before and after."""
+    header = ["model", "input", "stock, tokens/s", "patched", "patched, PDL", "faster by", "logits differ by", "of at most"]
+    body = []
+    for key, rows in shapes.items():
+        stock = milliseconds(rows, STOCK, compiled, way)
+        times = [milliseconds(rows, variant, compiled, way) for variant in (PATCHED, PATCHED_PDL)]
+        best = best_patched(rows, compiled, way)
+        if stock is None or best is None or rate(rows, stock) is None:
+            continue
+        errors = [
+            row["relative_error"]
+            for (variant, at, in_way), row in rows.items()
+            if variant in (PATCHED, PATCHED_PDL) and (at, in_way) == (compiled, way) and row["relative_error"]
+        ]
+        worst = max(errors, key=float, default="")
+        tolerance = next(iter(rows.values()))["tolerance"]
+        rates = [fixed(rate(rows, time), 1) for time in (stock, *times)]
+        body.append([*name_of(key, rows), *rates, f"{100 * (stock / best - 1):+.1f} %", worst, tolerance])
+    return header, body
+
+
+def share_lines(shapes, way, compiled):
+    """Milliseconds of a step, and what part of it the norms take."""
+    header = ["model", "input", "norms", "stock, ms", "patched", "patched, PDL", "without norms"]
+    header += ["norms' share, stock", "patched"]
+    body = []
+    for key, rows in shapes.items():
+        times = [milliseconds(rows, variant, compiled, way) for variant in TITLES]
+        if not times[0]:
+            continue
+        shares = [share(rows, time, compiled, way) for time in (times[0], best_patched(rows, compiled, way))]
+        norms = next(iter(rows.values()))["norms"]
+        percents = [f"{value:.1f} %" if value is not None else "" for value in shares]
+        body.append([*name_of(key, rows), norms, *map(fixed, times), *percents])
+    return header, body
+
+
+FORMS = {"tokens": rate_lines, "shares": share_lines}
+
+
+def caption(path, page, shapes):
+    row = next(iter(next(iter(shapes.values())).values()))
+    counts = [int(row["samples"]) for rows in shapes.values() for row in rows.values() if row["samples"]]
+    return (
+        f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, all variants of an input in turn. "
+        f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(row)}. "
+        f"From {link(results.shown(path), path, page)}."
+    )
+
+
+def markdown(path, page, words=()):
+    """The tables of all ways, in the forms that the marker names; image: those of the model that sees images."""
+    shapes = read(path)
+    unknown = [word for word in words if word not in (*FORMS, "image", "text", "compiled")]
+    if unknown:
+        raise Unusable(f"{results.shown(page)}: {unknown[0]} is no form of this table; choose {', '.join(FORMS)}")
+    for word, is_wanted in (("image", lambda key: key[0] == IMAGE_MODEL), ("text", lambda key: key[0] != IMAGE_MODEL)):
+        if word in words:
+            shapes = {key: rows for key, rows in shapes.items() if is_wanted(key)}
+    forms = [form for name, form in FORMS.items() if name in words] or list(FORMS.values())
+    parts = []
+    for way, compiled in ways(shapes):
+        if bool(compiled) != ("compiled" in words):
+            continue
+        for form in forms:
+            header, body = form(shapes, way, compiled)
+            if body:
+                title = way_name(way, compiled)
+                parts += [f"{title[0].upper() + title[1:]}:", table(header, body, [0, 1])]
+    if not parts:
+        return None
+    return "\n\n".join([*parts, " ".join([caption(path, page, shapes), *excluded(shapes)])])
+
+
+def excluded(shapes):
+    """Sentences on what was not timed, each reason once."""
+    found = {}
+    for key, rows in shapes.items():
+        for (variant, compiled, way), row in rows.items():
+            if row["verdict"] != "ok":
+                what = (way_name(way, compiled), peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
+                found.setdefault(what, {}).setdefault(", ".join(name_of(key, rows)), []).append(TITLES[variant])
+    said = []
+    for (way, verdict, reason), where in found.items():
+        places = "; ".join(f"{place} ({', '.join(variants)})" for place, variants in where.items())
+        said.append(f"{way}: {verdict} ({reason}): {places}.")
+    return said
+
+
+def line_of(rows):
+    """What one input gave, for the progress."""
+    rows = [dict(zip(COLUMNS, row)) for row in rows]
+    said = []
+    for way, compiled in ways({"": {(row["variant"], row["compiled"], row["way"]): row for row in rows}}):
+        chosen = [row for row in rows if (row["way"], row["compiled"]) == (way, compiled)]
+        times = [f"{TITLES[row['variant']]} {row['milliseconds'] or row['verdict']}" for row in chosen]
+        said.append(f"{way_name(way, compiled)}: {', '.join(times)}")
+    return f"{rows[0]['input']}: " + "; ".join(said)
+
+
+def printed(path):
+    """The tables for a terminal."""
+    shapes, text = read(path), []
+    for way, compiled in ways(shapes):
+        for form in FORMS.values():
+            header, body = form(shapes, way, compiled)
+            if body:
+                lines = [header, *body]
+                widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+                text += [way_name(way, compiled)]
+                text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in lines] + [""]
+    return "\n".join([*text, *excluded(shapes)])
+
+
+def is_wrong(path):
+    """Whether logits are wrong, or a time cannot be."""
+    return any(row["verdict"] in ("wrong", "impossible") for rows in read(path).values() for row in rows.values())
