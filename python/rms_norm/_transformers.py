@@ -10,6 +10,7 @@ NORMS = {
     "MistralRMSNorm": LLAMA,
     "Qwen2RMSNorm": LLAMA,
     "Qwen3RMSNorm": LLAMA,
+    "Qwen3VLTextRMSNorm": LLAMA,
     "Gemma2RMSNorm": GEMMA,
     "Gemma3RMSNorm": GEMMA,
 }
@@ -19,6 +20,7 @@ LAYERS = {
     "MistralDecoderLayer": "post_attention_layernorm",
     "Qwen2DecoderLayer": "post_attention_layernorm",
     "Qwen3DecoderLayer": "post_attention_layernorm",
+    "Qwen3VLTextDecoderLayer": "post_attention_layernorm",
     "Gemma2DecoderLayer": "pre_feedforward_layernorm",
     "Gemma3DecoderLayer": "pre_feedforward_layernorm",
 }
@@ -109,19 +111,22 @@ def _is_patched(module):
     return hasattr(type(module), "_rms_norm_original")
 
 
-def patch_transformers(model: torch.nn.Module) -> torch.nn.Module:
+def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False) -> torch.nn.Module:
     """Has the RMSNorm modules of a Hugging Face model computed by this package, in place.
 
-    Known are those of Llama, Mistral, Qwen2, Qwen3 (with the norms of queries and keys), Gemma 2 and Gemma 3. With
+    Known are those of Llama, Mistral, Qwen2, Qwen3 (with the norms of queries and keys), Qwen3-VL, Gemma 2 and 3. With
     transformers 5, the residual additions before norms are fused into them; across layers, where no gradients are
     needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model. A norm whose
     weight has a wider type than its input keeps its own code, since its result is wider too.
 
     Args:
         model: the model, or a part of it.
+        dependent_launch: as in rms_norm(): each norm starts while the kernel before it still runs, and reads its weight
+            at once. A forward pass writes no weight; what writes one on the same stream, such as an optimizer's step,
+            must not be the last kernel before a norm.
 
     Returns:
-        The model.
+        The model, whose norms keep the options of the call that patched them first.
 
     Raises:
         ValueError: there is no module that is known.
@@ -132,7 +137,8 @@ def patch_transformers(model: torch.nn.Module) -> torch.nn.Module:
         raise ValueError(f"the model has no module of {', '.join(NORMS)}")
     for norm in norms:
         eps_name, options = NORMS[type(norm).__name__]
-        norm._rms_norm_eps, norm._rms_norm_options, norm._rms_norm_ahead = getattr(norm, eps_name), options, None
+        norm._rms_norm_eps, norm._rms_norm_ahead = getattr(norm, eps_name), None
+        norm._rms_norm_options = {**options, "dependent_launch": dependent_launch}
         _derive(norm, NormForward)
     if _transformers_major() >= 5:
         for module in modules:
