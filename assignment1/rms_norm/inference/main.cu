@@ -1,0 +1,9 @@
+// The ladder: every stage, checked and, on a GPU, timed. Then the engine's dispatch, the document's tables with what
+// they lack, and the calls of whole models.
+#include "engine.cuh"
+#include "experiments.h"
+#include "stages.cuh"
+
+int main(int argc, char** argv) {
+  return ladder::run_lecture(ladder::inference::stages, ladder::inference::experiments, argc, argv);
+}
