@@ -314,10 +314,11 @@ class Contest:
 
     def finished(self):
         """The rows in the order of the variants, complete."""
+        timed = self.model.model.visual if self.one.name == "image" else self.model
         common = {
             **{"model": self.models.TITLES[self.name], "types": self.kind, "input": self.one.name},
             **{"batch": self.one.batch, "tokens": self.one.tokens, "layers": self.layers},
-            **{"norms": len(self.models.norms_of(self.model)), "tolerance": f"{self.tolerance:.2e}"},
+            **{"norms": len(self.models.norms_of(timed)), "tolerance": f"{self.tolerance:.2e}"},
             **self.device.versions,
             **self.device.facts,
         }

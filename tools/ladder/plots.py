@@ -8,7 +8,7 @@ was no GPU.
 
 import pathlib
 
-from . import any_csv, chain_tables, counter_plots, ladders, peer_tables, results, roofline, timed
+from . import any_csv, chain_tables, counter_plots, ladders, model_tables, peer_tables, results, roofline, timed
 from .drawing import BLACK, BLUE, DASHES, LINES, VERMILLION, figure_of, save, start, tidy
 from .results import number
 
@@ -247,6 +247,35 @@ def draw_chain(path, target):
     save(plt, figure, target, "microseconds that a norm adds to a layer in a CUDA graph, bfloat16", row)
 
 
+def draw_models(path, target):
+    """Time of a step relative to the stock model's, of each input; a panel for eager mode and one for CUDA graphs."""
+    plt, shapes = start(), model_tables.read(path)
+    timed_ways = [way for way, compiled in model_tables.ways(shapes) if not compiled]
+    figure, panels = plt.subplots(
+        *(1, len(timed_ways)), figsize=(3.6 + 2.4 * len(timed_ways), 1.6 + 0.21 * len(shapes)), layout="constrained",
+        sharey=True, squeeze=False,
+    )  # fmt: skip
+    for axes, way in zip(panels[0], timed_ways):
+        tidy(axes)
+        for variant, (color, marker) in zip(list(model_tables.TITLES)[1:], [LINES[3], (BLACK, "*"), LINES[0]]):
+            points = []
+            for place, rows in enumerate(shapes.values()):
+                stock, time = (model_tables.milliseconds(rows, one, "", way) for one in (model_tables.STOCK, variant))
+                if stock and time:
+                    points.append((100 * time / stock, place))
+            if points:
+                label = model_tables.TITLES[variant]
+                axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=6, label=label)
+        axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
+        axes.set_yticks(range(len(shapes)), [", ".join(model_tables.name_of(*one)) for one in shapes.items()], fontsize=7)
+        axes.set_ylim(len(shapes) - 0.5, -0.5)
+        axes.set_title(model_tables.way_name(way, ""), fontsize=9, loc="left")
+        axes.set_xlabel("time of a step, % of stock")
+    entries = {label: line for axes in panels[0] for line, label in zip(*axes.get_legend_handles_labels())}
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=3, frameon=False)
+    save(plt, figure, target, "whole models with random weights", next(iter(next(iter(shapes.values())).values())))
+
+
 def draw_stored(folder, target):
     """Everything that is stored of one GPU."""
     ceilings = roofline.rows_of(folder)
@@ -277,6 +306,9 @@ def draw_stored(folder, target):
     chain = folder / results.HEADER / "chain.csv"
     if chain.is_file():
         draw_chain(chain, target / f"{folder.name}_header_chain")
+    models = folder / results.HEADER / "end_to_end.csv"
+    if models.is_file():
+        draw_models(models, target / f"{folder.name}_header_end_to_end")
 
 
 def run(given):

@@ -2,8 +2,8 @@
 
 import os
 
-from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, outputs, peer_tables
-from . import results, timed
+from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, model_tables, outputs
+from . import peer_tables, results, timed
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
@@ -260,14 +260,20 @@ def header_table(folder, name, block):
     if name == "chain_plot":
         text = "What the header and its peers add to a layer"
         return "".join(image(folder.name, "header_chain", text, block.page)) or None
+    if name == "end_to_end_plot":
+        text = "Time of a step with patched norms and without norms, relative to the stock model"
+        return "".join(image(folder.name, "header_end_to_end", text, block.page)) or None
     path = folder / results.HEADER / f"{name}.csv"
-    known = (*peer_tables.FILES, "chain", "shapes")
+    known = (*peer_tables.FILES, "chain", "shapes", "end_to_end")
     if name not in known:
-        raise Unusable(f"{block.where}: the tables of the header are {', '.join(known)}, peers_plot, chain_plot")
+        plots = "peers_plot, chain_plot, end_to_end_plot"
+        raise Unusable(f"{block.where}: the tables of the header are {', '.join(known)}, {plots}")
     if not path.is_file():
         return None
     if name == "chain":
         return chain_tables.markdown(path, block.page)
+    if name == "end_to_end":
+        return model_tables.markdown(path, block.page, block.words)
     if name in peer_tables.FILES:
         return peer_tables.markdown(path, block.page)
     return any_csv.build(path, block.page, block.words)
