@@ -1,0 +1,94 @@
+"""bench/end_to_end.py and the tables of its results: on invented numbers, and with TORCH=1 on tiny models."""
+
+import csv
+import sys
+
+import pytest
+
+from conftest import ROOT, TORCH, run
+from ladder import model_tables
+from ladder.ladders import Unusable
+
+MODEL = {"model": "Qwen3-8B", "types": "bfloat16", "input": "decode_32", "batch": 32, "tokens": 1, "norms": 145}
+
+
+def row(variant, milliseconds=None, way="graph", **values):
+    known = {**MODEL, "variant": variant, "way": way, "verdict": "ok", "tolerance": "7e-01", "samples": 12}
+    known.update(gpu="NVIDIA Fake 9000", cuda_runtime="13.0", date="2026-01-31", torch="2.11.0", transformers="5.17.0")
+    if milliseconds:
+        known.update(milliseconds=milliseconds)
+    return [str({**dict.fromkeys(model_tables.COLUMNS, ""), **known, **values}[name]) for name in model_tables.COLUMNS]
+
+
+ROWS = [
+    row("stock", 10.0, relative_error="0.0"),
+    row("patched", 8.0, relative_error="1e-03"),
+    row("patched_pdl", 7.5, relative_error="2e-03"),
+    row("without_norms", 7.5),
+    row("stock", 60.0, "eager"),
+    row("patched", None, "eager", verdict="refused", reason="ValueError: no"),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    stored = tmp_path / "end_to_end.csv"
+    model_tables.store(stored, ROWS)
+    return stored
+
+
+def test_rates_and_shares(path):
+    (rows,) = model_tables.read(path).values()
+    assert model_tables.rate(rows, 10.0) == pytest.approx(3200)
+    assert model_tables.best_patched(rows) == 7.5
+    assert model_tables.share(rows, 10.0) == pytest.approx(25) and model_tables.share(rows, 7.5) == 0
+    assert model_tables.share(rows, 60.0, way="eager") is None  # without norms was not timed
+
+
+def test_the_page_says_what_was_measured_and_what_was_not(path):
+    text = model_tables.markdown(path, path.parent / "README.md", ["tokens", "text"])
+    assert "| Qwen3-8B, bfloat16 | decode, batch 32 | 3200.0 | 4000.0 | 4266.7 | +33.3 % | 2e-03 | 7e-01 |" in text
+    assert "eager: refuses (ValueError: no): Qwen3-8B, bfloat16, decode, batch 32 (patched)." in text
+    assert "transformers 5.17.0. NVIDIA Fake 9000, CUDA 13.0, 2026-01-31." in text
+    shares = model_tables.markdown(path, path.parent / "README.md", ["shares"])
+    assert "| 145 | 10.00 | 8.00 | 7.50 | 7.50 | 25.0 % | 0.0 % |" in shares
+    assert model_tables.markdown(path, path, ["image"]) is None  # of no such model
+    assert model_tables.markdown(path, path, ["compiled"]) is None
+    with pytest.raises(Unusable, match="speed is no form"):
+        model_tables.markdown(path, path, ["speed"])
+
+
+def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
+    assert not model_tables.is_wrong(path)
+    model_tables.store(path, [*ROWS[:2], row("patched_pdl", 1.0, verdict="impossible")])
+    assert model_tables.is_wrong(path)
+    (rows,) = model_tables.read(path).values()
+    assert model_tables.best_patched(rows) == 8.0
+
+
+@pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
+def test_tiny_models(tmp_path):
+    from python_package import SITE, install
+
+    pytest.importorskip("torch")
+    install()
+    tools = {"PYTHONPATH": f"{ROOT / 'tools'}:{SITE}", "OMP_NUM_THREADS": "1"}
+
+    def measure(*options):
+        command = [sys.executable, ROOT / "bench/end_to_end.py", "--tiny", "--output", tmp_path, "--seconds", "0.01"]
+        done = run(*command, *options, **tools)
+        with open(tmp_path / "end_to_end.csv", newline="") as file:
+            return done, {(row["model"], row["input"], row["variant"]): row for row in csv.DictReader(file)}
+
+    done, rows = measure("--models", "qwen3-8b:float32,qwen3-vl-8b:float16", "--ways", "eager")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(rows) == 16 and {row["verdict"] for row in rows.values()} == {"ok"}
+    patched = rows["Qwen3-8B", "prefill_16", "patched"]
+    assert 0 < float(patched["relative_error"]) <= float(patched["tolerance"])  # it is another code that computes it
+    assert rows["Qwen3-VL-8B", "image", "stock"]["norms"] == "0"
+
+    done, rows = measure("--models", "qwen3-8b:mixed", "--ways", "eager", "--inputs", "prefill_8", "--add")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(rows) == 20 and rows["Qwen3-8B", "prefill_8", "patched"]["verdict"] == "ok"
+    done = run(sys.executable, ROOT / "bench/end_to_end.py", "--models", "gpt-9", **tools)
+    assert done.returncode == 2 and "gpt-9 is no model" in done.stderr
