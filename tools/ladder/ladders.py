@@ -17,6 +17,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     reports    stages of which make profile stores a report for ncu's window and for Python, if it is small: [names]
     outputs    programs of which make bench stores what they print: {name: "./program and its arguments"}
     type       of its elements, for captions: float32
+    element    what an input has as many of as its parameters' product, for captions: multiplication; by default element
     unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
     stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
                ladder's program has experiments, and make bench has it write their tables with --csv-dir
@@ -36,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed"),
+    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed", "element"),
 }
 
 
