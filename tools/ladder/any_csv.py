@@ -18,7 +18,10 @@ TITLES = {
     "datasheet_tera_per_s": "datasheet",
     "source_of_datasheet": "the datasheet",
 }
-UNITS = (("microseconds", "µs"), ("gb_per_s", "GB/s"), ("gflop_per_s", "GFLOP/s"), ("megabytes", "MB"), ("mhz", "MHz"), ("spread_percent", "spread, %"))
+UNITS = (
+    *(("microseconds", "µs"), ("gb_per_s", "GB/s"), ("gflop_per_s", "GFLOP/s"), ("megabytes", "MB"), ("mhz", "MHz")),
+    ("spread_percent", "spread, %"),
+)
 
 
 def title(column):
