@@ -36,6 +36,12 @@ __device__ scalar_t times_weight(float normalized, scalar_t weight) {
   return from_float<scalar_t>(to_float(from_float<scalar_t>(normalized)) * to_float(weight));
 }
 
+// a + b, rounded to the type.
+template <class scalar_t>
+__device__ scalar_t added(scalar_t a, scalar_t b) {
+  return from_float<scalar_t>(to_float(a) + to_float(b));
+}
+
 constexpr int kVecSize = 8;  // the document's VEC_SIZE
 
 // Eight elements side by side: one access of 16 bytes for 16-bit types, two for float.
@@ -66,17 +72,18 @@ __device__ inline bool aligned_16(const void* a, const void* b, const void* c) {
 
 // A thread's part of the sum of a row's squares: vectors from the first address that is a multiple of 16 bytes on, the
 // elements before and after them one by one.
-template <class scalar_t>
+template <class scalar_t, int kUnroll = 1>
 __device__ float sum_of_squares(const scalar_t* row, int64_t hidden_size) {
   const int64_t misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(row) % 16 / sizeof(scalar_t));
   const int64_t before = misaligned == 0 ? 0 : static_cast<int64_t>(16 / sizeof(scalar_t)) - misaligned;
   const int64_t head = before < hidden_size ? before : hidden_size;
   const int64_t end = head + (hidden_size - head) / kVecSize * kVecSize;
   float sum = 0.0f;
+#pragma unroll kUnroll
   for (int64_t i = head + threadIdx.x * kVecSize; i < end; i += blockDim.x * kVecSize) {
     const vec_n_t<scalar_t> vec = load_vec(row + i);
 #pragma unroll
-    for (const scalar_t element : vec.val) sum += to_float(element) * to_float(element);
+    for (const scalar_t& element : vec.val) sum += to_float(element) * to_float(element);
   }
   for (int64_t i = threadIdx.x; i < head; i += blockDim.x) sum += to_float(row[i]) * to_float(row[i]);
   for (int64_t i = end + threadIdx.x; i < hidden_size; i += blockDim.x) sum += to_float(row[i]) * to_float(row[i]);

@@ -1,0 +1,118 @@
+// 08_registers: what the production header does beyond the document: the new residual stays in registers between the
+// sum and the norm, the weight is asked for before the sum is known, and one barrier is enough.
+//
+// It removes the second reading (counter: bytes that loads ask for), the wait for the weight after the sum, and the
+// second barrier: every warp adds up the sums of the warps for itself. Packs of 16 bytes serve all three types.
+// It leaves: a weight that every block reads again, and blocks that come and go for every token.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/operators/rms_norm_serving.h"
+#include "common/serving.cuh"
+
+namespace ladder::serving::registers {
+
+template <class scalar_t>
+struct alignas(16) Pack {
+  static constexpr int kSize = 16 / sizeof(scalar_t);
+  scalar_t val[kSize];
+};
+
+template <class scalar_t>
+__device__ Pack<scalar_t> load(const scalar_t* from) {
+  Pack<scalar_t> pack;
+  *reinterpret_cast<uint4*>(pack.val) = *reinterpret_cast<const uint4*>(from);
+  return pack;
+}
+template <class scalar_t>
+__device__ void store(scalar_t* to, const Pack<scalar_t>& pack) {
+  *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(pack.val);
+}
+
+// A thread keeps up to kPacks packs, a block up to 32 KB of a row, which is the document's longest row of float. What
+// does not fit, or is not aligned, is read again element by element.
+template <class scalar_t, int kPacks>
+__global__ void __launch_bounds__(kPacks > 2 ? 256 : 1024)
+    fused_add_rms_norm_kernel(scalar_t* __restrict__ input, int64_t input_stride, scalar_t* __restrict__ residual,
+                              const scalar_t* __restrict__ weight, float epsilon, int64_t hidden_size) {
+  constexpr int kSize = Pack<scalar_t>::kSize;
+  scalar_t* input_row = input + blockIdx.x * input_stride;
+  scalar_t* residual_row = residual + blockIdx.x * hidden_size;
+  const int64_t whole = aligned_16(input_row, residual_row, weight) ? hidden_size / kSize : 0;
+  const int64_t reach = int64_t{blockDim.x} * kPacks, packs = whole < reach ? whole : reach;
+  const int64_t step = int64_t{blockDim.x} * kSize, first = threadIdx.x * kSize;
+
+  Pack<scalar_t> kept[kPacks] = {}, factors[kPacks] = {};
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k)
+    if (threadIdx.x + k * blockDim.x < packs) kept[k] = load(input_row + first + k * step);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k)
+    if (threadIdx.x + k * blockDim.x < packs) factors[k] = load(weight + first + k * step);
+  float sum = 0.0f;
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k)
+    if (threadIdx.x + k * blockDim.x < packs) {
+      const Pack<scalar_t> old = load(residual_row + first + k * step);
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        kept[k].val[i] = added(kept[k].val[i], old.val[i]);
+        sum += to_float(kept[k].val[i]) * to_float(kept[k].val[i]);
+      }
+      store(residual_row + first + k * step, kept[k]);
+    }
+  for (int64_t idx = packs * kSize + threadIdx.x; idx < hidden_size; idx += blockDim.x) {
+    const scalar_t z = added(input_row[idx], residual_row[idx]);
+    sum += to_float(z) * to_float(z);
+    residual_row[idx] = z;
+  }
+
+  __shared__ float warp_sums[32];
+  sum = warpReduceSum(sum);
+  if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  sum = warpReduceSum(threadIdx.x % 32 < blockDim.x / 32 ? warp_sums[threadIdx.x % 32] : 0.0f);
+  const float scale = rsqrtf(sum / static_cast<float>(hidden_size) + epsilon);
+
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k)
+    if (threadIdx.x + k * blockDim.x < packs) {
+#pragma unroll
+      for (int i = 0; i < kSize; ++i)
+        kept[k].val[i] = times_weight(to_float(kept[k].val[i]) * scale, factors[k].val[i]);
+      store(input_row + first + k * step, kept[k]);
+    }
+  for (int64_t idx = packs * kSize + threadIdx.x; idx < hidden_size; idx += blockDim.x)
+    input_row[idx] = times_weight(to_float(residual_row[idx]) * scale, weight[idx]);
+}
+
+inline void launch(const ServingCall& call, cudaStream_t stream) {
+  if (call.num_tokens == 0) return;
+  dispatch(call.dtype, [&](auto* type) {
+    using scalar_t = std::remove_pointer_t<decltype(type)>;
+    const int64_t packs = (call.hidden_size + Pack<scalar_t>::kSize - 1) / Pack<scalar_t>::kSize;
+    const unsigned threads = block_size(call.num_tokens, packs);
+    auto* kernel = fused_add_rms_norm_kernel<scalar_t, 8>;
+    if (packs <= threads)
+      kernel = fused_add_rms_norm_kernel<scalar_t, 1>;
+    else if (packs <= 2 * threads || threads > 256)  // more registers than so many threads may have
+      kernel = fused_add_rms_norm_kernel<scalar_t, 2>;
+    else if (packs <= 4 * threads)
+      kernel = fused_add_rms_norm_kernel<scalar_t, 4>;
+    kernel<<<static_cast<unsigned>(call.num_tokens), threads, 0, stream>>>(
+        static_cast<scalar_t*>(call.input), call.input_stride, static_cast<scalar_t*>(call.residual),
+        static_cast<const scalar_t*>(call.weight), call.epsilon, call.hidden_size);
+  });
+}
+
+inline const Stage<FusedAddRmsNorm> stage{"08_registers",
+                                          "fused_add_rms_norm, the sum of input and residual stays in registers",
+                                          launch,
+                                          {0, FusedAddRmsNorm::refuses}};
+
+}  // namespace ladder::serving::registers
