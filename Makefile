@@ -8,7 +8,8 @@ else
 endif
 
 # The ladders whose programs make builds and links here; make run starts the first one's.
-LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/rms_norm/precision
+LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/rms_norm/precision \
+           assignment1/rms_norm/serving
 PROGRAMS := $(foreach ladder,$(LADDERS),rms_norm_$(notdir $(ladder))_test)
 PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
@@ -24,7 +25,7 @@ all: $(LADDERS:%=%/linked)
 	@name=rms_norm_$(notdir $*)_test; [ "$$(readlink $$name)" = $*/$$name ] || ln -sfn $*/$$name $$name
 
 help:
-	@echo 'make                    build ./$(PROGRAM), ./rms_norm_vector_test and ./rms_norm_precision_test, all stages of a ladder each'
+	@echo 'make                    build ./$(PROGRAM) and those of the other ladders (rms_norm_vector_test, ...), all stages of one each'
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
 	@echo 'make test               install what is missing, run the quick tests (15 minutes); CI runs all of them, with FULL=1.'
 	@echo '                        TORCH=1 installs PyTorch (4 GB) and tests the Python package with it too'
