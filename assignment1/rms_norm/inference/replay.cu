@@ -1,9 +1,7 @@
-// Experiment 5: model_replay for every model, a decode step and a prefill; and the production header, which is compiled
-// here.
+// Experiment 5: model_replay for every model, a decode step and a prefill.
 #include "replay.cuh"
 
 #include "experiments.h"
-#include "production.cuh"
 
 namespace ladder::inference {
 

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "assignment1/rms_norm/inference/engine.cuh"
-#include "assignment1/rms_norm/inference/production.cuh"
 #include "assignment1/rms_norm/inference/replay.cuh"
 #include "common/command_line.h"
 #include "common/program.h"
