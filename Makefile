@@ -9,7 +9,7 @@ endif
 
 # The ladders whose programs make builds and links here; make run starts the first one's.
 LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/rms_norm/precision \
-           assignment1/rms_norm/serving
+           assignment1/rms_norm/serving assignment1/rms_norm/inference
 PROGRAMS := $(foreach ladder,$(LADDERS),rms_norm_$(notdir $(ladder))_test)
 PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
