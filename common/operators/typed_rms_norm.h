@@ -16,7 +16,7 @@ struct TypedRmsNorm {
     Type x, weight, y;
     std::optional<Type> residual = {};  // residual_out has the same type
   };
-  static const Operator& get(const Types& types);
+  static const Operator& get(Types types);
 
   // The tensors, rows × cols each, the weight cols elements or nullptr; without a residual there are the first three.
   enum { kX, kWeight, kY, kResidual, kResidualOut };
@@ -288,7 +288,7 @@ void TypedRmsNorm::answers(Type y, int64_t count, const float* kept, double rstd
   });
 }
 
-const Operator& TypedRmsNorm::get(const Types& types) {
+const Operator& TypedRmsNorm::get(Types types) {
   static std::list<typed_rms_norm::Description> all;
   for (const auto& known : all)
     if (known.is_of(types)) return known;
