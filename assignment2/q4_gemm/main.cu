@@ -1,0 +1,8 @@
+// The ladder: every stage, checked and, on a GPU, timed. Then the document's table with what it lacks, the error of
+// quantization, and the tiles.
+#include "experiments.h"
+#include "stages.cuh"
+
+int main(int argc, char** argv) {
+  return ladder::run_lecture(ladder::q4_gemm::stages, ladder::q4_gemm::experiments, argc, argv);
+}
