@@ -9,8 +9,8 @@ endif
 
 # The ladders whose programs make builds and links here; make run starts the first one's.
 LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/rms_norm/precision \
-           assignment1/rms_norm/serving assignment1/rms_norm/inference
-PROGRAMS := $(foreach ladder,$(LADDERS),rms_norm_$(notdir $(ladder))_test)
+           assignment1/rms_norm/serving assignment1/rms_norm/inference assignment2/q4_gemm
+PROGRAMS := $(foreach ladder,$(LADDERS),$(shell sed -n 's/^NAME := //p' $(ladder)/Makefile))
 PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
@@ -22,7 +22,7 @@ export S ARGS RESULTS GPU
 all: $(LADDERS:%=%/linked)
 %/linked: libs
 	@$(MAKE) -C $*
-	@name=rms_norm_$(notdir $*)_test; [ "$$(readlink $$name)" = $*/$$name ] || ln -sfn $*/$$name $$name
+	@name=$$(sed -n 's/^NAME := //p' $*/Makefile); [ "$$(readlink $$name)" = $*/$$name ] || ln -sfn $*/$$name $$name
 
 help:
 	@echo 'make                    build ./$(PROGRAM) and those of the other ladders (rms_norm_vector_test, ...), all stages of one each'
