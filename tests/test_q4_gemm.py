@@ -1,0 +1,107 @@
+"""What the q4_gemm ladder's pages say of bytes, requests, errors and tiles, from what make analyze counted and computed."""
+
+import re
+
+import pytest
+
+from conftest import BUILD, run
+from ladder import cpu_device, ladders, results
+
+LADDER = ladders.find("q4_gemm")
+PROGRAM = BUILD / LADDER.path / LADDER.program
+GIVEN = LADDER.analyze
+BLOCKS = GIVEN["m"] * GIVEN["k"] // 32  # of weights
+
+
+def sums(stage, what, column):
+    return cpu_device.total(cpu_device.read(cpu_device.path_of(LADDER.stage(stage)))[0], what, column)
+
+
+def of_weights(stage, column):
+    """Of the global loads of weights: what the loads of x ask for besides is the same words in all stages from 05 on."""
+    return sums(stage, "global load", column) - sums("07_repacked", "global load", column)
+
+
+def stored(name):
+    rows = results.read(results.store() / results.CPU_DEVICE / LADDER.id / f"{name}.csv")
+    assert rows
+    return rows
+
+
+def test_a_tile_reads_weights_once_for_four_columns():
+    """18 bytes a block, and 20 where two lanes load the scale; x is the rest."""
+    weights, activations = 18 * BLOCKS, 36 * GIVEN["n"] * GIVEN["k"] // 32
+    assert sums("04_smem_large", "global load", "bytes") == 4 * (weights + activations)
+    assert sums("05_tile2d", "global load", "bytes") == 20 * BLOCKS + 4 * activations
+    for stage in ("06_vector_loads", "07_repacked", "08_async", "09_multi_stage", "10_persistent"):
+        assert sums(stage, "global load", "bytes") == weights + 4 * activations, stage
+
+
+def test_loads_of_a_block_become_fewer_and_touch_fewer_sectors():
+    """Requests for 32 blocks: 9 where a lane loads words of 2 bytes, 5 of up to 4 bytes, 2 where they are repacked."""
+    assert of_weights("06_vector_loads", "requests") == (5 - 2) * BLOCKS / 32
+    assert sums("04_smem_large", "global load", "requests") > 4 * 9 * BLOCKS / 32
+    repacked = sums("07_repacked", "global load", "sectors")
+    assert sums("06_vector_loads", "global load", "sectors") > 4 * repacked
+    for stage in ("08_async", "09_multi_stage", "10_persistent"):
+        assert sums(stage, "global load", "sectors") == repacked
+
+
+def test_shared_loads_are_nine_per_block_and_column():
+    assert sums("07_repacked", "shared load", "requests") == 9 * GIVEN["n"] * BLOCKS / 32
+    assert sums("08_async", "shared load", "requests") == (9 * GIVEN["n"] + 1) * BLOCKS / 32
+
+
+def test_the_error_of_a_format_hides_that_of_a_kernel():
+    for k in ("256", "4096", "14336"):
+        error = {row["what"]: float(row["error"]) for row in stored("quantization") if row["k"] == k}
+        kernel, from_s = error["float32 sums of the least exact stage"], error["sums of x from s, a float16"]
+        assert error["both"] == pytest.approx(error["weights in q4_0"], rel=0.02)
+        assert error["weights in q4_0"] > 10 * error["x in q8_1"] and error["both"] > 1e5 * kernel
+        assert 10 * from_s < error["both"] and from_s > 1000 * kernel
+        assert error["both"] == pytest.approx(0.085, rel=0.05)  # at every k
+
+
+def test_the_documents_table_has_every_stage_right():
+    rows = stored("document")
+    assert {row["stage"] for row in rows} == {stage.name for stage in LADDER.stages}
+    for row in rows:
+        assert row["wrong"] == f"0 of {int(row['m']) * int(row['n'])}" and float(row["largest_error"]) < 1e-4
+
+
+def test_tiles_ask_for_what_their_sizes_say():
+    rows = stored("tiles")
+    named = {(row["tile_m"], row["tile_n"], row["tile_k"], row["rows_per_warp"]) for row in rows}
+    assert {("64", "4", "128", "4"), ("64", "8", "256", "4"), ("128", "4", "128", "4"), ("64", "4", "128", "8")} <= named
+    for row in rows:
+        m, n, k, tile_m, tile_n = (int(row[name]) for name in ("m", "n", "k", "tile_m", "tile_n"))
+        assert float(row["weights_megabytes"]) == pytest.approx(m * k / 32 * 18 * -(-n // tile_n) / 1e6, abs=6e-4)
+        assert float(row["activations_megabytes"]) == pytest.approx(n * k / 32 * 36 * -(-m // tile_m) / 1e6, abs=6e-4)
+
+
+@pytest.mark.parametrize("m, n, k, said", [
+    (5, 3, 33, "multiple of 32"), (5, 3, 31, "multiple of 32"), (7, 5, 96, "PASS"), (1, 1, 32, "PASS"), (65, 17, 288, "PASS"),
+])  # fmt: skip
+def test_any_size_is_right_or_refused_with_a_sentence(m, n, k, said):
+    given = ["--m", m, "--n", n, "--k", k, "--no-small", "--experiment", 1]
+    result = run(PROGRAM, *given)
+    assert result.returncode == 0 and said in result.stdout, result.stdout + result.stderr
+    assert result.stdout.count("PASS") == (len(LADDER.stages) if said == "PASS" else 0)
+
+
+def test_benchmark_best_takes_three_numbers():
+    program = BUILD / LADDER.path / "benchmark_best/benchmark_best"
+    right = run(program, 96, 3, 320)
+    assert right.returncode == 0 and "96 x 3 x 320" in right.stdout and "FAIL" not in right.stdout
+    assert right.stdout.count("PASS") == len(LADDER.stages)
+    for words in ([], [4096, 2], ["--m", 4, 5]):
+        wrong = run(program, *words)
+        assert wrong.returncode == 2 and "say M, N and K" in wrong.stderr
+
+
+def test_the_page_counts_stages_as_they_are():
+    page = (LADDER.folder / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"01 to\s(\d\d) take weights as llama.cpp stores them, 07 to (\d\d) take them repacked", page)
+    assert said and int(said.group(2)) == len(LADDER.stages)
+    for stage in LADDER.stages:
+        assert ("Q4GemmRepacked>" in stage.source.read_text()) == (stage.number > int(said.group(1)))
