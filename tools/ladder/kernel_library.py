@@ -1,0 +1,69 @@
+"""A ladder's kernels as a shared library for Python's ctypes, compiled when a program asks for them and they are not up to date.
+
+The source is one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a GPU,
+else the CPU device; BACKEND=cuda or cpu overrides.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+
+from . import ladders, machine, results
+from .ladders import Unusable
+
+OPTIONS = ["-std=c++17", "-O3", f"-I{ladders.ROOT}", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
+
+
+def backend():
+    asked = os.environ.get("BACKEND", "")
+    if asked in ("cuda", "cpu"):
+        return asked
+    if asked:
+        raise Unusable(f"BACKEND={asked} is not a backend; say BACKEND=cuda, BACKEND=cpu, or leave it out")
+    try:
+        machine.find_nvcc()
+    except Unusable:
+        return "cpu"
+    return "cuda" if machine.gpu() else "cpu"
+
+
+def compiler(chosen):
+    if chosen == "cpu":
+        return [str(ladders.ROOT / "simt/simtcc")]
+    capability = machine.query("compute_cap").replace(".", "")
+    return [machine.find_nvcc(), f"-arch=sm_{'90a' if capability == '90' else capability}"]
+
+
+def is_fresh(target, dependencies, said, command):
+    """Whether it was made by this command, from files that have not changed since."""
+    if not (target.is_file() and dependencies.is_file() and said.is_file() and said.read_text() == " ".join(command)):
+        return False
+    files = re.sub(r"\\\n", " ", dependencies.read_text().partition(":")[2]).split()
+    return all(os.path.exists(file) and os.stat(file).st_mtime <= target.stat().st_mtime for file in files)
+
+
+def build(source, chosen):
+    """The path of the library, below build/<backend>/python/ at the path of its source."""
+    if chosen == "cpu" and not shutil.which("g++"):
+        raise Unusable("g++ 12 or newer is needed to compile the kernels for the CPU device")
+    target = ladders.ROOT / "build" / chosen / "python" / source.relative_to(ladders.ROOT).with_suffix(".so")
+    object_file, dependencies, said = (target.with_suffix(suffix) for suffix in (".o", ".d", ".txt"))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = [*compiler(chosen), *OPTIONS, "-MMD", "-MF", str(dependencies), "-c", str(source), "-o", str(object_file)]
+    if is_fresh(target, dependencies, said, command):
+        return target
+    print(f"compiling {results.shown(source)} ({chosen})", flush=True)
+    link = [*compiler(chosen), "-shared", str(object_file), "-Xlinker", "-Bsymbolic", "-o", str(target)]
+    for words in (command, link):
+        done = machine.run(*words)
+        if done.returncode != 0:
+            raise Unusable(f"{done.stdout.decode(errors='replace')}{results.shown(source)} does not compile, see above")
+    said.write_text(" ".join(command))
+    return target
+
+
+def load(source):
+    """(the library, "cuda" or "cpu")."""
+    chosen = backend()
+    return ctypes.CDLL(str(build(source, chosen))), chosen
