@@ -29,7 +29,7 @@ FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
 
 # PyTorch is large: its tests run with TORCH=1 only.
-collect_ignore = [] if TORCH else ["test_python_torch.py"]
+collect_ignore = [] if TORCH else ["test_python_torch.py", "test_python_suites.py", "test_document_programs.py"]
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """

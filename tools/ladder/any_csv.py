@@ -11,6 +11,7 @@ TITLES = {
     "graph_microseconds": "in a graph, µs",
     "plain_microseconds": "in a stream, µs",
     "submit_microseconds": "CPU's share, µs",
+    "host_microseconds": "host's time, µs",
     "event_pair_microseconds": "an event pair each, µs",
     "right": "right?",
     "root_of_65520_by_cols": "√(65520 / cols)",
