@@ -14,7 +14,7 @@ just enough memory of namespaces, classes and functions, and these words are rew
     __global__, __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
     __device__ void f() {     void f() { ::simt::runs::on_device();     for execution_space.py; so with each function
     __noinline__              __attribute__((noinline))
-    asm("membar.gl;")         a C++ expression for a few harmless PTX instructions; any other PTX is refused
+    asm("membar.gl;")         C++ for the PTX instructions that ptx.py knows; any other is refused
 
 A shared variable is static in CUDA, a reference here: functions that name a namespace's one, and lambdas that name any,
 declare it again at their head. After a rewrite, a line marker and blanks put the rest of the line back on its line and
@@ -27,6 +27,7 @@ import re
 import sys
 from typing import List, NamedTuple, Tuple
 
+import ptx
 from preprocessed import CLOSERS, Source, read_text, restore_blanks, unquote, write_text
 from shared_memory import ATTRIBUTES, CLASS_KEYS, Reference, Refusal, SharedDeclaration
 
@@ -60,19 +61,6 @@ PTX_STATEMENTS = {
     "griddepcontrol.wait;": "cudaGridDependencySynchronize()",
     "griddepcontrol.launch_dependents;": "cudaTriggerProgrammaticLaunchCompletion()",
 }
-PTX_ADVICE = [  # what to use instead of the instructions that start so
-    ("cp.async.bulk", "use cuda::memcpy_async, or give it a CPU form under #ifdef __SIMT__"),
-    ("cp.async", "use __pipeline_memcpy_async, __pipeline_commit and __pipeline_wait_prior of <cuda_pipeline.h>"),
-    ("ld.", "use __ldg, __ldcs, __ldcg or __ldlu"),
-    ("st.", "use __stcs, __stcg or __stwt"),
-    ("shfl", "use __shfl_sync and its relatives"),
-    ("red.", "use atomicAdd and its relatives"),
-    ("atom.", "use atomicAdd and its relatives"),
-    ("bar", "use __syncthreads, __syncwarp or cooperative groups"),
-    ("fence", "use __threadfence and its relatives"),
-    ("mapa", "use cluster_group::map_shared_rank of <cooperative_groups.h>"),
-    ("", "use the CUDA C++ function of that name, or give it a CPU form under #ifdef __SIMT__"),
-]
 
 
 class TranslateError(Exception):
@@ -138,6 +126,7 @@ class Translator:
         self.edits = []  # (start, end, new text)
         self.errors = []  # (offset, sentence)
         self.notes = []  # lines
+        self.uses_ptx = False
         self.begin = 0  # the first token of the statement that is being walked
         self.scopes = []  # (kind, name, closing brace) of the namespaces and classes around it
         self.function = None
@@ -716,32 +705,57 @@ class Translator:
             open_ += 1
         if self.tokens[open_] != "(" or self.match[open_] < 0 or self.source.in_system_macro(i):
             return i + 1
-        close, k, code = self.match[open_], open_ + 1, ""
+        close, k, text = self.match[open_], open_ + 1, ""
         while self.tokens[k].endswith('"'):
-            code += self.tokens[k][self.tokens[k].index('"') + 1 : -1]
+            text += self.string(self.tokens[k])
             k += 1
-        code = " ".join(re.sub(r"\\[nt]", " ", code).replace("%%", "%").split())
+        text = text.replace("%%", "%")
+        code = " ".join(text.split())
         if not code or not self.function and i != self.begin:  # a compiler barrier, or the symbol of a declaration
             return close + 1
-        operands = [j for j in range(k, close) if self.tokens[j] == "(" and self.tokens[j - 1].endswith('"')]
-        if code in PTX_STATEMENTS and not operands:
+        operands = self.asm_operands(k, close)
+        if code in PTX_STATEMENTS and not any(operands):
             self.replace(i, close, PTX_STATEMENTS[code])
-        elif code in PTX_VALUES and len(operands) == 1:
-            operand = self.source.slice(operands[0], self.match[operands[0]] + 1)
-            self.replace(i, close, f"{operand} = {PTX_VALUES[code]}")
+        elif code in PTX_VALUES and list(map(len, operands)) == [1, 0]:
+            self.replace(i, close, f"({operands[0][0].expression}) = {PTX_VALUES[code]}")
         else:
-            advice = next(advice for start, advice in PTX_ADVICE if code.lstrip("{ ").startswith(start))
-            self.error(i, f"inline PTX cannot run on the CPU device; {advice}")
+            try:
+                self.replace(i, close, ptx.Assembly(text, *operands).translate())
+                self.uses_ptx = True
+            except ptx.Refused as refused:
+                self.error(i, str(refused))
         return close + 1
 
+    @staticmethod
+    def string(token):
+        """The text of a literal."""
+        raw = re.match(r'R"(.*?)\((.*)\)\1"$', token, re.DOTALL)
+        return raw[2] if raw else token[token.index('"') + 1 : -1].replace("\\n", "\n").replace("\\t", " ")
 
-def translate(text, kernels_apart=False, notes=None):
+    def asm_operands(self, k, close):
+        """The outputs and the inputs of an asm statement whose code ends before token k."""
+        sections, section = [[], []], -1
+        while k < close:
+            token = self.tokens[k]
+            if token in (":", "::"):
+                section += len(token)
+            elif token == "(" and self.tokens[k - 1].endswith('"') and section in (0, 1):
+                expression = self.source.slice(k + 1, self.match[k])
+                sections[section].append(ptx.Operand(self.tokens[k - 1][1:-1], expression))
+                k = self.match[k]
+            k += 1
+        return sections
+
+
+def translate(text, kernels_apart=False, notes=None, headers=None):
     """The C++ for a text that `g++ -E` printed. Raises TranslateError. Kernels may be kept from being inlined. What a
-    reader should know of the source is added to the notes."""
+    reader should know of the source is added to the notes, and what it must include to the headers."""
     translator = Translator(restore_blanks(text), kernels_apart)
     translated = translator.translate()
     if notes is not None:
         notes += dict.fromkeys(translator.notes)
+    if headers is not None and translator.uses_ptx:
+        headers.append("simt/ptx.h")
     return translated
 
 

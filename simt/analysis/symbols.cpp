@@ -50,7 +50,7 @@ bool is_cudas(const char* name) {
 Owner owner_of_name(const char* name, uintptr_t code) {
   const std::string scope = scope_of(name);
   if (scope == "std" || scope == "__gnu_cxx") return Owner::library;
-  if (scope == "cub") return code && !stands_in_headers(code) ? Owner::student : Owner::library;
+  if (scope == "cub" || scope == "nvcuda") return code && !stands_in_headers(code) ? Owner::student : Owner::library;
   if (scope == "simt" || scope == "cuda" || scope == "cooperative_groups" || std::strncmp(name, "__tsan", 6) == 0)
     return Owner::device;
   if (std::strncmp(name, "_Z", 2) != 0 || !is_cudas(name)) return Owner::student;

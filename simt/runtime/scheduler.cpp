@@ -76,6 +76,7 @@ analysis::Operation operation_of(const char* name) {
   if (says("shfl")) return analysis::Operation::shuffle;
   if (says("sync of a group") || says("__syncwarp")) return analysis::Operation::warp_sync;
   if (says("reduce") || says("scan")) return analysis::Operation::warp_reduce;
+  if (says("mma") || says("matrix")) return analysis::Operation::other;
   return analysis::Operation::vote;
 }
 #endif

@@ -168,10 +168,15 @@ def test_a_variable_with_the_name_of_a_kernel_is_no_kernel():
         ("__global__ void k() {\n  __shared__ int s[];\n}", 2, "the size of s is missing"),
         ("__global__ void k() {\n  __shared__ = 3;\n}", 2, "__shared__ declaration"),
         ("struct S {\n  __shared__ int member;\n};", 2, "a member cannot be __shared__"),
-        ("void f() {\n\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" :: \"r\"(a), \"l\"(b));\n}", 3,
-         "__pipeline_memcpy_async"),
-        ("void f() {\n  asm(\"mov.u32 %0, %%laneid;\" \"add.u32 %0, 1;\" : \"=r\"(a));\n}", 2, "inline PTX cannot run"),
-        ("asm(\".global .u32 x;\");", 1, "inline PTX cannot run"),
+        ("void f() {\n\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}", 3,
+         "the PTX instruction wgmma.fence.sync.aligned cannot run on the CPU device; use the CUDA C++ function"),
+        ("void f() {\n  asm(\"cp.async.bulk.prefetch.L2.global [%0], %1;\" :: \"l\"(a), \"r\"(b));\n}", 2, "cuda::memcpy_async"),
+        ("void f() {\n  asm(\"mov.u32 %0, %%laneid;\" \"add.u32 %0, 1;\" : \"=r\"(a));\n}", 2, "the PTX instruction add.u32"),
+        ("void f() {\n  asm(\"add.u32 %0, %0, %9;\" : \"+r\"(a));\n}", 2, "does not know the PTX operand %9"),
+        ("void f() {\n  asm(\"mov.b128 %0, %0;\" : \"+q\"(a));\n}", 2, 'the constraint "+q"'),
+        ("void f() {\n  asm(\"add.u32 %0, %0, 1\" : \"+r\"(a));\n}", 2, "`add.u32 %0, %0, 1` lacks its semicolon"),
+        ("void f() {\n  asm(\"L: bra L;\");\n}", 2, "the PTX instruction L: cannot run"),
+        ("asm(\".global .u32 x;\");", 1, "the PTX instruction .global"),
         ("__global__ void k() { }\n__global__ void p() { k<<<1, 1>>>(); }", 2, "dynamic parallelism"),
         ("__global__ int k() { return 1; }", 1, "must return void"),
         ("__global__ int k;", 1, "declaration of a function"),
@@ -193,6 +198,22 @@ def test_refusal(code, line, words):
 def test_every_refusal_is_told_in_order():
     code = '__global__ void k() {\n  asm("x;");\n  __shared__ int s = 1;\n  asm("y;");\n}'
     assert [line.split(":")[1] for line in refused(code).splitlines()] == ["2", "3", "4"]
+
+
+def test_ptx_becomes_calls():
+    headers = []
+    code = 'void f() { asm("{.reg .b32 t; add.s32 t, %1, -3; ld.global.nc.v2.f32 {%0, _}, [%2+8];}" : "=f"(x) : "r"(y), "l"(p)); }'
+    text = "".join(translate(f'# 1 "t.cu"\n{code}\n', headers=headers).split())
+    assert headers == ["simt/ptx.h"]
+    assert "simt_r_t=::simt::ptx::add_<int32_t>(simt_p1,static_cast<uint64_t>(-3ll));" in text
+    assert "::simt::ptx::load<float,2>(::simt::ptx::generic(simt_p2,static_cast<uint64_t>(8ll)))" in text
+    assert "simt_p0=simt_v.item[0];(void)(simt_v.item[1]);" in text
+
+
+def test_a_program_without_ptx_includes_nothing_for_it():
+    headers = []
+    translate('# 1 "t.cu"\nvoid f() { asm("membar.gl;"); asm volatile("" ::: "memory"); }\n', headers=headers)
+    assert headers == []
 
 
 def without_where_it_runs(text):
