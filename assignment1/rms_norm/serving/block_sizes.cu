@@ -23,12 +23,12 @@ struct Block {
   Stage<RmsNormServing> stage;
 };
 const std::array<Block, 6> blocks = {{
-    {"microseconds_32_threads", "32", {"32_threads", "", launch<32>}},
-    {"microseconds_64_threads", "64", {"64_threads", "", launch<64>}},
-    {"microseconds_128_threads", "128", {"128_threads", "", launch<128>}},
-    {"microseconds_256_threads", "256", {"256_threads", "", launch<256>}},
-    {"microseconds_512_threads", "512", {"512_threads", "", launch<512>}},
-    {"microseconds_1024_threads", "1024", {"1024_threads", "", launch<1024>}},
+    {"threads_32_microseconds", "32", {"32_threads", "", launch<32>}},
+    {"threads_64_microseconds", "64", {"64_threads", "", launch<64>}},
+    {"threads_128_microseconds", "128", {"128_threads", "", launch<128>}},
+    {"threads_256_microseconds", "256", {"256_threads", "", launch<256>}},
+    {"threads_512_microseconds", "512", {"512_threads", "", launch<512>}},
+    {"threads_1024_microseconds", "1024", {"1024_threads", "", launch<1024>}},
 }};
 
 }  // namespace

@@ -13,17 +13,20 @@ constexpr Requires kTokens = {0, RmsNormServing::refuses};
 const std::vector<AnyStage>& all() {
   static const std::vector<AnyStage> stages = {
       Stage<RmsNormServing>{"rms_norm_before", "rms_norm as in 01", launch<Sum::cub, Second::scalar>, kTokens},
-      Stage<RmsNormServing>{"warp_reduction", "01 with the sum of 02", launch<Sum::warps, Second::scalar>, kTokens},
-      Stage<RmsNormServing>{"vectorized_pass", "01 with the second pass of 03", launch<Sum::cub, Second::vec>, kTokens},
-      Stage<RmsNormServing>{"row_pointers", "01, with the addresses of rows computed once",
+      Stage<RmsNormServing>{"only_warp_reduction", "01 with the sum of 02", launch<Sum::warps, Second::scalar>,
+                            kTokens},
+      Stage<RmsNormServing>{"only_vectorized_pass", "01 with the second pass of 03", launch<Sum::cub, Second::vec>,
+                            kTokens},
+      Stage<RmsNormServing>{"only_row_pointers", "01, with the addresses of rows computed once",
                             launch<Sum::cub, Second::scalar, Rows::once>, kTokens},
-      Stage<RmsNormServing>{"unrolled", "01 with both loops unrolled four times",
+      Stage<RmsNormServing>{"only_unrolling", "01 with both loops unrolled four times",
                             launch<Sum::cub, Second::scalar, Rows::each, 4>, kTokens},
       Stage<RmsNormServing>{"all_changes", "all four", launch<Sum::warps, Second::vec, Rows::once, 4>, kTokens},
       Stage<FusedAddRmsNorm>{"fused_add_before", "fused_add_rms_norm as in 04", launch_fused<Sum::cub>, kTokens},
-      Stage<FusedAddRmsNorm>{"fused_add_warp_reduction", "04 with the sum of 05", launch_fused<Sum::warps>, kTokens},
-      Stage<FusedAddRmsNorm>{"fused_add_unrolled", "04 with both loops unrolled four times", launch_fused<Sum::cub, 4>,
+      Stage<FusedAddRmsNorm>{"fused_add_only_warp_reduction", "04 with the sum of 05", launch_fused<Sum::warps>,
                              kTokens},
+      Stage<FusedAddRmsNorm>{"fused_add_only_unrolling", "04 with both loops unrolled four times",
+                             launch_fused<Sum::cub, 4>, kTokens},
       Stage<FusedAddRmsNorm>{"fused_add_all_changes", "both", launch_fused<Sum::warps, 4>, kTokens},
   };
   return stages;
