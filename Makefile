@@ -1,6 +1,6 @@
 # The root names the jobs and hands each to the folder that it concerns. The build rules are in mk/.
 ROOT := .
-ifneq ($(filter all stage programs objects libs,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all stage programs objects gpu-code libs,$(or $(MAKECMDGOALS),all)),)
   include mk/config.mk
 else
   SHELL := /bin/bash
@@ -17,7 +17,7 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage analyze bench peers chain tune plots readme profile programs objects libs compile-check format clean
+.PHONY: all help run test stage analyze bench peers chain tune plots readme profile programs objects gpu-code libs compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -90,17 +90,21 @@ plots:
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
 programs: $(LEAVES:%=%/programs)
-objects: $(patsubst %,%/objects,$(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES)))
+COMPILED := $(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES))
+objects: $(COMPILED:%=%/objects)
+gpu-code: $(COMPILED:%=%/gpu-code)
 %/program: libs
 	@$(MAKE) -C $* program
 %/programs: libs
 	@$(MAKE) -C $* programs
 %/objects: libs
 	@$(MAKE) -C $* objects
+%/gpu-code:
+	@$(MAKE) -C $* gpu-code
 
-# A build of its own, so that the objects of make BACKEND=cuda stay as they are.
+# A build of its own, so that what make BACKEND=cuda has built stays as it is.
 compile-check:
-	@$(MAKE) objects BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME='$(or $(BUILD_NAME),compile-check)'
+	@$(MAKE) gpu-code BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME=compile-check
 
 format:
 	@scripts/format.sh -i

@@ -5,6 +5,7 @@
 # make program    builds it below build/<backend>/ without touching the link
 # make PROGRAM    builds ./PROGRAM, one of PROGRAMS
 # make objects    only compiles
+# make gpu-code   only compiles, and only what is for the GPU
 # make analyze    builds it for the CPU device with the hooks of simt/analyze, starts it and reports on its kernels
 # In a ladder, make STAGE builds a stage's own program; where stages are files (reduction5.cu), there are run-STAGE and
 # analyze-STAGE too.
@@ -29,7 +30,7 @@ ifeq ($(LADDER),$(HERE))
 endif
 LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
 
-.PHONY: all run program programs objects analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS)
+.PHONY: all run program programs objects gpu-code analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS)
 all: program $(PROGRAMS)
 	@[ "$$(readlink $(NAME))" = '$(OUT)/$(NAME)' ] || ln -sfn '$(OUT)/$(NAME)' $(NAME)
 	@echo '$(HERE)/$(NAME) is up to date'
@@ -40,6 +41,8 @@ run: all
 program: $(OUT)/$(NAME) $(PROGRAMS:%=$(OUT)/%)
 programs: program $(STAGE_FILES:%=$(OUT)/%)
 objects: $(OBJECTS) $(PROGRAMS:%=$(OUT)/%.cu.o)
+gpu-code: PREPARED := gpu-code
+gpu-code: $(patsubst %,$(OUT)/%.fatbin,$(filter %.cu,$(SOURCES)) $(PROGRAMS:%=%.cu))
 
 $(STAGE_FOLDERS):
 	@$(MAKE) -C $@
@@ -54,7 +57,7 @@ $(STAGE_FILES:%=run-%): run-%: %
 
 # The libraries belong to the root, one make at a time; here they count as changed only if their files did.
 prepare:
-	@mkdir -p $(ROOT)/build && flock -o $(ROOT)/build/lock $(MAKE) -C $(ROOT) -f mk/libs.mk
+	@mkdir -p $(ROOT)/build && flock -o $(ROOT)/build/lock $(MAKE) -C $(ROOT) -f mk/libs.mk $(PREPARED)
 $(FLAGS_FILE) $(LIBRARIES) $(LIBSIMT): prepare
 	@:
 
@@ -68,6 +71,8 @@ endif
 COMPILED := $(OBJECTS) $(STAGE_FILES:%=$(OUT)/%.cu.o) $(PROGRAMS:%=$(OUT)/%.cu.o)
 $(COMPILED): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
+$(OUT)/%.fatbin: % $(FLAGS_FILE) | prepare
+	$(compile-gpu-code)
 
 $(OUT)/$(NAME): $(OBJECTS) $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(NAME)"
@@ -132,4 +137,4 @@ $(PROGRAMS:%=$(ANALYZED)/%): $(ANALYZED)/%: $(ANALYZED)/%.cu.o $(LIBSIMT) $(ANAL
 clean:
 	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(PROGRAMS) $(STAGE_FILES:%=%_test)
 
--include $(COMPILED:=.d) $(wildcard $(ANALYZED)/*.d)
+-include $(COMPILED:=.d) $(wildcard $(OUT)/*.fatbin.d) $(wildcard $(ANALYZED)/*.d)

@@ -1,23 +1,20 @@
 """The production header: its answers on the CPU device, how it compiles, what the analysis says of it, and whether its
 tests can fail. The test program is that of tests/header, whose main.cpp says how to run it on a GPU."""
 
-import os
 import re
 import shutil
 
 import pytest
 
-from conftest import BUILD, FULL, ROOT, cores, full_but, make, run
+from conftest import BUILD, ROOT, full_but, run
 
 HEADER = ROOT / "include/rms_norm"
 TESTS = ROOT / "tests/header"
 OBJECTS = BUILD / "tests/header"
 PROGRAM = OBJECTS / "header_test"
 SIMTCC = [ROOT / "simt/simtcc", f"-I{ROOT}"]
-NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 WARNINGS = ["-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
 STANDARDS = ["c++17", "c++20"]
-ARCHITECTURES = ["75", "80", "86", "89", "90", "90a", "100", "120"]
 
 
 def summary(result):
@@ -52,43 +49,12 @@ def test_bad_command_lines(arguments):
 
 # --- Compilation --------------------------------------------------------------------------------------------
 
-FIRST = """\
-#include <rms_norm/rms_norm.cuh>
-
-cudaError_t call(const float* x, float* y) { return rms_norm::forward(x, x, y, 1, 1); }
-"""
-SECOND = """\
-#include <rms_norm/rms_norm.cuh>
-
-cudaError_t call(const float* x, float* y);
-
-int main() {
-  rms_norm::Options options;
-  options.eps = 1e-5f;
-  const auto* x = static_cast<const __nv_bfloat16*>(nullptr);
-  const auto* weight = static_cast<const float*>(nullptr);
-  const auto error = rms_norm::fused_add_rms_norm(x, x, static_cast<__nv_bfloat16*>(nullptr), weight,
-                                                  static_cast<__half*>(nullptr), 1, 1, options);
-  return call(nullptr, nullptr) == cudaErrorInvalidValue && error == cudaErrorInvalidValue ? 0 : 1;
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def two_files(tmp_path_factory):
-    """The header alone in two translation units, of which each makes instances of it."""
-    folder = tmp_path_factory.mktemp("alone")
-    (folder / "first.cu").write_text(FIRST, encoding="utf-8")
-    (folder / "second.cu").write_text(SECOND, encoding="utf-8")
-    return folder
-
-
 @pytest.mark.parametrize("standard", full_but(STANDARDS, "c++17"))
-def test_compiles_for_the_cpu_device(two_files, standard):
-    files = ["first.cu", "second.cu", "-o", f"cpu_{standard}"]
-    made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *WARNINGS, *files, cwd=two_files)
+def test_compiles_in_two_files_for_the_cpu_device(tmp_path, standard):
+    files = [TESTS / "alone/first.cu", TESTS / "alone/second.cu", "-o", tmp_path / "program"]
+    made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *WARNINGS, *files)
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
-    assert run(two_files / f"cpu_{standard}").returncode == 0  # it refuses null pointers
+    assert run(tmp_path / "program").returncode == 0
 
 
 INTERFACE = r"""
@@ -222,48 +188,6 @@ def test_the_example_of_the_page_runs(tmp_path):
     made = run(ROOT / "simt/simtcc", f"-I{ROOT}/include", "example.cu", "-o", "example", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     assert run(tmp_path / "example").stdout == "1.0000\n"
-
-
-# A later standard is the host compiler's and the front end's matter, so that one architecture tells. The code for sm_90 is
-# what the CPU device compiles, and nvcc for the test of the stores.
-QUICK_TARGETS = [("c++17", "75")]
-TARGETS = [("c++17", arch) for arch in ARCHITECTURES] + [("c++20", "90")]
-
-
-@pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
-class TestWithNvcc:
-    made = {}
-
-    def compiled(self, folder, standard):
-        """One program for all architectures that are asked of the standard and that this nvcc knows."""
-        known = run(NVCC, "--list-gpu-code").stdout.split() + ["sm_90a"]
-        tried = TARGETS if FULL else QUICK_TARGETS
-        wanted = [arch for asked, arch in tried if asked == standard and f"sm_{arch}" in known]
-        if standard not in self.made:
-            targets = [word for arch in wanted for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
-            options = [f"-I{ROOT}/include", f"-std={standard}", "--threads", cores(), *WARNINGS, *targets]
-            files = ["first.cu", "second.cu", "-o", f"gpu_{standard}"]
-            self.made[standard] = run(NVCC, *options, *files, cwd=folder, timeout=900)
-        return wanted, self.made[standard]
-
-    @pytest.mark.parametrize("target", full_but(TARGETS, *QUICK_TARGETS), ids="-".join)
-    def test_compiles(self, two_files, target):
-        standard, arch = target
-        wanted, made = self.compiled(two_files, standard)
-        if arch not in wanted:
-            pytest.skip(f"this nvcc has no sm_{arch}")
-        assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
-
-
-@pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
-@pytest.mark.parametrize("candidates", ["forward_contiguous", "add_contiguous"])
-def test_the_compiler_does_not_split_stores(candidates, tmp_path):
-    """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
-    options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]
-    made = run(NVCC, *options, f"bench/tune/{candidates}.cu", "-o", tmp_path / "ptx")
-    assert made.returncode == 0, made.stderr
-    stores = re.findall(r"\bst\.global[\w.:]*", (tmp_path / "ptx").read_text(encoding="utf-8"))
-    assert len(stores) > 100 and set(stores) <= {"st.global.v4.u32", "st.global.L2::cache_hint.v4.u32"}
 
 
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""What only nvcc can tell: the GPU's code of every stage and of the header compiles, for every architecture with FULL=1.
+
+Nothing here needs a GPU. test_build.py asks whether nvcc compiles host code too, and whether two backends mix.
+"""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from conftest import ROOT, cores, full_but, make, run
+from ladder import ladders
+
+NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+HEADER_FILES = [ROOT / "tests/header/alone/first.cu", ROOT / "tests/header/alone/second.cu"]
+OPTIONS = [f"-I{ROOT}", f"-I{ROOT}/include", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
+ARCHITECTURES = ["75", "80", "86", "89", "90", "90a", "100", "120"]
+
+pytestmark = pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on this machine")
+
+
+def test_every_stage_compiles_for_the_gpu():
+    """A ladder's own files, which include its stages, for sm_90a, which has all that a stage may ask for."""
+    folders = [f"{ladder.path}/gpu-code" for ladder in ladders.all_ladders()]
+    build = ["BACKEND=cuda", "ARCHS=90a", "BUILD_NAME=compile-check-90a"]
+    result = make(f"-j{cores()}", *build, *folders, timeout=1800)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.full
+def test_every_file_compiles_for_every_architecture():
+    result = make(f"-j{cores()}", "compile-check", timeout=1800)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("arch", full_but(ARCHITECTURES, "75"))
+def test_header_compiles_for_the_gpu(arch, tmp_path):
+    """For the oldest architecture in a quick run; the CPU device compiles what is for sm_90, and the test of stores too."""
+    if f"sm_{arch.rstrip('a')}" not in run(NVCC, "--list-gpu-code").stdout.split():
+        pytest.skip(f"this nvcc has no sm_{arch}")
+    fast = ["-Ofc", "max"] if "--Ofast-compile" in run(NVCC, "--help").stdout else []
+    options = ["-std=c++17", *fast, *OPTIONS, f"-arch=sm_{arch}", "-fatbin", "-o", tmp_path / "code"]
+    for file in HEADER_FILES:
+        made = run(NVCC, *options, file, timeout=900)
+        assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_header_compiles_in_two_files(standard, tmp_path):
+    """Host code too, and as it is shipped, with all optimizations."""
+    options = [f"-std={standard}", *OPTIONS, "-arch=sm_90", "-o", tmp_path / "program"]
+    made = run(NVCC, *options, *HEADER_FILES, timeout=900)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+
+
+@pytest.mark.parametrize("candidates", ["forward_contiguous", "add_contiguous"])
+def test_the_compiler_does_not_split_stores(candidates, tmp_path):
+    """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
+    options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]
+    made = run(NVCC, *options, f"bench/tune/{candidates}.cu", "-o", tmp_path / "ptx")
+    assert made.returncode == 0, made.stderr
+    stores = re.findall(r"\bst\.global[\w.:]*", (tmp_path / "ptx").read_text(encoding="utf-8"))
+    assert len(stores) > 100 and set(stores) <= {"st.global.v4.u32", "st.global.L2::cache_hint.v4.u32"}
