@@ -9,8 +9,9 @@ COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu)
 LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
 DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)
 
-.PHONY: prepare sources FORCE
+.PHONY: prepare gpu-code sources FORCE
 prepare: $(LIBCOMMON) $(LIBSIMT) $(DESCRIPTIONS)
+gpu-code: sources $(patsubst %,$(BUILD)/%.fatbin,$(wildcard common/*.cu))
 
 $(BUILD)/tools.ok: scripts/check_tools.sh
 	@NVCC='$(NVCC)' CXX='$(CXX)' scripts/check_tools.sh $(BACKEND)
@@ -38,8 +39,11 @@ $(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_F
 $(BUILD)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
 	$(compile)
 
-# CLI11's templates take five times as long to optimize as to compile, and a command line is read once.
-$(BUILD)/common/options.cpp.o: CUFLAGS := $(CUFLAGS:-O3=-O0)
+$(BUILD)/%.fatbin: % $(FLAGS_FILE)
+	$(compile-gpu-code)
+
+# What reads the command line and writes the tables does so once, and takes longer to optimize than to compile.
+$(patsubst %,$(BUILD)/common/%.cpp.o,options report run table): CUFLAGS := $(CUFLAGS:-O3=-O0)
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
