@@ -33,7 +33,7 @@ collect_ignore = [] if TORCH else ["test_python_torch.py", "test_python_suites.p
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
-test_simt test_header test_python_package test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
+test_simt test_nvcc test_header test_python_package test_cli test_build test_mutants test_analyze test_mutant_hazards test_plots
 """.split()
 
 # The tests use the tools as Python modules; programs that make starts find the tools through make, as for a user.
@@ -107,7 +107,8 @@ def pytest_sessionstart(session):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     reporter.write_line("building what the tests start")
     start = time.monotonic()
-    built = make(f"-j{cores()}", f"BACKEND={BACKEND}", *targets(), timeout=1800)
+    quick = [] if FULL else ["QUICK=1"]
+    built = make(f"-j{cores()}", f"BACKEND={BACKEND}", *quick, *targets(), timeout=1800)
     if built.returncode != 0:
         reporter.write_line(f"{built.stdout}{built.stderr}")
         pytest.exit("the build failed, as said above", returncode=1)
