@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(kPacks > 2 ? 256 : 1024)
   scalar_t* input_row = input + blockIdx.x * input_stride;
   scalar_t* residual_row = residual + blockIdx.x * hidden_size;
   const int64_t whole = aligned_16(input_row, residual_row, weight) ? hidden_size / kSize : 0;
-  const int64_t reach = int64_t{blockDim.x} * kPacks, packs = whole < reach ? whole : reach;
-  const int64_t step = int64_t{blockDim.x} * kSize, first = threadIdx.x * kSize;
+  const unsigned reach = blockDim.x * kPacks, packs = whole < reach ? static_cast<unsigned>(whole) : reach;
+  const unsigned step = blockDim.x * kSize, first = threadIdx.x * kSize;
 
   Pack<scalar_t> kept[kPacks] = {}, factors[kPacks] = {};
 #pragma unroll

@@ -43,17 +43,17 @@ __global__ void __launch_bounds__(kPacks > 2 ? 256 : 1024)
                               const scalar_t* __restrict__ weight, float epsilon, int64_t num_tokens,
                               int64_t hidden_size) {
   constexpr int kSize = Pack<scalar_t>::kSize;
-  const int64_t reach = int64_t{blockDim.x} * kPacks, step = int64_t{blockDim.x} * kSize, first = threadIdx.x * kSize;
+  const unsigned reach = blockDim.x * kPacks, step = blockDim.x * kSize, first = threadIdx.x * kSize;
   const auto packs_of = [&](bool aligned) {
     const int64_t whole = aligned ? hidden_size / kSize : 0;
-    return whole < reach ? whole : reach;
+    return whole < reach ? static_cast<unsigned>(whole) : reach;
   };
   // Two arrays in turn: with one barrier per row, a warp may be one row ahead of another, and never two.
   __shared__ float warp_sums[2][32];
   int turn = 0;
 
   Pack<scalar_t> factors[kPacks] = {};
-  const int64_t weight_packs = packs_of(aligned_16(weight, weight, weight));
+  const unsigned weight_packs = packs_of(aligned_16(weight, weight, weight));
 #pragma unroll
   for (int k = 0; k < kPacks; ++k)
     if (threadIdx.x + k * blockDim.x < weight_packs) factors[k] = load(weight + first + k * step);
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kPacks > 2 ? 256 : 1024)
   for (int64_t token = blockIdx.x; token < num_tokens; token += gridDim.x, turn ^= 1) {
     scalar_t* input_row = input + token * input_stride;
     scalar_t* residual_row = residual + token * hidden_size;
-    const int64_t packs = packs_of(aligned_16(input_row, residual_row, weight));
+    const unsigned packs = packs_of(aligned_16(input_row, residual_row, weight));
 
     Pack<scalar_t> kept[kPacks] = {};
 #pragma unroll
