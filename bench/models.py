@@ -61,13 +61,16 @@ TYPES = {
 }
 
 
-def configuration(name, tiny):
+def configuration(name, tiny, layers):
     _, architecture, values = ARCHITECTURES[name]
-    if tiny and "text_config" in values:
-        text = {**values["text_config"], **TINY, **rope(5e6, mrope_section=[4, 2, 2], mrope_interleaved=True)}
-        values = {"text_config": text, "vision_config": TINY_VISION}
+    changed = {**(TINY if tiny else {}), **({"num_hidden_layers": layers} if layers else {})}
+    if "text_config" not in values:
+        values = {**values, **changed}
     elif tiny:
-        values = {**values, **TINY}
+        text = {**values["text_config"], **changed, **rope(5e6, mrope_section=[4, 2, 2], mrope_interleaved=True)}
+        values = {"text_config": text, "vision_config": TINY_VISION}
+    else:
+        values = {**values, "text_config": {**values["text_config"], **changed}}
     return transformers.AutoConfig.for_model(architecture, **values)
 
 
@@ -113,12 +116,8 @@ def given_mask(*_, attention_mask=None, **__):
 
 def build(name, kind, device, tiny=False, layers=None, seed=1):
     """The model with random weights, its types as in TYPES[kind]."""
-    config = configuration(name, tiny)
+    config = configuration(name, tiny, layers)
     text = config.get_text_config()
-    if layers:
-        text.num_hidden_layers = layers
-        if getattr(text, "layer_types", None):
-            text.layer_types = text.layer_types[:layers]
     maker = transformers.AutoModelForCausalLM if text is config else transformers.AutoModelForImageTextToText
     with torch.device(device), without_initialization():
         dtype = torch.float16 if kind == "mixed" else getattr(torch, kind)

@@ -302,6 +302,33 @@ def test_patched_models_answer_alike(name, dtype, monkeypatch):
         assert torch.equal(model.generate(tokens, max_new_tokens=4, do_sample=False), chosen)
 
 
+def tiny_qwen3_vl():
+    import transformers
+
+    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, head_dim=16)
+    rope = dict(rope_type="default", rope_theta=1e6, mrope_section=[4, 2, 2], mrope_interleaved=True)
+    text = dict(sizes, num_key_value_heads=2, vocab_size=128, rope_parameters=rope)
+    vision = dict(depth=2, hidden_size=32, intermediate_size=48, num_heads=2, out_hidden_size=64)
+    vision.update(num_position_embeddings=16, deepstack_visual_indexes=[0, 1])
+    config = transformers.AutoConfig.for_model("qwen3_vl", text_config=text, vision_config=vision)
+    return transformers.AutoModelForImageTextToText.from_config(config).eval()
+
+
+def test_a_model_that_adds_features_of_an_image_between_layers():
+    """The norm that was computed ahead is of a sum that is then changed: it must not be used."""
+    pytest.importorskip("transformers", minversion="5.0")
+    model = tiny_qwen3_vl().model.language_model
+    places = torch.zeros(1, 7, dtype=torch.bool)
+    places[0, 2:4] = True
+    given = dict(inputs_embeds=torch.randn(1, 7, 64), visual_pos_masks=places)
+    given.update(deepstack_visual_embeds=[torch.randn(2, 64) for _ in range(2)], use_cache=False)
+    with torch.no_grad():
+        before = model(**given).last_hidden_state
+        after = ours.patch_transformers(model, dependent_launch=True)(**given).last_hidden_state
+    assert model.layers[0]._rms_norm_following[0] is model.layers[1].input_layernorm
+    close(after, before)
+
+
 def test_patched_models_compile():
     model, tokens = ours.patch_transformers(tiny("qwen3")), torch.randint(1, 128, (2, 7))
     with torch.no_grad():

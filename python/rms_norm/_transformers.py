@@ -2,6 +2,9 @@
 
 import torch
 
+from . import _arrays, _options
+from . import torch as ours  # it imports this module, and has its functions by the time that a model is patched
+
 # By the name of a module's class: where its eps is, and the options of its norm.
 LLAMA = ("variance_epsilon", {"rounding": "llama"})
 GEMMA = ("eps", {"weight_offset": 1.0})
@@ -42,36 +45,49 @@ class Ahead:
         return normed if is_it and total is not None else None
 
 
-def _is_ours(norm, *tensors):
+def _is_ours(norm, weight, *tensors):
     """Whether the kernels give the type that the module gives: a wider weight widens its result, not ours."""
-    weight = norm.weight
-    kinds = {tensor.dtype for tensor in tensors}
-    return len(kinds) == 1 and (
-        norm._rms_norm_options.get("weight_offset") or torch.promote_types(weight.dtype, tensors[0].dtype) in kinds
-    )
+    dtype = tensors[0].dtype
+    if tensors[-1].dtype != dtype:
+        return False
+    if weight.dtype == dtype or norm._rms_norm_options.get("weight_offset"):
+        return True
+    return torch.promote_types(weight.dtype, dtype) == dtype
+
+
+def _direct_weight(norm, *tensors):
+    """The weight, if the kernel may be called at once with it, without the time that an operator takes; else None."""
+    weight = None if torch.compiler.is_compiling() else norm._parameters.get("weight")
+    return weight if weight is not None and ours._is_direct(*tensors, weight) else None
 
 
 def _add_and_norm(norm, x, residual):
     """The norm of x + residual, and the sum."""
-    from . import torch as ours
-
-    if not _is_ours(norm, x, residual):
+    weight = _direct_weight(norm, x, residual)
+    if not _is_ours(norm, norm.weight if weight is None else weight, x, residual):
         total = residual + x
         return norm(total), total
-    return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+    if weight is None:
+        return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+    y, total = torch.empty_like(x), torch.empty_like(residual)
+    _arrays.norm(x, residual, total, weight, y, *norm._rms_norm_direct)
+    return y, total
 
 
 class NormForward:
     def forward(self, hidden_states):
-        from . import torch as ours
-
         if self._rms_norm_ahead is not None:
             normed = self._rms_norm_ahead.take(hidden_states)
             if normed is not None:
                 return normed
-        if not _is_ours(self, hidden_states):
+        weight = _direct_weight(self, hidden_states)
+        if not _is_ours(self, self.weight if weight is None else weight, hidden_states):
             return super().forward(hidden_states)
-        return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+        if weight is None:
+            return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+        y = torch.empty_like(hidden_states)
+        _arrays.norm(hidden_states, None, None, weight, y, *self._rms_norm_direct)
+        return y
 
 
 class LayerForward:
@@ -139,6 +155,9 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
         eps_name, options = NORMS[type(norm).__name__]
         norm._rms_norm_eps, norm._rms_norm_ahead = getattr(norm, eps_name), None
         norm._rms_norm_options = {**options, "dependent_launch": dependent_launch}
+        llama, cache = _options(options.get("rounding", "gemma"), "tuned")
+        offset = options.get("weight_offset", 0.0)
+        norm._rms_norm_direct = (norm._rms_norm_eps, offset, llama, dependent_launch, cache)
         _derive(norm, NormForward)
     if _transformers_major() >= 5:
         for module in modules:

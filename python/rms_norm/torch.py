@@ -161,7 +161,6 @@ def _add_gradients(ctx, dy, dsum):
     return dtotal.to(ctx.x_type), dtotal, dweight, None
 
 
-
 def _register_gradients(name, plain, tensors, backward, setup_context):
     """As torch.library.register_autograd. But where neither gradients nor a tracer ask for it, the kernel is called at
     once: an operator that goes through Python twice takes the host twice as long."""
@@ -195,11 +194,16 @@ _register_gradients("fused_add_rms_norm", _fused_add_rms_norm, 3, _add_gradients
 # --- Functions ------------------------------------------------------------------------------------------------------
 
 
+def _is_direct(x, *others):
+    """Whether the kernel may be called at once: in eager mode, where no gradients are wanted."""
+    return not torch.compiler.is_compiling() and not _needs_grad(x, *others) and _is_eager(x)
+
+
 def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options) -> Tensor:
     """The norm of each row of x, with gradients. Arguments, result and errors are those of the package's rms_norm().
 
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    if not torch.compiler.is_compiling() and not _needs_grad(x, weight) and _is_eager(x):
+    if _is_direct(x, weight):
         return _plain_norm(x, weight, eps, **options)
     return torch.ops.rms_norm.rms_norm(x, weight, eps, **options)
 
@@ -208,6 +212,8 @@ def fused_add_rms_norm(
     x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
 ) -> Tuple[Tensor, Tensor]:
     """The norm of x + residual and the sum, as new tensors, with gradients."""
+    if _is_direct(x, residual, weight):
+        return _fused_add_rms_norm(x, residual, weight, eps, **options)
     return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, eps, **options)
 
 
