@@ -37,12 +37,11 @@ CONTROL = {"if", "while", "for", "switch", "constexpr"}
 STATEMENT_WORDS = CONTROL | {"return", "else", "do", "co_return", "co_yield", "throw", "case"}
 
 REFUSED_NAMES = {
-    "cudaTextureObject_t": "the CPU device has no texture objects; read the memory through a pointer",
     "cudaSurfaceObject_t": "the CPU device has no surface objects; write the memory through a pointer",
     "__block_size__": "the CPU device has no __block_size__; use __cluster_dims__ and the launch configuration",
 }
 REFUSED_TEMPLATES = {
-    "texture": "texture references left CUDA with version 12; read the memory through a pointer",
+    "texture": "texture references left CUDA with version 12; use a texture object, cudaTextureObject_t",
     "surface": "surface references left CUDA with version 12; write the memory through a pointer",
 }
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "texture_types.h"
 #include "vector_types.h"
 
 #define __DRIVER_TYPES_H__  // programs ask for it
@@ -69,7 +70,6 @@ typedef struct CUgraphNode_st* cudaGraphNode_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUmemPoolHandle_st* cudaMemPool_t;
 typedef struct CUfunc_st* cudaFunction_t;
-typedef struct cudaArray* cudaArray_t;  // the CPU device has no arrays: null in cudaMemcpy3DParms
 
 typedef void(CUDART_CB* cudaHostFn_t)(void* userData);
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* userData);

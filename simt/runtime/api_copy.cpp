@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "streams.h"
+#include "textures.h"
 
 using namespace simt;
 
@@ -120,12 +121,25 @@ Box pitched(const cudaPitchedPtr& p, const cudaPos& at = {}) {
   return {p.ptr ? static_cast<char*>(p.ptr) + offset : nullptr, p.pitch, p.pitch * p.ysize};
 }
 
+bool from_array(cudaArray_const_t array, cudaPos at, Extent extent, Box& box, size_t& element) {
+  cudaPitchedPtr place;
+  if (!find_array(array, place, element) || at.x + extent.width > place.xsize || at.y + extent.height > place.ysize)
+    return false;
+  at.x *= element;
+  box = pitched(place, at);
+  return true;
+}
+
 template <class Run>
 cudaError_t copy_3d(const cudaMemcpy3DParms* p, Run run) {
   if (!p) return cudaErrorInvalidValue;
-  if (p->srcArray || p->dstArray) return not_supported("cudaMemcpy3D: the CPU device has no CUDA arrays");
-  const Extent extent{p->extent.width, p->extent.height, p->extent.depth};
-  return run(pitched(p->dstPtr, p->dstPos), pitched(p->srcPtr, p->srcPos), extent, p->kind);
+  Extent extent{p->extent.width, p->extent.height, p->extent.depth};
+  Box from = pitched(p->srcPtr, p->srcPos), to = pitched(p->dstPtr, p->dstPos);
+  size_t element = 1;  // where an array takes part, widths are counted in its elements
+  if (p->srcArray && !from_array(p->srcArray, p->srcPos, extent, from, element)) return cudaErrorInvalidValue;
+  if (p->dstArray && !from_array(p->dstArray, p->dstPos, extent, to, element)) return cudaErrorInvalidValue;
+  extent.width *= element;
+  return run(to, from, extent, p->kind);
 }
 
 }  // namespace

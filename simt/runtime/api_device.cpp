@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "scheduler.h"
 #include "state.h"
+#include "textures.h"
 
 using namespace simt;
 
@@ -38,7 +39,7 @@ int last_level_cache() {
   return static_cast<int>(std::clamp(std::max(level3, level2), 0L, static_cast<long>(INT_MAX)));
 }
 
-// What the CPU device does not have (clocks, a memory bus, textures) is 0.
+// What the CPU device does not have (clocks, a memory bus, surfaces) is 0.
 cudaDeviceProp make_properties() {
   cudaDeviceProp p = {};
   std::strcpy(p.name, "CPU device (simt)");
@@ -56,6 +57,13 @@ cudaDeviceProp make_properties() {
   p.maxGridSize[1] = 65535;
   p.maxGridSize[2] = 65535;
   p.totalConstMem = 65536;
+  p.textureAlignment = 512;
+  p.texturePitchAlignment = 32;
+  p.maxTexture1D = p.maxTexture2D[0] = 131072;
+  p.maxTexture2D[1] = 65536;
+  p.maxTexture3D[0] = p.maxTexture3D[1] = p.maxTexture3D[2] = 16384;
+  p.maxTexture1DLayered[0] = p.maxTexture2DLayered[0] = p.maxTexture2DLayered[1] = 32768;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = 2048;
   p.major = 9;
   p.minor = 0;
   p.multiProcessorCount = kMultiprocessors;
@@ -186,6 +194,7 @@ cudaError_t cudaDeviceReset() {
   if (in_host_function) return record(cudaErrorNotPermitted);
   reset_streams();
   reset_pools();
+  reset_arrays();
   release_all();
   clear_errors();
   return cudaSuccess;

@@ -186,7 +186,7 @@ def test_a_variable_with_the_name_of_a_kernel_is_no_kernel():
         ("int main() {\n  k<<<1, 2, 3, 4, 5>>>(x);\n}", 2, "a launch takes <<<grid, block>>>"),
         ("template <class T> __global__ void k(T);\nint main() { k<<<1, 1>>>({1}); }", 2, "braced argument"),
         ("texture<float, 2> image;", 1, "texture references"),
-        ("__global__ void k(cudaTextureObject_t image);", 1, "no texture objects"),
+        ("__global__ void k(cudaSurfaceObject_t image);", 1, "no surface objects"),
     ],
 )  # fmt: skip
 def test_refusal(code, line, words):
