@@ -32,14 +32,24 @@ def described(ladder, row):
 
 
 def copy_rate(rows):
-    """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet; None if unknown."""
-    rate = percent = None
-    for row in rows:
-        if number(row, "gb_per_s") and number(row, "copy_microseconds"):
-            rate = number(row, "gb_per_s") * number(row, "microseconds") / number(row, "copy_microseconds")
-            of_datasheet = number(row, "percent_of_datasheet")
-            percent = rate / number(row, "gb_per_s") * of_datasheet if of_datasheet else percent
-    return rate, percent
+    """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet; None if unknown.
+
+    Where the stages of a ladder move different bytes, the copy's are those of the rows whose percentages fit.
+    """
+    timed = [row for row in rows if number(row, "gb_per_s") and number(row, "copy_microseconds")]
+    rates = [number(row, "gb_per_s") * number(row, "microseconds") / number(row, "copy_microseconds") for row in timed]
+    known = list(zip(timed, rates))
+    if not known:
+        return None, None
+    row, rate = ([pair for pair in known if fits(*pair)] or known)[-1]
+    of_datasheet = number(row, "percent_of_datasheet")
+    return rate, rate / number(row, "gb_per_s") * of_datasheet if of_datasheet else None
+
+
+def fits(row, rate):
+    """Whether the row's percentage is that of a copy kernel of this rate, but for the digits that the CSV lacks."""
+    percent = number(row, "percent_of_copy")
+    return not percent or abs(100 * number(row, "gb_per_s") / rate - percent) < 0.06 + 0.01 * percent
 
 
 def is_of_one_size(ladder, rows):
