@@ -347,3 +347,17 @@ TEST_CASE("memory that was freed since the capture is an error of the launch") {
   CHECK(cudaFree(p) == cudaSuccess);
   CHECK(cudaGraphLaunch(c.exec, c.a) == cudaErrorInvalidValue);
 }
+
+TEST_CASE("allocations inside a graph are refused with a sentence") {
+  cudaGraph_t graph;
+  REQUIRE(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  cudaGraphNode_t node;
+  cudaMemAllocNodeParams parameters = {};
+  const std::string said = stderr_of([&] {
+    CHECK(cudaGraphAddMemAllocNode(&node, graph, nullptr, 0, &parameters) == cudaErrorNotSupported);
+    CHECK(cudaGraphAddMemFreeNode(&node, graph, nullptr, 0, nullptr) == cudaErrorNotSupported);
+  });
+  CHECK(contains(said, "cudaGraphAddMemAllocNode: the CPU device has no allocations inside graphs"));
+  CHECK(cudaGetLastError() == cudaErrorNotSupported);
+  cudaGraphDestroy(graph);
+}

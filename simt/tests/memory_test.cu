@@ -438,3 +438,11 @@ TEST_CASE("stream-ordered allocation and pools") {
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   fails(cudaErrorInvalidResourceHandle, cudaMallocAsync(&p, 4, stream));
 }
+
+TEST_CASE("memory of other processes is refused with a sentence") {
+  Device<int> data(1);
+  cudaIpcMemHandle_t handle;
+  const std::string said = stderr_of([&] { CHECK(cudaIpcGetMemHandle(&handle, data.data) == cudaErrorNotSupported); });
+  CHECK(contains(said, "cudaIpcGetMemHandle: the CPU device's memory and events belong to one process"));
+  CHECK(cudaGetLastError() == cudaErrorNotSupported);
+}

@@ -289,7 +289,7 @@ def test_help_and_version(folder):
         (["one.cu", "-o"], "-o lacks its value"),
         (["one.cu", "-ptx"], "-ptx"),
         (["-cubin", "one.cu"], "no GPU code"),
-        (["one.cu", "-lcublas"], "does not have this library"),
+        (["one.cu", "-lcublasLt"], "does not have this library"),
         (["one.cu", "-lcurand"], "does not have this library"),
         (["one.cu", "-lcufft"], "does not have this library"),
         (["one.cu", "-lcudnn"], "does not have this library"),
@@ -326,11 +326,11 @@ def test_absent_cuda_library(folder, header, owner):
 @pytest.mark.full
 def test_headers_of_an_installed_toolkit_are_not_used(folder):
     toolkit = folder / "toolkit"
-    for name in ["crt/host_config.h", "cuda_runtime.h", "cublas_v2.h", "thrust/sort.h"]:
+    for name in ["crt/host_config.h", "cuda_runtime.h", "cublasXt.h", "thrust/sort.h"]:
         (toolkit / name).parent.mkdir(parents=True, exist_ok=True)
         (toolkit / name).write_text("#error a header for nvcc\n")
     made("-O0", "-I", toolkit, "one.cu", "-o", "x", cwd=folder)
-    for header, owner in [("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")]:
+    for header, owner in [("cublasXt.h", "cuBLAS"), ("thrust/sort.h", "Thrust")]:
         (folder / "h.cu").write_text(f"#include <{header}>\n")
         result = simtcc("-c", "-I", toolkit, "h.cu", cwd=folder)
         assert result.returncode == 1 and owner in result.stderr.splitlines()[-1]
@@ -342,6 +342,33 @@ def test_what_cub_has_for_a_whole_device_is_refused(folder):
     assert "does not have CUB's device-wide algorithms (cub/device/device_scan.cuh)" in said
     (folder / "d.cu").write_text("#include <cub/cub.cuh>\nvoid f(size_t b) { cub::DeviceReduce::Sum(0, b, 0, 0, 0); }\n")
     assert "does not have CUB's device-wide algorithms" in simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
+
+
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        ("#include <cuda.h>\nint main() { cuInit(0); }", "CUDA's driver API; use the functions of the runtime"),
+        ("#include <cuda.h>\nCUmodule module;", "CUDA's driver API"),
+        ("#include <cublas_v2.h>\nint main() { cublasStrsm(); }", "this part of cuBLAS"),
+        ("int main() { undeclared(); }", ""),
+    ],
+)
+def test_what_is_not_declared_is_named(folder, code, words):
+    (folder / "d.cu").write_text(code)
+    said = simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
+    assert ("the CPU device does not have" in said) == bool(words) and words in said
+
+
+def test_a_product_of_matrices_without_a_blas_is_refused_at_the_call(folder):
+    (folder / "gemm.cu").write_text(
+        "#include <cublas_v2.h>\nint main() {\n  cublasHandle_t handle;\n  cublasCreate(&handle);\n  const float one = 1;\n"
+        "  float* data;\n  cudaMalloc(&data, 4);\n"
+        "  return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, data, 1, data, 1, &one, data, 1);\n}\n"
+    )
+    made("-O0", "gemm.cu", "-lcublas", "-o", "gemm", cwd=folder)
+    environment = {**os.environ, "SIMT_BLAS": "absent.so"}
+    result = subprocess.run(["./gemm"], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 15 and "needs a BLAS on this machine" in result.stderr
 
 
 def test_refused_source_names_the_line_and_leaves_no_object(folder):

@@ -1,0 +1,151 @@
+// cuBLAS's products on a BLAS. The test brings its own, so that it needs none on this machine.
+#include "testing.h"
+
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+
+#include <cstdio>
+#include <fstream>
+
+// A library with the two functions, as Fortran has them.
+void make_blas() {
+  static bool made = false;
+  if (made) return;
+  made = true;
+  const std::string folder = "/tmp/simt_blas_" + std::to_string(getpid());
+  std::ofstream(folder + ".cpp") << R"(
+    template <class T> void gemm(const char* oa, const char* ob, const int* m, const int* n, const int* k, const T* alpha,
+                                 const T* a, const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc) {
+      for (int j = 0; j < *n; ++j) for (int i = 0; i < *m; ++i) {
+        T sum = 0;
+        for (int l = 0; l < *k; ++l) sum += (*oa == 'N' ? a[l * *lda + i] : a[i * *lda + l]) *
+                                            (*ob == 'N' ? b[j * *ldb + l] : b[l * *ldb + j]);
+        T& out = c[j * *ldc + i];
+        out = *alpha * sum + (*beta == 0 ? 0 : *beta * out);
+      }
+    }
+    #define GEMM(name, T) extern "C" void name(const char* oa, const char* ob, const int* m, const int* n, const int* k, \
+        const T* alpha, const T* a, const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc) { \
+      gemm(oa, ob, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); }
+    GEMM(sgemm_, float) GEMM(dgemm_, double))";
+  const std::string library = folder + ".so";
+  REQUIRE(std::system(("g++ -shared -fPIC -o " + library + " " + folder + ".cpp").c_str()) == 0);
+  setenv("SIMT_BLAS", library.c_str(), 1);
+}
+
+struct Handle {
+  cublasHandle_t handle = nullptr;
+  Handle() {
+    make_blas();
+    REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  }
+  ~Handle() { CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS); }
+  operator cublasHandle_t() const { return handle; }
+};
+
+constexpr int kM = 5, kN = 4, kK = 3, kPad = 2;
+
+template <class T>
+std::vector<T> numbers(int count) {
+  std::vector<T> made;
+  for (int i = 0; i < count; ++i) made.push_back(T(float(i * 7 % 11 - 5)));
+  return made;
+}
+
+template <class T, class Sum, class Scale>
+void check(cudaDataType type, cudaDataType sum_type, cublasComputeType_t compute, bool transposed) {
+  const Handle handle;
+  const int lda = (transposed ? kK : kM) + kPad, ldb = (transposed ? kN : kK) + kPad, ldc = kM + kPad, batches = 2;
+  const int size_a = lda * (transposed ? kM : kK), size_b = ldb * (transposed ? kK : kN), size_c = ldc * kN;
+  const auto a = numbers<T>(size_a * batches), b = numbers<T>(size_b * batches);
+  const auto c = numbers<Sum>(size_c * batches);
+  const Device<T> device_a(a), device_b(b);
+  Device<Sum> device_c(c);
+  const Scale alpha = Scale(2.f), beta = Scale(3.f);
+  const auto op = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  REQUIRE(cublasGemmStridedBatchedEx(handle, op, op, kM, kN, kK, &alpha, device_a.data, type, lda, size_a,
+                                     device_b.data, type, ldb, size_b, &beta, device_c.data, sum_type, ldc, size_c,
+                                     batches, compute, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+  const auto got = device_c.host();
+  int wrong = 0;
+  for (int batch = 0; batch < batches; ++batch)
+    for (int j = 0; j < kN; ++j)
+      for (int i = 0; i < ldc; ++i) {
+        const auto at = [&](const std::vector<T>& x, int size, int k) { return float(x[size_t(batch * size + k)]); };
+        const size_t here = size_t(batch * size_c + j * ldc + i);
+        float expected = float(c[here]);  // what lies between the columns stays
+        if (i < kM) {
+          float sum = 0;
+          for (int k = 0; k < kK; ++k)
+            sum += at(a, size_a, transposed ? i * lda + k : k * lda + i) *
+                   at(b, size_b, transposed ? k * ldb + j : j * ldb + k);
+          expected = 2 * sum + 3 * expected;
+        }
+        wrong += float(got[here]) != expected;
+      }
+  CAPTURE(int(type));
+  CAPTURE(transposed);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("products of each type") {
+  for (bool transposed : {false, true}) {
+    check<float, float, float>(CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, transposed);
+    check<double, double, double>(CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, transposed);
+    check<__half, __half, __half>(CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, transposed);
+    check<__half, float, float>(CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, transposed);
+    check<__nv_bfloat16, __nv_bfloat16, float>(CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, transposed);
+    check<signed char, int, int>(CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, transposed);
+  }
+}
+
+TEST_CASE("sgemm in a stream, in a graph, and with its factors in device memory") {
+  const Handle handle;
+  const std::vector<float> factors = {1, 0};
+  const Device<float> a(numbers<float>(6)), b(numbers<float>(6)), scale(factors);
+  Device<float> c(4);
+  cudaStream_t stream;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE) == CUBLAS_STATUS_SUCCESS);
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, scale.data, a.data, 2, b.data, 3, scale.data + 1,
+                      c.data, 2) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(c.host() == std::vector<float>(4, 0));
+  REQUIRE(cudaGraphInstantiate(&exec, graph) == cudaSuccess);
+  REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+  const auto x = numbers<float>(6);
+  std::vector<float> expected(4);
+  for (size_t j = 0; j < 2; ++j)
+    for (size_t i = 0; i < 2; ++i)
+      for (size_t k = 0; k < 3; ++k) expected[j * 2 + i] += x[k * 2 + i] * x[j * 3 + k];
+  CHECK(c.host() == expected);
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+TEST_CASE("what is refused") {
+  const Handle handle;
+  const float one = 1;
+  Device<float> data(16);
+  const auto multiply = [&](cublasHandle_t with, int lda, const float* a) {
+    return cublasSgemm(with, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, a, lda, data.data, 4, &one, data.data, 4);
+  };
+  CHECK(multiply(nullptr, 4, data.data) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(multiply(handle, 3, data.data) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(multiply(handle, 4, &one) == CUBLAS_STATUS_INVALID_VALUE);  // host memory
+  const std::string said = stderr_of([&] {
+    CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, data.data, CUDA_R_8F_E4M3, 4, data.data,
+                       CUDA_R_8F_E4M3, 4, &one, data.data, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
+                       CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED);
+  });
+  CHECK(contains(said, "no product of matrices of these types"));
+  CHECK(std::string(cublasGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED)) == "CUBLAS_STATUS_NOT_SUPPORTED");
+  cudaGetLastError();
+}
