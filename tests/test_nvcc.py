@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(not os.path.exists(NVCC), reason="no nvcc on thi
 
 
 def test_every_stage_compiles_for_the_gpu():
-    """A ladder's own files, which include its stages, for sm_90a, which has all that a stage may ask for."""
+    """A ladder's main.cu, which includes its stages, for sm_90a, which has all that a stage may ask for."""
     folders = [f"{ladder.path}/gpu-code" for ladder in ladders.all_ladders()]
-    build = ["BACKEND=cuda", "ARCHS=90a", "BUILD_NAME=compile-check-90a"]
+    build = ["BACKEND=cuda", "ARCHS=90a", "BUILD_NAME=compile-check-90a", "SOURCES=main.cu"]
     result = make(f"-j{cores()}", *build, *folders, timeout=1800)
     assert result.returncode == 0, result.stdout + result.stderr
 
