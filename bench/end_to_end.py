@@ -7,9 +7,9 @@
 
 Needs PyTorch with CUDA, transformers, the package of python/ and an NVIDIA GPU with 40 GB; nothing is downloaded, since
 the weights are random. Writes profiling_results/<gpu>/header/end_to_end.csv after each input of each model, so that an
-interrupted run leaves what it has measured; --add keeps what is stored of other inputs, so that a long run can be made in
-parts. All variants of an input take turns in one process on the same weights. Exit code 1 if the logits of a variant differ
-more than roundings explain, or if a time cannot be.
+interrupted run leaves what it has measured; --add keeps what is stored of other inputs, so that a long run can be made
+in parts. All variants of an input take turns in one process on the same weights. Exit code 1 if the logits of a variant
+differ more than roundings explain, or if a time cannot be.
 
 Variants: stock; patched (rms_norm.torch.patch_transformers); patched_pdl (the same, with dependent launches);
 without_norms (each RMSNorm hands on what it gets: the floor for norms that are not fused with anything).
@@ -18,6 +18,7 @@ without_norms (each RMSNorm hands on what it gets: the floor for norms that are 
 import argparse
 import contextlib
 import pathlib
+import re
 import sys
 import time
 import types
@@ -33,7 +34,7 @@ llama-3-8b:bfloat16
 WAYS = ["eager", "graph"]
 STEPS = 3  # of an eager sample: the host runs ahead of the GPU within it
 BOUNDS = 3, 12  # samples
-ROUNDINGS = 5  # of a layer, that logits may differ by: the sum, the normalized value, its product, two products' outputs
+ROUNDINGS = 5  # of a layer, which logits may differ by: the sum, the normalized value, its product, two products
 
 
 def words(known):
@@ -52,11 +53,11 @@ def arguments():
         prog="end_to_end", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--models", default=",".join(MODELS), help="MODEL:TYPES with commas; by default %(default)s")
-    parser.add_argument("--inputs", help="with commas, as in decode_1,decode_32,prefill_2048,image; by default each model's")
+    parser.add_argument("--inputs", help="with commas, as in decode_1,prefill_2048,image; by default each model's")
     parser.add_argument("--variants", help="with commas; by default stock,patched,patched_pdl,without_norms")
     parser.add_argument("--ways", type=words(WAYS), default=WAYS, help="eager, graph or both; by default both")
     parser.add_argument(
-        "--compile", action="store_true", help="also all of it under torch.compile: a minute for each variant and input"
+        "--compile", action="store_true", help="also all of it under torch.compile, each variant for each input"
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="to measure each input in each way; by default 4")
     parser.add_argument("--layers", type=int, help="of the language model; by default those of its configuration")
@@ -78,6 +79,9 @@ def complete(given, models):
             known = f"{', '.join(models.ARCHITECTURES)}, with one of {', '.join(models.TYPES)}"
             raise ladders.BadCommand(f"{spec} is no model; say MODEL:TYPES, of {known}")
         inputs = given.inputs.split(",") if given.inputs else models.input_names(name, given.tiny)
+        for one in inputs:
+            if not re.fullmatch(r"(decode|prefill)_[1-9]\d*", one) and (one, name) != ("image", "qwen3-vl-8b"):
+                raise ladders.BadCommand(f"{one} is no input of {name}; say decode_BATCH, prefill_TOKENS or image")
         given.work.append((name, kind, inputs))
     return given
 

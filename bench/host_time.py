@@ -3,9 +3,9 @@
     python3 bench/host_time.py                      needs PyTorch with CUDA, the package of python/, and an NVIDIA GPU
     python3 bench/host_time.py --output DIRECTORY
 
-One row of 4096 bfloat16 numbers, whose kernel is shorter than any of the calls: the host never waits for the GPU. A sample
-is the time of 500 calls until the last one returns. All take turns. Peers that are not installed are left out. Writes
-profiling_results/<gpu>/header/host_time.csv.
+One row of 4096 bfloat16 numbers, whose kernel is shorter than a call, so that the host does not wait for the GPU. A
+sample is the time of 500 calls until the last one returns. All take turns. Peers that are not installed are left out.
+Writes profiling_results/<gpu>/header/host_time.csv.
 """
 
 import argparse

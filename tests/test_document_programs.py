@@ -31,7 +31,9 @@ def program():
     return module
 
 
-NAMES = "f32 f32x4 f16_f16 f16x2_f16 f16x8_f16 f16x8_f32 f16x8_pack_f16 f16x8_pack_f32 f16_f32 bf16_bf16 bf16x8_pack_f32"
+NAMES = (
+    "f32 f32x4 f16_f16 f16x2_f16 f16x8_f16 f16x8_f32 f16x8_pack_f16 f16x8_pack_f32 f16_f32 bf16_bf16 bf16x8_pack_f32"
+)
 
 
 @pytest.mark.parametrize("name", NAMES.split())

@@ -96,3 +96,5 @@ def test_tiny_models(tmp_path):
     assert len(rows) == before + 4 and rows["Qwen3-8B", "prefill_8", "patched", "eager"]["verdict"] == "ok"
     done = run(sys.executable, ROOT / "bench/end_to_end.py", "--models", "gpt-9", **given)
     assert done.returncode == 2 and "gpt-9 is no model" in done.stderr
+    done = run(sys.executable, ROOT / "bench/end_to_end.py", "--models", "qwen3-8b:float16", "--inputs", "image", **given)
+    assert done.returncode == 2 and "image is no input of qwen3-8b" in done.stderr

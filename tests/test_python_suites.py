@@ -1,4 +1,4 @@
-"""The shapes, types and options of vLLM's and FlashInfer's own tests of RMSNorm, for rms_norm.vllm and rms_norm.flashinfer.
+"""The shapes, types and options of vLLM's and FlashInfer's tests of RMSNorm, for rms_norm.vllm and .flashinfer.
 
 With TORCH=1; without a GPU a few of each list. The tests are this project's: what they compare with is float64.
 """

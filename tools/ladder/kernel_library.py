@@ -1,7 +1,7 @@
-"""A ladder's kernels as a shared library for Python's ctypes, compiled when a program asks for them and they are not up to date.
+"""A ladder's kernels as a shared library for Python's ctypes, compiled where they are not up to date.
 
-The source is one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a GPU,
-else the CPU device; BACKEND=cuda or cpu overrides.
+The source is one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a
+GPU, else the CPU device; BACKEND=cuda or cpu overrides.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Models before and after their norms are patched: what bench/end_to_end.py stores, and the tables made from it.
 
-A CSV has one row for each variant (stock, patched, patched_pdl, without_norms) of each input of each model, in each way (eager,
-graph), with torch.compile or without. milliseconds is the median of a step: of a decode step, a prefill or an image.
+A CSV has one row for each variant (stock, patched, patched_pdl, without_norms) of each input of each model, in each way
+(eager, graph), with torch.compile or without. milliseconds is the median of a step: a decode step, a prefill, an image.
 relative_error is the largest of a sequence's logits (the norm of the difference over the norm) against the stock model
 in eager mode. norms counts the model's RMSNorm modules, layers those of the language model.
 """
@@ -101,8 +101,17 @@ def rate(rows, time):
 
 
 def rate_lines(shapes, way, compiled):
-    """Document's table: tokens a second before and after."""
-    header = ["model", "input", "stock, tokens/s", "patched", "patched, PDL", "faster by", "logits differ by", "of at most"]
+    """Tokens a second before and after."""
+    header = [
+        "model",
+        "input",
+        "stock, tokens/s",
+        "patched",
+        "patched, PDL",
+        "faster by",
+        "logits differ by",
+        "of at most",
+    ]
     body = []
     for key, rows in shapes.items():
         stock = milliseconds(rows, STOCK, compiled, way)
@@ -181,7 +190,11 @@ def excluded(shapes):
     for key, rows in shapes.items():
         for (variant, compiled, way), row in rows.items():
             if row["verdict"] != "ok":
-                what = (way_name(way, compiled), peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
+                what = (
+                    way_name(way, compiled),
+                    peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]),
+                    row["reason"],
+                )
                 found.setdefault(what, {}).setdefault(", ".join(name_of(key, rows)), []).append(TITLES[variant])
     said = []
     for (way, verdict, reason), where in found.items():

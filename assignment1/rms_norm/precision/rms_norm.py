@@ -9,8 +9,8 @@ device, on which the tensors are in host memory and no time is printed. As a mod
     from rms_norm import rms_norm_f16x8_pack_f32
     rms_norm_f16x8_pack_f32(x, y)          # y = the norm of x's rows; also weight= and eps=
 
-Times are of one launch in a CUDA graph of many. "time" is the document's: one x and one y, which the L2 cache holds if they
-fit. "cold" is that of many pairs in turn, so that large ones come from memory.
+Times are of one launch in a CUDA graph of many. "time" is the document's: one x and one y, which the L2 cache holds if
+they fit. "cold" is that of many pairs in turn, so that large ones come from memory.
 """
 
 import argparse
@@ -43,7 +43,9 @@ _loaded = {}
 
 def library():
     if not _loaded:
-        _loaded["library"], _loaded["backend"] = kernel_library.load(pathlib.Path(__file__).resolve().with_name("python.cu"))
+        _loaded["library"], _loaded["backend"] = kernel_library.load(
+            pathlib.Path(__file__).resolve().with_name("python.cu")
+        )
     return _loaded["library"]
 
 

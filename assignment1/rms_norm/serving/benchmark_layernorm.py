@@ -1,13 +1,13 @@
 """Times the document's functions on one GPU, with its options.
 
-    python3 assignment1/rms_norm/serving/benchmark_layernorm.py --num-tokens 4096 --hidden-size 8192 --dtype half --num-iters 100
+    python3 assignment1/rms_norm/serving/benchmark_layernorm.py --num-tokens 4096 --hidden-size 8192 --dtype half
     … --add-residual             fused_add_rms_norm in place of rms_norm
     … --kernel header            before, after or header (layernorm.py); by default all three in turn
     … --grid                     the document's grid of tokens, hidden sizes, types and residual, as one table
-    … --profile                  runs each once between cudaProfilerStart and cudaProfilerStop, for ncu --profile-from-start off
+    … --profile                  one call of each that ncu --profile-from-start off sees
 
 Prints microseconds per call: median of --num-iters replays of a CUDA graph of calls over many inputs in turn, 600 MB of
-them or 64, so that large ones come from memory. Without a GPU, it calls each kernel once and says that nothing is timed.
+them or 64, so that large ones come from memory. Without a GPU it calls each kernel once, and nothing is timed.
 """
 
 import argparse

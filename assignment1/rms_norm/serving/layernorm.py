@@ -1,12 +1,12 @@
 """The kernels that benchmark_layernorm.py and test_layernorm.py call from PyTorch.
 
-    before    the engine's kernels before the document's changes: 01_cub_block_reduce and 04_fused_add; for float, the form of
-              04 with one element per access
+    before    the engine's kernels before the document's changes: 01_cub_block_reduce and 04_fused_add; for float, the
+              form of 04 with one element per access
     after     those after its changes: 03_vectorized and 06_unrolled; for float, 07_generic
     header    this project's header, by the package of python/ and its module rms_norm.vllm
 
-The first two are compiled when they are first needed: by nvcc for the GPU that is there, which takes a minute because
-of CUB, or for the CPU device, on which tensors are in host memory.
+The first two are compiled when they are first needed: by nvcc for the GPU that is there, or for the CPU device, on
+which tensors are in host memory.
 """
 
 import ctypes
@@ -25,7 +25,9 @@ _loaded = {}
 
 def library():
     if not _loaded:
-        _loaded["library"], _loaded["backend"] = kernel_library.load(pathlib.Path(__file__).resolve().with_name("python.cu"))
+        _loaded["library"], _loaded["backend"] = kernel_library.load(
+            pathlib.Path(__file__).resolve().with_name("python.cu")
+        )
         _loaded["library"].serving_norm.argtypes = [
             *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_float),
             *(ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int, ctypes.c_void_p),

@@ -1,6 +1,6 @@
 """The document's matrix of tests, for the kernels before and after its changes and for this project's header.
 
-    python3 -m pytest assignment1/rms_norm/serving/test_layernorm.py -v      4 minutes on one GPU
+    python3 -m pytest assignment1/rms_norm/serving/test_layernorm.py -v
 
 Types, tokens, hidden sizes, residual, strided input, and every GPU; without a GPU, fewer and smaller of them on the CPU
 device. Expected values are computed in float64; each result may differ by the roundings of its type.
