@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 
 import pytest
 
@@ -45,3 +46,9 @@ if OTHERS:  # a test without parameters would count as skipped
             assert right.returncode == 0, right.stdout + right.stderr
         device = make(*choice[::2], "-C", "simt", "programs", "BUILD=../build/simt", cwd=clone, timeout=1800)
         assert device.returncode == 0, device.stdout + device.stderr
+        # What the analysis counts depends on the loads that g++'s optimizer keeps.
+        counts = run(
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/analysis/test_known_answers.py"),
+            cwd=clone / "simt", CXX=compiler, SIMT_BUILD_DIR=str(clone / "build/simt"),
+        )  # fmt: skip
+        assert counts.returncode == 0, counts.stdout + counts.stderr
