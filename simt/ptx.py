@@ -14,6 +14,7 @@ from typing import List, NamedTuple
 TYPES = {f"{kind}{bits}": f"{'int' if kind == 's' else 'uint'}{bits}_t" for kind in "sub" for bits in (8, 16, 32, 64)}
 TYPES.update(f32="float", f64="double", pred="bool")
 TYPES.update({name: f"::simt::ptx::{name}" for name in ("f16", "bf16", "f16x2", "bf16x2", "tf32")})
+REALS = {TYPES[name] for name in ("f32", "f64", "f16", "bf16")}
 REGISTER_BITS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64, "n": 64}
 
 ELEMENTWISE = dict.fromkeys("not neg abs popc clz brev ex2 lg2 rcp rsqrt sqrt sin cos tanh".split(), 1)  # of one operand
@@ -167,9 +168,9 @@ class Assembly:
         if bits:
             return f"uint64_t{{0x{bits[1] or bits[2]}}}"
         integer = re.fullmatch(r"(-?)\s*(0[xX][0-9a-fA-F]+|\d+)U?", text)
-        if integer and of not in ("float", "double"):
+        if integer and of not in REALS:
             return f"static_cast<uint64_t>({integer[1]}{integer[2]}ll)"
-        if re.fullmatch(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", text):
+        if of in REALS and re.fullmatch(r"-?\d+(\.\d*)?([eE][-+]?\d+)?", text):
             return f"::simt::ptx::bits<{of}>(static_cast<{of}>({text}))"
         raise Refused(f"the CPU device does not know the PTX operand {text}")
 
@@ -206,7 +207,7 @@ class Assembly:
             handler = self.elementwise
         try:
             done = handler and handler(parts, split(rest))
-        except (IndexError, KeyError):
+        except (IndexError, KeyError, ValueError):
             done = False
         if not done:
             advice = next(advice for start, advice in ADVICE if opcode.startswith(start))
@@ -285,7 +286,7 @@ class Assembly:
         return True
 
     def call(self, name, arguments, of=""):
-        values = ", ".join(self.value(argument) for argument in arguments[1:])
+        values = ", ".join(self.value(argument, of.strip("<>") or "uint64_t") for argument in arguments[1:])
         self.set(arguments[0], f"::simt::ptx::{name}{of}({values})")
         return True
 
@@ -381,9 +382,16 @@ class Assembly:
         return True
 
     def atomic(self, parts, target, arguments):
-        words = [part for part in parts[1:] if part not in ("relaxed", "noftz") and "::" not in part]
-        space = words.pop(0) if words[0] in ("global", "shared") else "generic"
-        scope = {"cta": "_block", "gpu": "", "sys": "_system"}[words.pop(0)] if words[0] in ("cta", "gpu", "sys") else ""
+        words, space, scope, order = [], "generic", "", "relaxed"
+        for part in parts[1:]:
+            if part in ("global", "shared", "shared::cta", "shared::cluster"):
+                space = part
+            elif part in ("cta", "cluster", "gpu", "sys"):
+                scope = {"cta": "_block", "sys": "_system"}.get(part, "")
+            elif part in ("relaxed", "acquire", "release", "acq_rel"):
+                order = part
+            elif part != "noftz" and "::" not in part:
+                words.append(part)
         name, type_ = words
         function = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exch": "Exch",
                     "cas": "CAS", "inc": "Inc", "dec": "Dec"}[name]  # fmt: skip
@@ -393,7 +401,10 @@ class Assembly:
             of = "unsigned long long"
         values = "".join(f", ::simt::ptx::get<{of}>({self.value(each, of)})" for each in arguments[1:])
         address = f"static_cast<{of}*>({self.address(arguments[0], space)})"
+        fence = f"__threadfence{scope}();"
+        self.lines += [fence] * (order in ("release", "acq_rel"))
         self.set(target, f"::simt::ptx::bits<{of}>(::atomic{function}{scope}({address}{values}))")
+        self.lines += [fence] * (order in ("acquire", "acq_rel"))
         return True
 
     def on_atom(self, parts, arguments):

@@ -91,6 +91,7 @@ __global__ void reals(float* out) {
   out[4] = r;
   asm("mul.sat.f32 %0, %1, %1;" : "=f"(r) : "f"(x));
   out[5] = r;
+  asm("{.reg .pred p; setp.lt.f32 p, %1, 2.0; selp.f32 %0, %0, 9.5, p;}" : "+f"(r) : "f"(y));
   int i;
   asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(i) : "f"(-2.9f));
   out[6] = float(i);
@@ -139,7 +140,8 @@ __global__ void memory(const float4* in, float* out, unsigned* flag) {
   unsigned old;
   asm volatile("atom.global.max.u32 %0, [%1], %2;" : "=r"(old) : "l"(flag + 1), "r"(t));
   if (t == 0) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag + 2), "r"(7));
+    asm volatile("atom.acq_rel.gpu.global.cas.b32 %0, [%1], 0, 5;" : "=r"(old) : "l"(flag + 2));
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag + 2), "r"(old + 7));
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(old) : "l"(flag + 2));
     asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(flag + 3), "r"(old + 1));
     signed char narrow = -3;

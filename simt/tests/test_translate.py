@@ -176,6 +176,8 @@ def test_a_variable_with_the_name_of_a_kernel_is_no_kernel():
         ("void f() {\n  asm(\"mov.b128 %0, %0;\" : \"+q\"(a));\n}", 2, 'the constraint "+q"'),
         ("void f() {\n  asm(\"add.u32 %0, %0, 1\" : \"+r\"(a));\n}", 2, "`add.u32 %0, %0, 1` lacks its semicolon"),
         ("void f() {\n  asm(\"L: bra L;\");\n}", 2, "the PTX instruction L: cannot run"),
+        ("void f() {\n  asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %1;\" : \"=h\"(a) : \"f\"(b));\n}", 2, "cvt.rn.satfinite.e4m3x2.f32"),
+        ("void f() {\n  asm(\"add.u32 %0, %0, 1.5;\" : \"+r\"(a));\n}", 2, "the PTX operand 1.5"),
         ("asm(\".global .u32 x;\");", 1, "the PTX instruction .global"),
         ("__global__ void k() { }\n__global__ void p() { k<<<1, 1>>>(); }", 2, "dynamic parallelism"),
         ("__global__ int k() { return 1; }", 1, "must return void"),
