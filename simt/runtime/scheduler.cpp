@@ -1,16 +1,9 @@
-#include "scheduler.h"
-
-#include <pthread.h>
+// Lanes run, wait and go on: fibers, barriers and the calls in which the lanes of a warp meet.
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 
-#include "fault.h"
+#include "scheduler_parts.h"
 
 __thread uint3 threadIdx;
 __thread uint3 blockIdx;
@@ -35,41 +28,9 @@ namespace simt {
 
 __thread Worker* worker = nullptr;
 
+#ifdef SIMT_ANALYSIS
 namespace {
 
-constexpr size_t kGuard = 64 * 1024;     // inaccessible, before and after stacks and arenas
-constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
-constexpr size_t kCanary = 64;           // bytes checked past the end of a block's shared memory
-constexpr uint32_t kAtomicsPerTurn = 64;
-
-void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-char* map_pages(size_t size) {
-  void* pages = mmap(nullptr, size + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED || mprotect(static_cast<char*>(pages) + kGuard, size, PROT_READ | PROT_WRITE) != 0) {
-    std::fprintf(stderr, "simt: out of memory for the stacks and shared memory of resident threads\n");
-    std::abort();
-  }
-  return static_cast<char*>(pages) + kGuard;
-}
-
-Worker& current(const char* builtin) {
-  if (!worker) {
-    std::fprintf(stderr, "simt: %s was called by host code; it works only inside a kernel\n", builtin);
-    std::abort();
-  }
-  return *worker;
-}
-
-std::string at_line(Site site) {
-  return site.file ? std::string(site.file) + ":" + std::to_string(site.line) : "an unknown line";
-}
-
-bool same_line(Site a, Site b) { return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0); }
-
-#ifdef SIMT_ANALYSIS
 // By the name of the built-in.
 analysis::Operation operation_of(const char* name) {
   const auto says = [&](const char* part) { return std::strstr(name, part) != nullptr; };
@@ -79,110 +40,11 @@ analysis::Operation operation_of(const char* name) {
   if (says("mma") || says("matrix")) return analysis::Operation::other;
   return analysis::Operation::vote;
 }
-#endif
-
-uint3 unflatten(uint64_t linear, dim3 size) {
-  return {static_cast<unsigned>(linear % size.x), static_cast<unsigned>(linear / size.x % size.y),
-          static_cast<unsigned>(linear / size.x / size.y)};
-}
 
 }  // namespace
-
-// --- Gangs ---------------------------------------------------------------------------------------------------------
-
-void Worker::run(Launch& l) {
-  launch = &l;
-  worker = this;
-  use_fault_stack();
-  thread = pthread_self();
-  prepare();
-  timed_out = false;
-  in_kernel = true;
-  while (!l.failed) {
-    oldest = l.next_gang.load() * l.blocks_per_gang;  // a lower bound, so that no one overtakes the claim
-    const uint64_t gang = l.next_gang.fetch_add(1);
-    if (gang >= l.gangs) break;
-    oldest = gang * l.blocks_per_gang;
-    start_gang(gang);
-    run_gang();
-  }
-  check_the_rest_of_arenas();
-  in_kernel = false;
-  oldest = ~static_cast<uint64_t>(0);
-  worker = nullptr;
-  std::lock_guard<std::mutex> lock(l.mutex);
-  l.stats.barriers += stats.barriers;
-  l.stats.warp_ops += stats.warp_ops;
-  l.stats.atomics += stats.atomics;
-}
-
-void Worker::prepare() {
-  const Launch& l = *launch;
-  blockDim = l.block;
-  gridDim = l.grid;
-  stats = {};
-  lane = nullptr;
-#ifdef SIMT_ANALYSIS
-  shared_names_.clear();
 #endif
-  blocks_.resize(l.blocks_per_gang);
-  while (arenas_.size() < blocks_.size()) {
-    arenas_.push_back(map_pages(kSharedLimit));  // whole pages
-    std::memset(arenas_.back(), kPoison, kSharedLimit);
-  }
-  warp_count_ = static_cast<unsigned>(l.blocks_per_gang) * l.warps_per_block;
-  if (warp_count_ > warp_capacity_) {
-    warps_ = std::make_unique<Warp[]>(warp_count_);
-    warp_capacity_ = warp_count_;
-  }
-  ready_warps_.assign((warp_count_ + 63) / 64, 0);
-  for (uint32_t i = 0; i < warp_count_; ++i) {
-    Warp& warp = warps_[i];
-    const uint32_t first_thread = 32 * l.warp_at[i % l.warps_per_block];
-    const uint32_t lanes = std::min(32u, l.threads - first_thread);
-    warp.index = i;
-    warp.block = &blocks_[i / l.warps_per_block];
-    warp.present = lanes == 32 ? ~0u : (1u << lanes) - 1;
-    for (uint8_t position = 0; position < 32; ++position) {
-      Lane& lane = warp.lanes[position];
-      lane.warp = &warp;
-      lane.position = position;
-      lane.number = l.lane_at[position];
-      lane.thread = unflatten(first_thread + lane.number, l.block);
-    }
-  }
-}
 
-void Worker::start_gang(uint64_t gang) {
-  const Launch& l = *launch;
-  const dim3 clusters(l.grid.x / l.cluster.x, l.grid.y / l.cluster.y, l.grid.z / l.cluster.z);
-  for (uint32_t slot = 0; slot < blocks_.size(); ++slot) {
-    Block& b = blocks_[slot];
-    b = Block{};
-    b.slot = slot;
-    b.sequence = gang * l.blocks_per_gang + slot;
-    b.cluster_rank = static_cast<unsigned>(b.sequence % l.cluster_size);
-    const uint3 cluster = unflatten(b.sequence / l.cluster_size, clusters);
-    const uint3 in_cluster = unflatten(b.cluster_rank, l.cluster);
-    b.index = {cluster.x * l.cluster.x + in_cluster.x, cluster.y * l.cluster.y + in_cluster.y,
-               cluster.z * l.cluster.z + in_cluster.z};
-  }
-  for (uint32_t i = 0; i < warp_count_; ++i) {
-    Warp& warp = warps_[i];
-    warp.ready = to_positions(warp.present);
-    warp.started = warp.exited = warp.at_barrier = warp.at_active_mask = warp.at_wide[0] = warp.at_wide[1] = 0;
-    warp.rendezvous_count = 0;
-    warp.position = -1;
-    ready_warps_[i / 64] |= static_cast<uint64_t>(1) << i % 64;
-  }
-  live_lanes_ = static_cast<uint64_t>(l.threads) * blocks_.size();
-#ifdef SIMT_ANALYSIS
-  begin_blocks();
-#endif
-  grid_barrier_ = {};
-  my_turn_ = false;
-  warp_ = 0;
-}
+// --- Fibers --------------------------------------------------------------------------------------------------------
 
 void Worker::run_gang() {
   make_current(*pick());
@@ -199,49 +61,6 @@ void Worker::run_gang() {
   check_arenas();
   for ([[maybe_unused]] const Block& b : blocks_) SIMT_TELL(block_ends(info(b)));
 }
-
-// Shared memory is poison again before the next block; a write past the end of a block's own is reported.
-void Worker::check_arenas() {
-  const size_t used = launch->shared_used;
-  for (size_t slot = 0; slot < blocks_.size(); ++slot) {
-    char* arena = arenas_[slot];
-    const size_t checked = std::min(kCanary, kSharedLimit - used);
-    const bool overrun = std::count(arena + used, arena + used + checked, static_cast<char>(kPoison)) !=
-                         static_cast<std::ptrdiff_t>(checked);
-    if (overrun && !launch->failed.exchange(true)) {
-      std::lock_guard<std::mutex> lock(launch->mutex);
-      launch->error = cudaErrorIllegalAddress;
-      launch->message = block_name(*launch, blocks_[slot].index) +
-                        ": the block wrote past the end of its shared memory (" + std::to_string(used) + " bytes" +
-                        (launch->dynamic_shared ? ")" : "; the third launch argument adds dynamic ones)");
-    }
-    std::memset(arena, kPoison, overrun ? kSharedLimit : used);
-  }
-}
-
-// The bytes that are too many to look at after each block: once for a launch, and less where many blocks are resident.
-void Worker::check_the_rest_of_arenas() {
-  constexpr size_t kBudget = 1 << 20, kMost = 64 << 10;  // bytes in all, and of one block
-  if (!launch->shared_used || blocks_.empty()) return;
-  const size_t used = std::min<size_t>(launch->shared_used + kCanary, kSharedLimit);
-  for (size_t slot = 0; slot < blocks_.size(); ++slot) {
-    char* rest = arenas_[slot] + used;
-    const size_t size = std::min({kSharedLimit - used, kMost, kBudget / blocks_.size()});
-    if (!size || (*rest == static_cast<char>(kPoison) && !std::memcmp(rest, rest + 1, size - 1))) continue;
-    const auto* const at =
-        std::find_if(rest, rest + size, [](char byte) { return byte != static_cast<char>(kPoison); });
-    if (!launch->failed.exchange(true)) {
-      std::lock_guard<std::mutex> lock(launch->mutex);
-      launch->error = cudaErrorIllegalAddress;
-      launch->message = "kernel " + kernel_name(*launch) + ": a block wrote " +
-                        std::to_string(at - (arenas_[slot] + launch->shared_used)) +
-                        " bytes past the end of its shared memory (" + std::to_string(launch->shared_used) + " bytes)";
-    }
-    std::memset(rest, kPoison, size);
-  }
-}
-
-// --- Fibers --------------------------------------------------------------------------------------------------------
 
 Context Worker::new_fiber() {
   if (free_stacks_.empty()) {
@@ -584,71 +403,9 @@ void Worker::take_turn() {
   my_turn_ = true;
 }
 
-// --- Ends ----------------------------------------------------------------------------------------------------------
-
-void Worker::land_copies(size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const AsyncCopy& copy = lane->copies[i];
-    std::memcpy(copy.shared, copy.global, copy.size - copy.zero_fill);
-    std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
-    note_landing(copy.shared, copy.size, nullptr);
-  }
-  lane->copies.erase(lane->copies.begin(), lane->copies.begin() + static_cast<std::ptrdiff_t>(n));
-}
-
 #ifdef SIMT_ANALYSIS
 void Worker::go_on() { switch_to(*pick()); }
 #endif
-
-void Worker::fail(cudaError_t error, const std::string& sentence, Site site) {
-  in_kernel = false;
-  if (!launch->failed.exchange(true)) {
-    std::lock_guard<std::mutex> lock(launch->mutex);
-    launch->error = error;
-    launch->message = place(*this, site) + ": " + sentence;
-#ifdef SIMT_ANALYSIS
-    tell_fault(error, sentence, site);
-#endif
-  }
-  leave_kernel(true);
-}
-
-void Worker::deadlock() {
-  // Where the live lanes wait, and how many there are at each place.
-  std::map<std::pair<std::string, std::string>, unsigned> waiting;
-  uint64_t exited = 0;
-  const Lane* blocked = nullptr;
-  [[maybe_unused]] const Lane* waits_elsewhere = nullptr;
-  for (uint32_t i = 0; i < warp_count_; ++i) {
-    const Warp& warp = warps_[i];
-    exited += static_cast<unsigned>(__builtin_popcount(warp.exited));
-    for (const Lane& l : warp.lanes) {
-      if (!((warp.present & ~warp.exited) >> l.number & 1)) continue;
-      ++waiting[{l.waits_for, at_line(l.site)}];
-      if (!blocked) blocked = &l;
-      if (!same_line(blocked->site, l.site)) waits_elsewhere = &l;
-    }
-  }
-  std::string sentence = "deadlock:";
-  const char* separator = " ";
-  for (const auto& [what, lanes] : waiting) {
-    sentence += separator + std::to_string(lanes) + (lanes == 1 ? " thread waits at " : " threads wait at ") +
-                what.first + " (" + what.second + ")";
-    separator = ", ";
-  }
-  if (exited) {
-    sentence += separator + std::to_string(exited) + (exited == 1 ? " has exited" : " have exited");
-    if (!launch->exited_threads_arrive)
-      sentence += " (SIMT_EXITED=arrive counts exited threads as arrived, as GPUs since Volta do)";
-  }
-  lane = const_cast<Lane*>(blocked);
-  const Warp& warp = *blocked->warp;
-  if ((warp.at_barrier | warp.at_wide[kCluster] | warp.at_wide[kGrid]) >> blocked->number & 1)
-    SIMT_FAULT(barrier, waits_elsewhere);
-  else
-    SIMT_FAULT(mask, waits_elsewhere);
-  fail(cudaErrorLaunchFailure, sentence, blocked->site);
-}
 
 // --- core.h --------------------------------------------------------------------------------------------------------
 
@@ -683,149 +440,12 @@ uint32_t warp_id() {
   return w.launch->warp_at[w.lane->warp->index % w.launch->warps_per_block];
 }
 
-ClusterPosition cluster_position() {
-  Worker& w = current("a cluster's position");
-  const dim3 size = w.launch->cluster;
-  const Block& b = w.block();
-  return {size,
-          unflatten(b.cluster_rank, size),
-          {b.index.x / size.x, b.index.y / size.y, b.index.z / size.z},
-          b.cluster_rank};
-}
-
-void cluster_arrive(Site site) {
-  Worker& w = current("a cluster barrier");
-  SIMT_ENTER(w, cluster_arrive);
-  SIMT_TELL(cluster_barrier_arrived(w.where(*w.lane->warp), w.lane->number));
-  w.arrive(kCluster, site);
-}
-void cluster_wait(Site site) {
-  Worker& w = current("a cluster barrier");
-  SIMT_ENTER(w, cluster_wait);
-  w.wait(kCluster, site);
-  SIMT_TELL(cluster_barrier_waited(w.where(*w.lane->warp), w.lane->number));
-}
-
-void grid_barrier(Site site) {
-  Worker& w = current("a grid barrier");
-  SIMT_ENTER(w, grid_barrier);
-  w.arrive(kGrid, site);
-  w.wait(kGrid, site);
-}
-
-bool is_cooperative() { return current("a grid group").launch->cooperative; }
-
-void* map_shared_rank(const void* shared, uint32_t rank) {
-  Worker& w = current("map_shared_rank");
-  const char* base = w.arena(w.block());
-  const char* address = static_cast<const char*>(shared);
-  if (address < base || address >= base + kSharedLimit || rank >= w.launch->cluster_size)
-    w.fail(cudaErrorIllegalAddress,
-           "map_shared_rank needs an address in the block's own shared memory and a rank in "
-           "the cluster of " +
-               std::to_string(w.launch->cluster_size));
-  if (w.cluster_block(rank).exited == w.launch->threads)
-    w.fail(cudaErrorIllegalAddress, "map_shared_rank: block " + std::to_string(rank) +
-                                        " of the cluster has ended, and its shared memory with it; let no block end "
-                                        "before a cluster.sync() that comes after the last access");
-  return w.arena(w.cluster_block(rank)) + (address - base);
-}
-
-int query_shared_rank(const void* shared) {
-  Worker& w = current("query_shared_rank");
-  const char* address = static_cast<const char*>(shared);
-  for (uint32_t rank = 0; rank < w.launch->cluster_size; ++rank) {
-    const char* base = w.arena(w.cluster_block(rank));
-    if (address >= base && address < base + kSharedLimit) return static_cast<int>(rank);
-  }
-  return -1;
-}
-
-void* shared_address(SharedVariable& variable) {
-  Worker& w = current("a __shared__ variable");
-  Launch& l = *w.launch;
-  if (__atomic_load_n(&variable.launch, __ATOMIC_ACQUIRE) != l.id) {
-    const size_t dynamic = (l.dynamic_shared + 127) / 128 * 128;
-    size_t end = 0;
-    {
-      std::lock_guard<std::mutex> lock(l.mutex);
-      if (variable.launch != l.id) {
-        const size_t alignment = std::max<size_t>(variable.alignment, 16);
-        const size_t used = std::max<size_t>(l.shared_used, dynamic);
-        variable.offset = (used + alignment - 1) / alignment * alignment;
-        end = variable.offset + variable.size;
-        if (end - dynamic <= kStaticSharedLimit && end <= kSharedLimit) l.shared_used = end;
-        __atomic_store_n(&variable.launch, l.id, __ATOMIC_RELEASE);
-      }
-    }
-    if (end - dynamic > kStaticSharedLimit && end > dynamic)
-      w.fail(cudaErrorInvalidValue, "the kernel declares " + std::to_string(end - dynamic) +
-                                        " bytes of static shared memory; a block has " +
-                                        std::to_string(kStaticSharedLimit) + " (use dynamic shared memory)");
-    if (end > kSharedLimit)
-      w.fail(cudaErrorInvalidValue, "the block needs " + std::to_string(end) + " bytes of shared memory; it can have " +
-                                        std::to_string(kSharedLimit));
-  }
-  return w.arena(w.block()) + variable.offset;
-}
-
-#ifdef SIMT_ANALYSIS
-void* shared_address(SharedVariable& variable, const char* declaration) {
-  const bool is_placed = variable.launch == current("a __shared__ variable").launch->id;
-  void* address = shared_address(variable);
-  if (!is_placed) worker->name_shared(variable.offset, variable.size, declaration);
-  return address;
-}
-#endif
-
-void* dynamic_shared_address() {
-  Worker& w = current("an extern __shared__ array");
-  return w.arena(w.block());
-}
-
-size_t dynamic_shared_size() { return current("the size of dynamic shared memory").launch->dynamic_shared; }
-
-bool is_shared(const void* pointer) { return worker && query_shared_rank(pointer) >= 0; }
-
 void yield() {
 #ifdef SIMT_ANALYSIS
   if (worker) worker->let_others_run(SIMT_CALL_HERE(*worker));
 #else
   if (worker) worker->yield();
 #endif
-}
-
-void atomic_point(const void* address) {
-  Worker& w = current("an atomic operation");
-  ++w.stats.atomics;
-  if (!kAnalysis && ++w.lane->atomics == kAtomicsPerTurn) w.yield();
-  if (!is_shared(address)) w.take_turn();
-}
-
-void async_copy(void* shared, const void* global, size_t size, size_t zero_fill) {
-  note_copy(shared, global, size, zero_fill, true);
-  current("an asynchronous copy").lane->copies.push_back({shared, global, size, zero_fill});
-}
-
-void async_commit() {
-  Lane& lane = *current("a pipeline commit").lane;
-  lane.commits.push_back(lane.copies.size());
-}
-
-void async_wait(size_t groups_left) {
-  Worker& w = current("a pipeline wait");
-  SIMT_ENTER(w, other);
-  std::vector<size_t>& commits = w.lane->commits;
-  if (commits.size() <= groups_left) return;
-  const size_t groups = commits.size() - groups_left;
-  const size_t landed = commits[groups - 1];
-  w.land_copies(landed);
-  commits.erase(commits.begin(), commits.begin() + static_cast<std::ptrdiff_t>(groups));
-  for (size_t& commit : commits) commit -= landed;
-}
-
-void device_fault(int cuda_error, const char* sentence, Site site) {
-  current("a device fault").fail(cudaError_t(cuda_error), sentence, site);
 }
 
 }  // namespace simt
