@@ -105,3 +105,11 @@ def test_the_page_counts_stages_as_they_are():
     assert said and int(said.group(2)) == len(LADDER.stages)
     for stage in LADDER.stages:
         assert ("Q4GemmRepacked>" in stage.source.read_text()) == (stage.number > int(said.group(1)))
+
+
+def test_tensor_cores_ask_for_the_same_bytes():
+    """What 12 reads of weights and x is what 07 reads, in the same sectors of weights; x comes in shorter runs."""
+    assert sums("12_tensor_cores", "global load", "bytes") == sums("07_repacked", "global load", "bytes")
+    _, rows = cpu_device.read(cpu_device.path_of(LADDER.stage("12_tensor_cores")))
+    (weights,) = [row for row in rows if row["what"].startswith("global load") and row["bytes_per_lane"] == "16"]
+    assert int(weights["sectors"]) == 16 * BLOCKS / 32

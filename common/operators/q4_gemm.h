@@ -176,6 +176,7 @@ class Description : public Operator {
     for (const int64_t k : {32, 64, 96, 128, 160, 256, 288, 512, 1024, 1056}) shapes.push_back({{5, 3, k}});
     for (const int64_t m : {1, 3, 4, 31, 33, 63, 64, 65, 129}) shapes.push_back({{m, 1, 160}});
     for (const int64_t n : {1, 2, 4, 5, 7, 8, 9, 16, 17}) shapes.push_back({{6, n, 288}});
+    for (const int64_t n : {31, 33, 65}) shapes.push_back({{37, n, 96}});
     shapes.push_back({{cpu_device ? 131 : 989, 6, 1312}});
     shapes.push_back({{1, 1, 14336}});
     return shapes;
