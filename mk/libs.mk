@@ -43,7 +43,7 @@ $(BUILD)/%.fatbin: % $(FLAGS_FILE)
 	$(compile-gpu-code)
 
 # What reads the command line and writes the tables does so once, and takes longer to optimize than to compile.
-$(patsubst %,$(BUILD)/common/%.cpp.o,options report run table): CUFLAGS := $(CUFLAGS:-O3=-O0)
+$(patsubst %,$(BUILD)/common/%.cpp.o,options report run table): CUFLAGS := $(CUFLAGS:-O%=-O0)
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
