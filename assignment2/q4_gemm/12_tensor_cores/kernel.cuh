@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, TILE_N == 64 ? 3 : 4)
     }
     __pipeline_commit();
   };
-  const auto load_scales = [&](int64_t first, uint16_t(&to)[kScales]) {
+  const auto load_scales = [&](int64_t first, uint16_t* to) {
 #pragma unroll
     for (int s = 0; s < kScales; ++s) {
       const int i = s * kThreads + thread;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, TILE_N == 64 ? 3 : 4)
       to[s] = row < m && block < blocks ? w.d[row * blocks + block] : 0;
     }
   };
-  const auto store_scales = [&](const uint16_t(&from)[kScales], float4* to) {
+  const auto store_scales = [&](const uint16_t* from, float4* to) {
 #pragma unroll
     for (int s = 0; s < kScales; ++s) reinterpret_cast<float*>(to)[s * kThreads + thread] = scale_of(from[s]) / 16.0f;
   };
