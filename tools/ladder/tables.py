@@ -75,9 +75,9 @@ def copy_cells(rows):
     microseconds = number(rows[0], "copy_microseconds")
     if not rate or not microseconds:
         return []
-    return [
-        ["copy kernel, same bytes", f"{microseconds:.2f}", f"{rate:.0f}", "100", f"{percent:.1f}" if percent else ""]
-    ]
+    same = all(timed.moves_as_much(row, rate) for row in rows)
+    name = "copy kernel, same bytes" if same else f"copy kernel, {rate * microseconds / 1000:.1f} MB"
+    return [[name, f"{microseconds:.2f}", f"{rate:.0f}", "100", f"{percent:.1f}" if percent else ""]]
 
 
 def caption(ladder, path, rows, page):
