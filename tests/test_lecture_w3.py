@@ -139,6 +139,70 @@ class TestPage:
         assert main["n"] % (132 * 64 * 256) == 0  # as many tiles for each of an H200's SMs
 
 
+class TestMeasured:
+    """What W3L1's page says in words of the times and counters of an H200."""
+
+    FOLDER = results.store() / "h200/W3L1"
+
+    def count(self, stage, name):
+        return counter(self.FOLDER, stage, name)
+
+    def test_every_memory_was_the_one_that_limits(self):
+        n, turns = ladders.find("W3L1").main.values()
+        assert self.count("01_dram_read", "dram_read") == pytest.approx(4 * n * turns, rel=0.001)
+        assert self.count("03_l2_read", "dram_read") == pytest.approx(4 * n, rel=0.001)
+        assert self.count("01_dram_read", "dram_busy") == pytest.approx(96, abs=0.5)
+        assert self.count("03_l2_read", "l2_read_hits") > 99.5 and self.count("04_shared_read", "l1_busy") > 99.5
+        assert self.count("04_shared_read", "load_wavefronts") == pytest.approx(4 * self.count("04_shared_read", "shared_loads"), rel=0.001)
+        tera = {row["stage"]: float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv")}
+        assert tera["01_dram_read"] == pytest.approx(1.1 * tera["02_dram_copy"], rel=0.01)
+        assert tera["03_l2_read"] == pytest.approx(2 * tera["01_dram_read"], rel=0.02)
+
+    def test_float32_issues_in_nearly_every_slot(self):
+        n, turns = ladders.find("W3L1").main.values()
+        multiply_adds = n * turns / 32
+        assert multiply_adds / self.count("05_float32_fma", "instructions") == pytest.approx(0.96, abs=0.005)
+        assert self.count("05_float32_fma", "issue_busy") == pytest.approx(98, abs=0.5)
+        assert self.count("05_float32_fma", "most_active") == pytest.approx(1.01 * self.count("05_float32_fma", "active"), rel=0.005)
+
+    def test_wgmma_lacks_the_clock_and_mma_the_tensor_cores(self):
+        least = 32 * 64 * 256 * 64 * 512 / 2048
+        took = {row["stage"]: float(row["microseconds"]) for row in results.read(self.FOLDER / "main.csv", ["stage"])}
+        for stage in ("07_half_wgmma", "09_int8_wgmma"):
+            assert least / self.count(stage, "active") == pytest.approx(0.995, abs=0.002)
+        for stage in ("06_half_mma", "08_int8_mma"):
+            assert 0.64 < least / self.count(stage, "active") < 0.66
+            assert round(self.count(stage, "math_throttle")) == 12 and round(self.count(stage, "waits")) == 21
+        ghz = {stage: self.count(stage, "active") / time / 1e3 for stage, time in took.items() if "mma" in stage}
+        for stage, clock in (("06_half_mma", 1.81), ("07_half_wgmma", 1.54), ("08_int8_mma", 1.81), ("09_int8_wgmma", 1.72)):
+            assert ghz[stage] == pytest.approx(clock, abs=0.006)
+        alone = self.count("07_half_wgmma", "duration")
+        assert self.count("07_half_wgmma", "active") / alone == pytest.approx(1.80, abs=0.006)
+        assert 1e3 * took["07_half_wgmma"] / alone == pytest.approx(7 / 6, abs=0.01)
+
+    def test_arithmetic_is_free_until_the_ridge(self):
+        rows = results.read(self.FOLDER / "intensity.csv", ["repeats"])
+        took = {int(row["repeats"]): float(row["microseconds"]) for row in rows}
+        assert all(took[turns] == pytest.approx(135, abs=1) for turns in (1, 2, 4, 8, 16, 32))
+        assert took[32] < 1.04 * float(rows[0]["copy_microseconds"]) and took[64] == pytest.approx(1.4 * took[32], rel=0.02)
+        assert took[128] / took[64] == pytest.approx(1.7, abs=0.03) and took[1024] / took[512] == pytest.approx(1.95, abs=0.01)
+        each = (took[1024] - took[512]) / 512
+        assert each == pytest.approx(2.13, abs=0.02)
+        assert all(40 < took[turns] - turns * each < 56 for turns in (64, 128, 256, 512))
+
+    def test_stages_of_the_matrix_ladder_lie_where_the_page_says(self):
+        folder, ladder = results.store() / "h200", ladders.find("matrix")
+        points = {p.stage: p for p in roofline.points(folder, ladder, timed.read(folder / "matrix/main.csv", ladder))}
+        for stage in ("02_reduction5", "03_tiled", "04_hybrid", "05_warp_shuffle"):
+            assert 0.335 < points[stage].intensity < 0.39 and points[stage].counted
+        copy = next(float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv") if row["stage"] == "02_dram_copy")
+        share = {name: point.tera / point.intensity / copy for name, point in points.items()}
+        near = "06_vectorized 07_registers 08_critical_path 09_streaming 15_many_blocks 16_held_reads".split()
+        assert all(0.965 < share[stage] < 1.015 for stage in near)
+        below = "10_block_shapes 11_persistent 12_bulk_copy 13_cluster 14_dependent_launch".split()
+        assert all(share[stage] < 0.95 for stage in below)
+
+
 class TestRoofline:
     """The plot, on invented numbers."""
 

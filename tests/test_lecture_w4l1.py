@@ -9,6 +9,7 @@ import pytest
 from conftest import BACKEND, BUILD, ROOT, make, run
 from fakes import read
 from ladder import ladders, results
+from test_claims import counter
 
 LESSON = ROOT / "lectures/W4L1_hopper"
 PROGRAM = BUILD / LESSON.relative_to(ROOT) / "hopper_test"
@@ -114,3 +115,91 @@ def test_the_analysis_sees_the_race(tmp_path, name):
     assert races and all(
         any(RACES[name] in end["source"] for end in (race["first"], race["second"])) for race in races
     ), hazards
+
+
+# --- What the page says in words of the stored times and counters ------------------------------------------------
+
+H200 = results.store() / "h200/W4L1"
+
+
+def stored(name, key):
+    """{a row's key: {column: microseconds}} of an experiment."""
+    rows = read(H200 / f"{name}.csv")
+    ends = "_microseconds"
+    return {row[key]: {c[: -len(ends)]: float(v) for c, v in row.items() if c.endswith(ends) and v} for row in rows}
+
+
+def main_times():
+    return {row["stage"]: float(row["microseconds"]) for row in read(H200 / "main.csv")}
+
+
+def on_gpu(stage, name):
+    return counter(H200, stage, name)
+
+
+def test_clusters_gain_with_few_groups_and_lose_with_many():
+    took = stored("cluster", "groups")
+    for groups in ("1", "4", "16"):
+        assert min(took[groups], key=took[groups].get).startswith("cluster_")
+    assert took["1"]["cluster_8"] == pytest.approx(took["1"]["one_block"] / 2, rel=0.05)
+    assert took["1"]["cluster_8"] == pytest.approx(0.9 * took["1"]["two_kernels"], rel=0.05)
+    for groups in ("64", "132", "256", "1024", "4096"):
+        assert max(took[groups], key=took[groups].get) == "cluster_8"
+        assert groups == "64" or min(took[groups], key=took[groups].get) == "one_block"
+    many = took["4096"]
+    assert many["one_block"] < min(many["cluster_2"], many["cluster_4"]) <= max(many["cluster_2"], many["cluster_4"])
+    assert max(many["cluster_2"], many["cluster_4"]) < many["cluster_8"]
+    assert main_times()["03_cluster"] > 1.1 * main_times()["02_two_kernels"] > main_times()["01_one_block"]
+
+
+def test_a_cluster_s_warps_wait_less_for_data_and_more_at_barriers():
+    two, cluster = "02_two_kernels", "03_cluster"
+    assert on_gpu(two, "dram_read") == pytest.approx(2 * on_gpu(cluster, "dram_read"), rel=0.01)
+    assert on_gpu(cluster, "dram_busy") < on_gpu(two, "dram_busy") and on_gpu(cluster, "occupancy") > on_gpu(two, "occupancy")
+    assert on_gpu(cluster, "global_wait") < on_gpu(two, "global_wait") and on_gpu(two, "barrier") == 0 < on_gpu(cluster, "barrier")
+    reasons = "global_wait barrier lg_throttle mio_throttle shared_wait latency math_throttle not_selected fetch drain selected"
+    for stage, lacking in (("01_one_block", 0.5), (two, 0.5), (cluster, 9)):
+        assert on_gpu(stage, "waits") - sum(on_gpu(stage, name) for name in reasons.split()) == pytest.approx(lacking, abs=0.5)
+    assert [on_gpu(stage, "limit_registers") for stage in ("01_one_block", cluster)] == [1, 2]
+
+
+def test_bulk_copies_keep_the_memory_busy_with_few_threads():
+    assert 4.7 < main_times()["04_by_threads"] / main_times()["05_bulk_copy"] < 5.4
+    assert on_gpu("04_by_threads", "l2_to_l1") == on_gpu("05_bulk_copy", "l2_to_l1")
+    assert on_gpu("05_bulk_copy", "load_requests") == 0 and on_gpu("05_bulk_copy", "dram_busy") == pytest.approx(36, abs=0.6)
+    assert round(on_gpu("04_by_threads", "global_wait")) == 57 and round(on_gpu("05_bulk_copy", "global_wait")) == 1
+    rows = list(stored("bulk_copy", "threads").values())
+    for before, after in zip(rows, rows[1:]):
+        assert 0.5 < after["by_threads"] / before["by_threads"] < 0.67
+    assert rows[0]["bulk"] > 1.2 * rows[1]["bulk"] > 1.2 * rows[2]["bulk"] < 1.02 * 1.2 * min(row["bulk"] for row in rows)
+
+
+def test_a_dependent_launch_saves_about_a_microsecond_at_every_size():
+    took = stored("dependent_launch", "buffer")
+    assert all(0.8 <= row["saved"] <= 1.31 for row in took.values())
+    assert took["4 KiB"]["saved"] == pytest.approx(0.4 * took["4 KiB"]["in_order"], rel=0.03)
+    assert took["128 MiB"]["saved"] == pytest.approx(0.01 * took["128 MiB"]["in_order"], rel=0.05)
+    warps = 2 * on_gpu("07_dependent", "blocks") * 8
+    assert on_gpu("07_dependent", "instructions") - on_gpu("06_in_order", "instructions") == 2 * warps
+    assert on_gpu("07_dependent", "duration") > on_gpu("06_in_order", "duration")
+    assert main_times()["07_dependent"] < main_times()["06_in_order"]
+
+
+def test_hints_and_windows_gain_with_middling_tables_and_a_window_loses_with_large_ones():
+    for stage in ("08_normal", "09_held", "10_window"):
+        assert on_gpu(stage, "dram_read") == pytest.approx(4 * LADDER.main["n"] * 9 / 8, rel=0.001)
+    assert on_gpu("09_held", "instructions") - on_gpu("08_normal", "instructions") == 2 * 8 * on_gpu("09_held", "blocks")
+    main = main_times()
+    assert main["09_held"] / main["08_normal"] == pytest.approx(1.04, abs=0.005)
+    assert main["10_window"] == pytest.approx(main["08_normal"], rel=0.005)
+    took = stored("residency", "table")
+    over = {size: row["normal"] / row["stream"] - 1 for size, row in took.items()}
+    assert [over[size] for size in ("4 MiB", "8 MiB", "16 MiB")] == [pytest.approx(x, abs=0.006) for x in (0.05, 0.09, 0.44)]
+    for size in ("4 MiB", "8 MiB", "16 MiB"):
+        assert took[size]["normal"] - took[size]["held"] > 0.5 * (took[size]["normal"] - took[size]["stream"])
+    gains = {(size, name): 1 - row[name] / row["normal"] for size, row in took.items() for name in ("held", "window")}
+    for size, held, window in (("16 MiB", 0.22, 0.12), ("24 MiB", 0.06, 0.12)):
+        assert gains[size, "held"] == pytest.approx(held, abs=0.006) and gains[size, "window"] == pytest.approx(window, abs=0.006)
+    for size in ("32 MiB", "48 MiB", "64 MiB"):
+        assert 0 <= gains[size, "held"] < 0.01
+    assert -0.01 < gains["32 MiB", "window"] < 0 and all(-0.5 < gains[size, "window"] < -0.45 for size in ("48 MiB", "64 MiB"))

@@ -20,7 +20,7 @@ __device__ void store_two(Sum* output, int64_t n, int row, int column, Sum first
 }
 
 // 06 and 08: 16 warps, each with 32 × 32 elements: 8 independent sums of 16 × 8. Its parts of A and B stay in
-// registers, so that only the tensor cores have work.
+// registers, so that only the tensor cores have work (counter: stalls on math pipe throttle).
 template <class Number, class Sum>
 __global__ void __launch_bounds__(512) mma_kernel(const uint32_t* __restrict__ a, const uint32_t* __restrict__ b,
                                                   Sum* __restrict__ output, int64_t n, int repeats) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(512) mma_kernel(const uint32_t* __restrict__ a
 }
 
 // 07 and 09: one warpgroup of 128 threads, whose instruction reads A and B from shared memory and runs on while the
-// warps issue the next. Two or more blocks per SM keep the tensor cores busy where one of them waits.
+// warps issue the next. Three blocks per SM keep the tensor cores busy where one waits (counter: active cycles).
 template <class Number, class Sum>
 __global__ void __launch_bounds__(128) wgmma_kernel(const uint32_t* __restrict__ a, const uint32_t* __restrict__ b,
                                                     Sum* __restrict__ output, int64_t n, int repeats) {

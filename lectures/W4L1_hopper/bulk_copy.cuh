@@ -41,8 +41,8 @@ __global__ void by_threads_kernel(const float* from, float* to, int64_t n, bool 
   }
 }
 
-// 05: the bytes in flight are those of the buffers, whatever the number of threads (counters: global load requests, 1
-// for each tile; registers). It costs shared memory, a trip through it, and alignment to 16 bytes.
+// 05: the bytes in flight are those of the buffers, whatever the number of threads (counters: DRAM throughput;
+// registers). It costs shared memory, a trip through it, and alignment to 16 bytes.
 __global__ void bulk_copy_kernel(const float* from, float* to, int64_t n, bool aligned) {
   const int64_t whole = aligned ? n / kTile : 0;  // tiles that come in bulk
 #if __CUDA_ARCH__ >= 900

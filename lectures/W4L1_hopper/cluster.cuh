@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(kGroupThreads)
   share.store(to, n, warp_sum(lane < 8 && block < gridDim.x ? sums[block] : 0));
 }
 
-// 03: the same eight blocks are a cluster. They run at the same time, and each writes its sum into the shared memory of
-// all: everything is read once, and a group has eight SMs. It costs two barriers that eight SMs wait at.
+// 03: the same eight blocks are a cluster, and each writes its sum into the shared memory of all: everything is read
+// once. It costs two barriers that eight SMs wait at (where there is a group for each SM, it is slower than 02).
 template <int kBlocks>
 __global__ void __launch_bounds__(kGroupThreads) cluster_kernel(const uint32_t* from, uint32_t* to, int64_t n) {
   ShareOf<kBlocks> share;

@@ -15,7 +15,7 @@ namespace ladder::hopper {
 constexpr int kFlipThreads = 256;
 
 // 06 (kDependent = false): the first block starts after the last block of the kernel before it has ended and its writes
-// are visible. Between two short kernels the GPU is idle.
+// are visible. Between two kernels the GPU is idle for about a microsecond, however long they are.
 // 07: blocks start as soon as all blocks of the kernel before have let them and there is room. What they do before the
 // wait must not touch what that kernel writes, or write what it reads. Here it is little: arguments and addresses.
 template <bool kDependent>

@@ -25,7 +25,7 @@ __device__ T load_table(const T* from) {
 
 // 08 (kHeld = false): L2 treats the stream and the table alike, and a table that does not fit beside what streams past
 // is read from DRAM again. 09: loads of the table ask L2 to evict them last, loads and stores of the stream to evict
-// them first (counters: bytes read from DRAM; L2 hit rate). A block takes 1024 elements, and so does a table's part.
+// them first (counter: bytes read from DRAM). A block takes 1024 elements, and so does a table's part.
 template <bool kHeld>
 __global__ void add_table_kernel(const float* a, const float* table, float* c, int64_t n, int64_t length,
                                  bool aligned) {

@@ -114,6 +114,7 @@ def draw_sweep(ladder, rows, title, folder, target):
         axes.set_ylabel(GB_PER_S)
     else:
         axes.set_yscale("log")
+        axes.yaxis.get_minor_formatter().minor_thresholds = (1.5, 0.5)  # decades with names between the powers of ten
         axes.set_ylabel("µs per launch in a CUDA graph (log scale)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
