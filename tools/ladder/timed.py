@@ -34,8 +34,8 @@ def described(ladder, row):
 def copy_rate(rows):
     """GB/s of the copy kernel that was timed with these rows, and its percentage of the datasheet; None if unknown.
 
-    Where the stages of a ladder move different bytes, the copy's are those of the rows whose percentages fit. Where none
-    does, since all stages also read a weight, the rate follows from the highest percentage, whose digits say most.
+    Where the stages of a ladder move different bytes, the copy's are those of the rows whose percentages fit. Where
+    none does, since all stages also read a weight, the rate follows from the highest percentage: its digits say most.
     """
     timed = [row for row in rows if number(row, "gb_per_s") and number(row, "copy_microseconds")]
     rates = [number(row, "gb_per_s") * number(row, "microseconds") / number(row, "copy_microseconds") for row in timed]
@@ -61,7 +61,7 @@ def from_percentage(rows):
 
 
 def moves_as_much(row, rate):
-    """Whether the stage of the row moves the bytes of the copy kernel that has this rate; a stage without a time does."""
+    """Whether the row's stage moves the bytes of the copy kernel that has this rate; without a time it does."""
     if not number(row, "gb_per_s") or not number(row, "copy_microseconds"):
         return True
     moved = number(row, "gb_per_s") * number(row, "microseconds")
