@@ -12,8 +12,13 @@ void make_blas() {
   static bool made = false;
   if (made) return;
   made = true;
-  const std::string folder = "/tmp/simt_blas_" + std::to_string(getpid());
-  std::ofstream(folder + ".cpp") << R"(
+  static const struct Files {
+    std::string stem = "/tmp/simt_blas_" + std::to_string(getpid());
+    ~Files() {
+      for (const char* end : {".cpp", ".so"}) std::remove((stem + end).c_str());
+    }
+  } files;
+  std::ofstream(files.stem + ".cpp") << R"(
     template <class T> void gemm(const char* oa, const char* ob, const int* m, const int* n, const int* k, const T* alpha,
                                  const T* a, const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc) {
       for (int j = 0; j < *n; ++j) for (int i = 0; i < *m; ++i) {
@@ -28,8 +33,8 @@ void make_blas() {
         const T* alpha, const T* a, const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc) { \
       gemm(oa, ob, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); }
     GEMM(sgemm_, float) GEMM(dgemm_, double))";
-  const std::string library = folder + ".so";
-  REQUIRE(std::system(("g++ -shared -fPIC -o " + library + " " + folder + ".cpp").c_str()) == 0);
+  const std::string library = files.stem + ".so";
+  REQUIRE(std::system(("g++ -shared -fPIC -o " + library + " " + files.stem + ".cpp").c_str()) == 0);
   setenv("SIMT_BLAS", library.c_str(), 1);
 }
 
