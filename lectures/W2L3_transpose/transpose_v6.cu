@@ -3,6 +3,9 @@
 // (counter: requests, a quarter). Vectors are swizzled as elements were in v4: vector a of row r lies at place a ^ (r /
 // 4 % 8), so eight lanes find eight different groups of four banks, down a column and along a row.
 //
+// Blocks that follow each other take tiles below each other, so that what is written at one time lies side by side in
+// the output's rows (no counter of the SMs sees it; the control v6_across has the order of the stages before).
+//
 // Vectors need addresses and row lengths that are multiples of 16 bytes, on both sides; others are moved element by
 // element, through the same tile. It leaves: 256 threads compute addresses to ask for 64 pieces of 256 bytes.
 #include <cuda_runtime.h>
@@ -45,15 +48,16 @@ __device__ void store(float* matrix, int64_t i, float4 v, int64_t left) {
 constexpr int threads_of(int tile) { return tile / 4 * (tile / 4); }  // a block of 4 × 4 elements each
 
 // kAligned: both addresses are multiples of 16 bytes, rows and cols of 4 elements. Then a vector exists whole or not at
-// all.
-template <int kTile, bool kAligned>
+// all. Tiles are numbered down the input, `tiles` in a column of them, or with kAcross across it, `tiles` in a row.
+template <int kTile, bool kAcross, bool kAligned>
 __global__ void __launch_bounds__(threads_of(kTile))
     transpose_kernel(const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
-                     unsigned tiles_across) {
+                     unsigned tiles) {
   constexpr int kVectors = kTile / 4;       // in a row of the tile
   __shared__ float4 tile[kTile][kVectors];  // in the order of the output
-  const int64_t first_row = int64_t{blockIdx.x / tiles_across} * kTile;
-  const int64_t first_col = int64_t{blockIdx.x % tiles_across} * kTile;
+  const unsigned quotient = blockIdx.x / tiles, remainder = blockIdx.x % tiles;
+  const int64_t first_row = int64_t{kAcross ? quotient : remainder} * kTile;
+  const int64_t first_col = int64_t{kAcross ? remainder : quotient} * kTile;
   const int x = threadIdx.x % kVectors, y = threadIdx.x / kVectors;
 
   {
@@ -78,14 +82,14 @@ __global__ void __launch_bounds__(threads_of(kTile))
   }
 }
 
-template <int kTile>
+template <int kTile, bool kAcross = false>
 void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {
   const int64_t wide = blocks_for(cols, kTile), tall = blocks_for(rows, kTile);
   if (wide * tall == 0) return;
   const bool aligned = aligned_for<float4>(input, output) && rows % 4 == 0 && cols % 4 == 0;
-  auto* kernel = aligned ? transpose_kernel<kTile, true> : transpose_kernel<kTile, false>;
-  kernel<<<static_cast<unsigned>(wide * tall), threads_of(kTile), 0, stream>>>(input, output, rows, cols,
-                                                                               static_cast<unsigned>(wide));
+  auto* kernel = aligned ? transpose_kernel<kTile, kAcross, true> : transpose_kernel<kTile, kAcross, false>;
+  kernel<<<static_cast<unsigned>(wide * tall), threads_of(kTile), 0, stream>>>(
+      input, output, rows, cols, static_cast<unsigned>(kAcross ? wide : tall));
 }
 
 inline const Stage<Transpose> stage{"transpose_v6",

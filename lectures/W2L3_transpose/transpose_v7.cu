@@ -51,14 +51,14 @@ template <bool kBulk>
 __global__ void __launch_bounds__(kThreads)
     transpose_kernel(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to,
                      const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
-                     unsigned tiles_across) {
+                     unsigned tiles_down) {
 #if __CUDA_ARCH__ >= 900
   namespace cde = cuda::device::experimental;
   __shared__ alignas(1024) Tile tile;
   __shared__ alignas(Barrier) unsigned char barrier_bytes[sizeof(Barrier)];
   Barrier& arrived = *reinterpret_cast<Barrier*>(barrier_bytes);
-  const int64_t first_row = int64_t{blockIdx.x / tiles_across} * kTile;
-  const int64_t first_col = int64_t{blockIdx.x % tiles_across} * kTile;
+  const int64_t first_row = int64_t{blockIdx.x % tiles_down} * kTile;
+  const int64_t first_col = int64_t{blockIdx.x / tiles_down} * kTile;
 
   if (kBulk) {
     if (threadIdx.x == 0) {
@@ -125,13 +125,13 @@ inline CUtensorMap tensor_map(const float* data, int64_t rows, int64_t cols) {
 inline void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {
   const int64_t wide = blocks_for(cols, kTile), tall = blocks_for(rows, kTile);
   if (wide * tall == 0) return;
-  const auto blocks = static_cast<unsigned>(wide * tall), tiles_across = static_cast<unsigned>(wide);
+  const auto blocks = static_cast<unsigned>(wide * tall), tiles_down = static_cast<unsigned>(tall);
   if (aligned_for<float4>(input, output) && rows % 4 == 0 && cols % 4 == 0)
     transpose_kernel<true><<<blocks, kThreads, 0, stream>>>(
-        tensor_map(input, rows, cols), tensor_map(output, cols, rows), input, output, rows, cols, tiles_across);
+        tensor_map(input, rows, cols), tensor_map(output, cols, rows), input, output, rows, cols, tiles_down);
   else
     transpose_kernel<false>
-        <<<blocks, kThreads, 0, stream>>>(CUtensorMap{}, CUtensorMap{}, input, output, rows, cols, tiles_across);
+        <<<blocks, kThreads, 0, stream>>>(CUtensorMap{}, CUtensorMap{}, input, output, rows, cols, tiles_down);
 }
 
 inline const char* refuses(const Shape& shape) {

@@ -1,4 +1,5 @@
-// Kernels that stand beside the stages: the other half of v0, v5 and v6 with other tiles, v6 without any.
+// Kernels that stand beside the stages: the other half of v0, v5 and v6 with other tiles, v6 in another order and
+// without any tile.
 #define LADDER_ALL_STAGES
 #include <vector>
 
@@ -23,6 +24,7 @@ const std::vector<AnyStage> all = {
     Stage<Transpose>{"v5_with_tile_64", "v5 with tiles of 64", transpose_v5::launch<64, 4, 16>, kTiles<64>},
     transpose_v5::stage,
     Stage<Transpose>{"v6_with_tile_32", "v6 with tiles of 32, 64 threads", transpose_v6::launch<32>, kTiles<32>},
+    Stage<Transpose>{"v6_across", "v6 with the tiles in the order of v5", transpose_v6::launch<64, true>, kTiles<64>},
     Stage<Transpose>{"v6_without_tile", "v6 without shared memory", launch_without_tile, kTiles<32>},
     transpose_v6::stage,
     transpose_v7::stage,
