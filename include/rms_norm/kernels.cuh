@@ -76,7 +76,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
 
   __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p), reads(p.reads) {
     const auto begin = [&](const Steps& steps) {
-      if (kContiguous) return number * static_cast<int64_t>(p.packs * N);
+      if (kContiguous) return static_cast<int64_t>(uint64_t{number} * static_cast<unsigned>(p.packs * N));
       return number * steps.row + blockIdx.y * steps.head + first;
     };
     x = p.x + begin(p.x_steps);
@@ -178,7 +178,12 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   // The weight of the packs from the row's element `first` on. It comes before everything that other kernels write.
   __device__ void load_weight(const Problem<X, R, W, Y>& p, int64_t first, int packs) {
     if constexpr (!kWeightFirst) return;
-    if (p.weight == nullptr) {
+    if constexpr (access == Access::contiguous) {  // no branch: in a short kernel, a load that starts late is felt
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) weight[v] = ones<W, N>();
+      for_each(p.weight == nullptr ? 0 : packs, [&](int v, int i) { weight[v] = load<N>(p.weight + first + i * N); });
+      __syncwarp();  // or nvcc 13.0 moves the loads behind the sum
+    } else if (p.weight == nullptr) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) weight[v] = ones<W, N>();
     } else if constexpr (Row::kUnaligned && N > 1) {

@@ -45,7 +45,7 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
   } else {
     constexpr int kWarps = kRowThreads / 32;
     __shared__ alignas(16) float warp_sums[kRowThreads / 64][kWarps];
-    const int tid = threadIdx.x, lane = tid % 32, warps = threads / 32;
+    const unsigned tid = threadIdx.x, lane = tid % 32, warps = threads / 32;
     float* sums = warp_sums[row_in_block];
     value = warp_sum(value);
     if (lane == 0) sums[tid / 32] = value;
