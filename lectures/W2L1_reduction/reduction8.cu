@@ -1,9 +1,10 @@
 // reduction8: the block that ends last adds up the sums of all blocks.
 //
 // It removes the second launch of reduction7 (counter: launches). Every block writes its sum, and then counts itself
-// with an atomic operation; the block that finds all others counted knows that all sums are there.
-// It leaves: the last block is alone with a thousand sums of the others, and each of those cost an atomic operation on
-// one address (counter: atomic requests).
+// with an atomic operation; the block that finds all others counted knows that all sums are there. As each block pays
+// for that, blocks have 512 threads: half as many are needed (the peers' reduction8_256_threads keeps reduction7's
+// size). It leaves: the last block is alone with hundreds of sums of the others, and each of those cost an atomic
+// operation on one address (counter: atomic requests).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // kWaves: how many times as many blocks as the GPU holds at once; 0: no block takes a second tile.
-template <int kThreads = 256, int kVectors = 4, int kWaves = 1, bool kStreaming = false>
+template <int kThreads = 512, int kVectors = 4, int kWaves = 1, bool kStreaming = false>
 void launch(const float* input, float* output, float* scratch, int64_t n, cudaStream_t stream) {
   const auto kernel = reduce_kernel<kThreads, kVectors, kStreaming>;
   static const int64_t resident = resident_blocks(kernel, kThreads);
