@@ -50,7 +50,7 @@ def draw_stages(ladder, rows, folder, target):
     for position, (row, rate) in enumerate(zip(rows, rates)):
         percent = number(row, "percent_of_copy")
         label = f"{rate:.0f}" + (f" ({percent:.0f} % of copy)" if percent else "") if rate else row["verdict"]
-        inside = rate > 0.45 * most
+        inside = rate > 0.42 * most
         axes.annotate(
             label,
             (rate, position),
