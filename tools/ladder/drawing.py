@@ -35,13 +35,19 @@ def figure_of(height):
     return plt, figure, axes
 
 
-def save(plt, figure, target, what, row):
-    """The caption says what was measured, where and when."""
+def save(plt, figure, target, what, row, settle=False):
+    """The caption says what was measured, where and when. settle: the layout of many axes differs in the last bit from run
+    to run, and so would the file; their places are rounded."""
     where = row.get("device") or row.get("gpu")
     if "date" in row:  # of what was computed without a GPU, neither date nor version matters
         where += f", CUDA {row['cuda_runtime'] if 'cuda_runtime' in row else version(row['runtime'])}, {row['date']}"
     caption = f"{what}\n{where}"
     figure.supxlabel(caption, fontsize=9, color="#444444")
+    if settle:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position([round(place, 6) for place in axes.get_position().bounds])
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target.with_suffix(".png"), dpi=200)
     figure.savefig(target.with_suffix(".svg"), metadata={"Date": None, "Creator": None})

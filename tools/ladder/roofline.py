@@ -176,7 +176,8 @@ def draw(folder, rows, target):
         tidy(below)
         draw_names(below, ladder, points, found, lines[ladder])
     row = {**rows[0], "device": rows[0]["gpu"]}
-    save(plt, figure, target, "roofline: ceilings as measured (% of the datasheet), and the stages of every ladder", row)
+    what = "roofline: ceilings as measured (% of the datasheet), and the stages of every ladder"
+    save(plt, figure, target, what, row, settle=True)
 
 
 def draw_names(axes, ladder, points, found, line):
