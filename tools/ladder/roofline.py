@@ -149,7 +149,9 @@ def draw(folder, rows, target):
     climbed = ladders.all_ladders()
     found = best(ceilings(rows))
     below_it = {ladder: points for ladder, points in of_ladders(folder, climbed).items() if points}
-    lines = dict(zip(below_it, LINES * 3))
+    # After six ladders the colours begin again, each with the marker of the next.
+    line_of = [(LINES[place % 6][0], LINES[(place + place // 6) % 6][1]) for place in range(len(below_it))]
+    lines = dict(zip(below_it, line_of))
     plt = start()
     down = -(-len(below_it) // ACROSS)
     figure = plt.figure(figsize=(7.6, 4.4 + 3.3 * down), layout="constrained")
