@@ -1,9 +1,9 @@
 """Draws what is stored of a GPU as PNG and SVG into plots/; needs no GPU.
 
 Of each ladder its stages beside the copy kernel and the datasheet, and its sweeps: bandwidth where all inputs have as
-many elements, else microseconds. Of some stages their counters. Of the ladder of ceilings the roofline, with every stage. With
---run it draws the CSV of a run into that file's folder, or what is stored if the run was not timed, since then there
-was no GPU.
+many elements, else microseconds where one parameter changes, and percent of the copy kernel where several do. Of some
+stages their counters. Of the ladder of ceilings the roofline, with every stage. With --run it draws the CSV of a run
+into that file's folder, or what is stored if the run was not timed, since then there was no GPU.
 """
 
 import pathlib
@@ -84,9 +84,12 @@ def draw_stages(ladder, rows, folder, target):
 
 def draw_sweep(ladder, rows, title, folder, target):
     """One line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds."""
-    plt, figure, axes = figure_of(4.8)
     is_rate = timed.is_of_one_size(ladder, rows)
-    changes = [name for name in ladder.main if len({row[name] for row in rows}) > 1][-1]
+    changing = [name for name in ladder.main if len({row[name] for row in rows}) > 1]
+    if len(changing) > 1 and not is_rate:
+        return draw_shapes(ladder, rows, title, target)
+    plt, figure, axes = figure_of(4.8)
+    changes = changing[-1]
     stages = list(dict.fromkeys(row["stage"] for row in rows))
 
     def line(of_rows, value, label, **style):
@@ -116,6 +119,27 @@ def draw_sweep(ladder, rows, title, folder, target):
         axes.set_yscale("log")
         axes.yaxis.get_minor_formatter().minor_thresholds = (1.5, 0.5)  # decades with names between the powers of ten
         axes.set_ylabel("µs per launch in a CUDA graph (log scale)")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
+    save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
+
+
+def draw_shapes(ladder, rows, title, target):
+    """A mark for each stage over inputs that have no order, because several parameters change: percent of the copy."""
+    plt, figure, axes = figure_of(4.8)
+    names = {timed.given(ladder, row): " × ".join(timed.given(ladder, row)) for row in rows}
+    for place, stage in enumerate(dict.fromkeys(row["stage"] for row in rows)):
+        color, marker = LINES[place % len(LINES)]
+        points = [(row, number(row, "percent_of_copy")) for row in rows if row["stage"] == stage]
+        points = [(list(names).index(timed.given(ladder, row)), value) for row, value in points if value]
+        if points:  # the later of two stages with one mark is hollow
+            face = "none" if place >= len(LINES) else color
+            axes.plot(*zip(*points), marker, color=color, markerfacecolor=face, markersize=6, label=stage)
+    axes.axhline(100, color=BLACK, linestyle="--", linewidth=1.6, label="copy kernel")
+    axes.set_xticks(range(len(names)), list(names.values()))
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(" × ".join(ladder.main))
+    axes.set_ylabel("bandwidth, % of the copy kernel in the same run")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
 
