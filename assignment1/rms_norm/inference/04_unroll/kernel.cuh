@@ -1,6 +1,6 @@
 // 04_unroll: both loops are unrolled by four.
 //
-// It removes one of two jumps (counter: instructions). It leaves the wait for each load: the step is blockDim.x, so
+// It removes nothing yet (counter: instructions). It leaves the wait for each load: the step is blockDim.x, so
 // that the compiler does not know how often the loop runs, and compares between any two of the four loads.
 #pragma once
 

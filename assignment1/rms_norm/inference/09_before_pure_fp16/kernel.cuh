@@ -1,8 +1,8 @@
 // 09_before_pure_fp16: the document's row_rmsnorm_pure_fp16 and row_rmsnorm_pure_fp16_dim before they were optimized:
 // 01 with elements of float16 and 32-bit accesses. The sum is float32.
 //
-// It halves the bytes of 01. It leaves: as many requests as if the elements were float32 and read one by one (counter:
-// global load requests).
+// It halves the bytes of 01. It leaves: twice as many requests as 01 makes, each of which a thread waits for (counters:
+// global load requests, stalled on global memory).
 #pragma once
 
 #include <cuda_fp16.h>
