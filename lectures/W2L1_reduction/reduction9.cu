@@ -4,7 +4,7 @@
 // block: the warps of all eight blocks write into the shared memory of the first one, and each block's barrier is
 // contained in those of the cluster (counters: barriers per block; global stores; atomic requests).
 // Cooperative groups name who takes part: a warp, a block, a cluster.
-// It leaves: the time to read the input.
+// It leaves: places on SMs that no cluster fits into, and SMs that end long before others (counter: active cycles).
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
