@@ -111,11 +111,11 @@ class TestVector:
         assert took["12"] == pytest.approx(took["11"], rel=0.03) and 0.9 < took["13"] / took["12"] < 0.98
         assert ratio(folder, "duration", "13", "12") > 1.05 and took["13"] == min(took.values())
 
-    def test_a_barrier_of_words_is_not_quicker_and_no_barrier_is_quicker_than_a_launch(self, folder):
+    def test_a_barrier_of_words_takes_as_long_and_no_barrier_is_quicker_than_a_launch(self, folder):
         took = {row["kernel"]: float(row["microseconds"]) for row in rows(folder / "waits.csv")}
         one = (took["nine of them"] - took["one grid barrier of cooperative groups"]) / 8
         word = (took["nine of them, of words"] - took["one barrier of 64-bit words"]) / 8
-        assert took["nothing"] < one < word < 1.2 * one
+        assert took["nothing"] < min(one, word) and word == pytest.approx(one, rel=0.15)
         assert took["nothing, dependent launch"] < took["nothing"] < took["nothing, cooperative launch"] - 0.2
 
     def test_warm_another_stage_is_the_fastest(self, folder):
