@@ -1,4 +1,4 @@
-"""What the pages of the precision and vector ladders say in words of the stored times and counters, as inequalities.
+"""What the pages of four ladders say in words of the stored times and counters, as inequalities.
 
 As in test_claims.py: a new measurement that fails here says which sentence to read again. Each test names its pages.
 """
@@ -121,6 +121,158 @@ class TestVector:
     def test_warm_another_stage_is_the_fastest(self, folder):
         warm = {row["stage"][:2]: float(row["warm_microseconds"]) for row in rows(folder / "warm.csv")}
         assert warm["11"] < warm["13"] and {row["warm_verdict"] for row in rows(folder / "warm.csv")} == {""}
+
+
+def table(folder, name):
+    """{(stage, first two letters or all, and the shape): microseconds} of a sweep."""
+    found = {}
+    for row in rows(folder / name):
+        shape = f"{row.get('num-tokens') or row['rows']}x{row.get('hidden-size') or row['cols']}"
+        found[row["stage"], shape] = found[row["stage"][:2], shape] = float(row["microseconds"])
+    return found
+
+
+def page(ladder, stage=""):
+    found = ladders.find(ladder)
+    return " ".join(((found.stage(stage).folder if stage else found.folder) / "README.md").read_text("utf-8").split())
+
+
+TOKENS = ("256", "512", "1024", "2048", "4096", "8192")
+
+
+@stored("serving", "grid.csv")
+class TestServing:
+    def test_no_claim_holds_and_the_wider_accesses_are_the_gain(self, folder):
+        factors = {}
+        for row in rows(folder / "claims.csv"):
+            assert row["holds"] == "at 0 of 6"
+            factors[row["change"], row["dtype"]] = [float(row[f"factor_{n}"]) for n in (768, 1024, 2048, 4096, 5120, 8192)]
+        wide, both = (factors[change, "half"] for change in ("vectorized normalization pass", "combined effect"))
+        assert 1.12 < wide[0] < 1.2 and 1.45 < wide[-1] < 1.55 and both == pytest.approx(wide, rel=0.02)
+        assert all(1.04 < factor < 1.11 for factor in factors["vectorized normalization pass", "float"])
+        assert factors["loop unrolling", "half"][0] < 1.01 and max(factors["loop unrolling", "half"]) < 1.08
+        assert min(factors["loop unrolling", "half"][1:]) > 1.01
+        assert max(factors["combined effect", "float"]) < 1.11 and max(factors["fused: combined effect", "float"]) < 1.04
+        for (change, _), of_sizes in factors.items():
+            if change not in ("vectorized normalization pass", "combined effect", "loop unrolling"):
+                assert all(0.98 < factor < 1.04 for factor in of_sizes), change
+        assert 1.7 < 100 / float(rows(folder / "main.csv")[0]["percent_of_copy"]) < 1.85
+
+    def test_where_after_and_the_header_are_slower(self, folder):
+        slower, equal, header_slower = [], 0, []
+        for row in rows(folder / "grid.csv"):
+            for tokens in TOKENS:
+                before, after, header = (
+                    float(row[f"{what}_microseconds_{tokens}"]) for what in ("before", "after", "header")
+                )
+                given = row["function"], row["dtype"], int(tokens), int(row["hidden_size"])
+                equal += after == before
+                slower += [(after / before, *given)] if after > before else []
+                header_slower += [(header / after, *given)] if header > after else []
+        said = page("serving")
+        shapes = len(TOKENS) * len(rows(folder / "grid.csv"))
+        assert f"At {shapes - len(slower) - equal} of the {shapes} shapes" in said and f"At {equal} the two" in said
+        assert f"at {len(slower)} \"after\" takes longer" in said
+
+        def of(function, dtype):
+            return [one for one in slower if one[1:3] == (function, dtype)]
+
+        for where, words in (
+            (("fused_add_rms_norm", "half"), "at {} of 36 shapes, by at most {:.1f} percent ({} × {})"),
+            (("fused_add_rms_norm", "bfloat16"), "`bfloat16` at {} of 36, by at most {:.1f} percent"),
+            (("rms_norm", "float"), "at {} of 36, by at most {:.1f} percent ({} × {})"),
+        ):
+            worst = max(of(*where))
+            assert words.format(len(of(*where)), 100 * (worst[0] - 1), *worst[3:]) in said
+        assert len(slower) == sum(len(of(*w)) for w in {one[1:3] for one in slower}) and len({o[1:3] for o in slower}) == 3
+        assert f"At {shapes - len(header_slower)} of the {shapes} shapes" in said
+        assert f"At {len(header_slower)} it takes longer" in said
+        assert f"takes {100 * (max(header_slower)[0] - 1):.1f} percent longer" in said
+        both = {(768, n) for n in (2048, 4096, 8192)} | {(1024, 2048)} | {(n, 1024) for n in (4096, 5120, 8192)}
+        wanted = {(dtype, tokens, size) for dtype in ("half", "bfloat16") for size, tokens in both} | {("half", 512, 8192)}
+        assert {one[2:] for one in header_slower} == wanted and {one[1] for one in header_slower} == {"fused_add_rms_norm"}
+
+    def test_08_trades_warps_for_a_reading_and_09_loses(self, folder):
+        took = table(folder, "hidden_sizes.csv") | table(folder, "tokens.csv") | table(folder, "main.csv")
+        for shape in ("4096x768", "4096x2048", "7x8192", "256x8192"):
+            assert 0.97 < took["08", shape] / took["06", shape] < 1
+        for shape in ("4096x4096", "4096x8192", "1024x8192"):
+            assert 1.01 < took["08", shape] / took["06", shape] < 1.07
+        assert all(took["09", shape] > took["08", shape] for stage, shape in took if stage == "09")
+        assert [counter(folder, stage, "limit_registers") for stage in ("06", "08", "09")] == [8, 5, 3]
+        for after, before in (("08", "06"), ("09", "08")):
+            assert ratio(folder, "dram_read", after, before) == pytest.approx(1, rel=0.005)
+            assert ratio(folder, "load_requests", after, before) < 0.76
+        assert ratio(folder, "dram_busy", "09", "08") < 0.92 and counter(folder, "09", "l1_hits") < 5
+
+    def test_the_fused_kernel_waits_for_memory_before_and_after(self, folder):
+        took = times(folder)
+        assert took["05"] == pytest.approx(took["04"], rel=0.005) and took["06"] == pytest.approx(took["05"], rel=0.005)
+        assert ratio(folder, "barrier", "05", "04") > 1 and 0.93 < ratio(folder, "instructions", "06", "05") < 0.97
+        for stage in ("05", "06"):
+            assert counter(folder, stage, "global_wait") > 0.75 * counter(folder, stage, "waits")
+        assert took["07"] > 2 * took["06"] and ratio(folder, "dram_busy", "07", "06") < 0.5
+
+    def test_streams_and_block_sizes(self, folder):
+        for row in rows(folder / "multi_stream.csv"):
+            one, eight, launch = (float(row[f"{way}_microseconds"]) for way in ("one_stream", "eight_streams", "one_launch"))
+            assert launch < min(one, eight)
+            assert 1.1 < eight / one < 1.34 if int(row["num_tokens"]) <= 64 else 0.75 < eight / one < 0.85
+        sizes = rows(folder / "block_sizes.csv")
+        assert sum(row["fastest"] == row["of_the_ladder"] for row in sizes) == 5
+        (short,) = (row for row in sizes if (row["num_tokens"], row["hidden_size"]) == ("8192", "768"))
+        assert 1.45 < float(short["threads_256_microseconds"]) / float(short["threads_64_microseconds"]) < 1.6
+
+
+@stored("inference", "replay.csv")
+class TestInference:
+    ONE, MANY = "1x4096", "2048x4096"
+
+    def test_no_general_change_is_worth_anything_alone_and_all_together_are(self, folder):
+        took = table(folder, "controls.csv")
+        for change in ("shuffle", "restrict", "unroll", "ldg", "block_dim"):
+            for shape in (self.ONE, self.MANY):
+                assert 0.995 < took[f"01_with_{change}", shape] / took["01_before_f32", shape] < 1.035
+        assert took["06_block_dim", self.ONE] < 0.65 * took["01_before_f32", self.ONE]
+        assert 0.86 < took["06_block_dim", self.MANY] / took["01_before_f32", self.MANY] < 0.9
+        for shape in (self.ONE, self.MANY):
+            assert took["07_with_weight_64_bit", shape] == pytest.approx(took["07_before_fp16w", shape], rel=0.005)
+            assert took["06_256_threads", shape] < 0.93 * took["06_block_dim", shape]
+            assert took["06_through_factory", shape] == pytest.approx(took["06_block_dim", shape], rel=0.005)
+        assert 2.2 < took["09_before_pure_fp16", self.ONE] / took["09_with_128_bit", self.ONE] < 2.5
+        assert took["09_with_128_bit", self.MANY] < 0.95 * took["10_loads_128_bit", self.MANY]
+
+    def test_the_counters_of_06_and_of_the_second_reading(self, folder):
+        assert ratio(folder, "instructions", "04", "03") > 1.01 and ratio(folder, "instructions", "03", "02") == 1
+        assert ratio(folder, "global_wait", "06", "05") < 0.65 and ratio(folder, "occupancy", "06", "05") < 0.8
+        matrix = 4 * 2048 * 4096
+        assert counter(folder, "01", "dram_read") > 1.25 * matrix and counter(folder, "06", "dram_read") < 1.06 * matrix
+        assert [counter(folder, stage, "limit_registers") for stage in ("06", "08", "10")] == [12, 16, 12]
+        took = times(folder)
+        assert ratio(folder, "load_requests", "07", "01") == 2 and took["07"] == pytest.approx(took["01"], rel=0.01)
+
+    def test_the_documents_table(self, folder):
+        for row in rows(folder / "document.csv"):
+            before, after, header = (float(row[f"{what}_microseconds"]) for what in ("before", "after", "header"))
+            assert 1.27 < before / after < 3.1 and 1.15 < after / header < 1.67, row
+            warm = float(row["warm_before_microseconds"]) / float(row["warm_after_microseconds"])
+            assert min(before / after, warm) > float(row["document_factor"] or 0), row
+
+    def test_a_step_beside_its_floor(self, folder):
+        took = {(row["model"], row["step"][:6], row["kernels"]): row for row in rows(folder / "replay.csv")}
+        took = {given: float(row["graph_microseconds"]) for given, row in took.items()}
+        for (model, step, kernels), floor in took.items():
+            if kernels != "empty kernels":
+                continue
+            ways = [took[model, step, way] for way in ("before", "after", "header", "header, dependent launch")]
+            assert ways == sorted(ways, reverse=True)
+            if step == "decode":
+                for way, (least, most) in zip(ways, [(4, 8.3), (2.7, 4.5), (2, 2.3), (1.4, 1.6)]):
+                    assert least < way / floor < most, (model, way)
+            elif model.startswith("Qwen3"):  # 16,384 blocks that do nothing, and the header has fewer
+                assert ways[2] < floor < ways[1]
+            else:
+                assert ways[3] > 2 * floor
 
 
 @pytest.mark.parametrize("ladder, copied", [("precision", 8 * 8192 * 8192), ("vector", 8 << 20)])
