@@ -169,7 +169,11 @@ class TestServing:
                 equal += after == before
                 slower += [(after / before, *given)] if after > before else []
                 header_slower += [(header / after, *given)] if header > after else []
+        grid = rows(folder / "grid.csv")
         said = page("serving")
+        for what, more in (("before_by_after", " (`rms_norm`, `half`, 256 × 8192)"), ("after_by_header", "")):
+            most = max(float(row[f"{what}_{tokens}"]) for row in grid for tokens in TOKENS)
+            assert f"by a factor of at most {most:.2f}{more}" in said
         shapes = len(TOKENS) * len(rows(folder / "grid.csv"))
         assert f"At {shapes - len(slower) - equal} of the {shapes} shapes" in said and f"At {equal} the two" in said
         assert f"at {len(slower)} \"after\" takes longer" in said
@@ -260,6 +264,9 @@ class TestInference:
 
     def test_a_step_beside_its_floor(self, folder):
         took = {(row["model"], row["step"][:6], row["kernels"]): row for row in rows(folder / "replay.csv")}
+        for (_, step, kernels), row in took.items():
+            if step == "decode" and kernels not in ("before", "empty kernels"):
+                assert 1.9 < float(row["launches_microseconds"]) / float(row["graph_microseconds"]) < 3.3
         took = {given: float(row["graph_microseconds"]) for given, row in took.items()}
         for (model, step, kernels), floor in took.items():
             if kernels != "empty kernels":
