@@ -24,6 +24,8 @@ def stage_link(stage, page):
     if not stage:
         return ""
     is_here = stage.page == page and stage.folder == stage.ladder.folder
+    if is_here and not stage.source.is_file():  # its kernels share a file of another name, which the page's text names
+        return stage.name
     return link(stage.name, stage.source if is_here else stage.page, page)
 
 
