@@ -55,7 +55,8 @@ FLAGS_FILE := $(BUILD)/flags.txt
 LIBCOMMON := $(BUILD)/libcommon.a
 ifeq ($(BACKEND),cpu)
   LIBSIMT := $(ROOT)/build/simt/libsimt.a
-  DEVICE_FILES := $(wildcard $(ROOT)/simt/simtcc $(ROOT)/simt/*.py) $(shell find $(ROOT)/simt/include -type f 2>/dev/null)
+  DEVICE_FILES := $(wildcard $(addprefix $(ROOT)/simt/,simtcc *.py driver/*.py)) \
+    $(shell find $(ROOT)/simt/include -type f 2>/dev/null)
 endif
 
 ifneq ($(BACKEND_SAID),$(BACKEND))

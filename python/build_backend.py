@@ -8,7 +8,8 @@ from scikit_build_core.build import *  # noqa: F403
 from scikit_build_core.build import build_sdist as _build_sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
-NEEDED = ["LICENSE", "include/rms_norm", *(f"simt/{name}" for name in "Makefile simtcc include runtime analysis".split())]
+NEEDED = ["LICENSE", "include/rms_norm"]
+NEEDED += [f"simt/{name}" for name in "Makefile simtcc driver include runtime analysis".split()]
 NEEDED_PATTERNS = ["simt/*.py"]
 
 

@@ -324,6 +324,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
     of_repository = [
         "include/rms_norm/rms_norm.cuh",
         "simt/simtcc",
+        "simt/driver/command.py",
         "simt/runtime/launch.cpp",
         "simt/analysis/lockstep.h",
     ]

@@ -1,0 +1,48 @@
+"""The parts of CUDA that the CPU device does not have, and the sentences that refuse them."""
+
+import os
+import re
+from pathlib import Path
+
+from .failure import Failure
+
+DROPPED_LIBRARIES = {"cudart", "cudart_static", "cuda", "cudadevrt", "nvToolsExt", "culibos", "cublas"}
+REFUSED_LIBRARIES = re.compile(
+    r"(cublas(?!$)|curand|cufft|cusparse|cusolver|cutensor|cudnn|nccl|npp|nvrtc|nvjpeg|nvml|"
+    r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
+)
+ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
+    ("cublas", "this part of cuBLAS"), ("curand", "cuRAND"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
+    ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("npp", "NPP"), ("nvrtc", "NVRTC"), ("nvml", "NVML"), ("cupti", "CUPTI"),
+    ("thrust/", "Thrust"), ("cub/device/", "CUB's device-wide algorithms"), ("cub/", "this part of CUB"),
+    ("cuda/std/", "this part of cuda::std"),
+    ("cutlass/", "CUTLASS"), ("cute/", "CUTLASS"), ("texture_", "textures"), ("surface_", "surfaces"),
+    ("cooperative_groups/", "this part of cooperative groups"),
+]  # fmt: skip
+ABSENT_NAMES = [  # what g++ finds undeclared
+    (r"(cub::)?Device[A-Z]\w+", "CUB's device-wide algorithms; it has those of a warp and of a block"),
+    (r"cu[A-Z]\w*|CU[a-z]\w*|CUDA_[A-Z]\w*", "CUDA's driver API; use the functions of the runtime, cudaMalloc and its like"),
+    (r"cudaSurface\w*|surf[123]D\w+", "surfaces; write the memory through a pointer"),
+    (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the products of matrices of <cublas_v2.h>"),
+]  # fmt: skip
+TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
+
+
+def refuse_header(header, known=ABSENT_HEADERS):
+    """Say so where an included path belongs to a part of CUDA that the device does not have."""
+    for start, owner in known:
+        if header.startswith(start):
+            raise Failure(f"the CPU device does not have {owner} ({header}); it has kernels and CUDA's runtime")
+
+
+def is_toolkit(folder):
+    return os.path.exists(os.path.join(folder, "crt/host_config.h"))
+
+
+def refuse_toolkit(paths):
+    """The same for headers of a CUDA toolkit that g++ found on this machine: they are for nvcc."""
+    for path in paths:
+        for folder in Path(path).parents:
+            if is_toolkit(folder):
+                header = str(Path(path).relative_to(folder)).replace("cccl/", "")
+                refuse_header(header, ABSENT_HEADERS + TOOLKIT_HEADERS)

@@ -1,0 +1,50 @@
+"""g++'s messages: in the words of the student's text, and with a sentence where the device lacks something."""
+
+import re
+
+from .absent import ABSENT_NAMES, refuse_header, refuse_toolkit
+from .failure import Failure
+
+
+def messages_of(errors):
+    """g++'s messages, each with its context before it and its notes after it."""
+    context = r"\S[^\n]*: (?:In|At) [^\n]*\n|In file included from [^\n]*\n| +from [^\n]*\n"
+    return re.split(rf"^(?=(?:{context})*[^\s|][^\n]*?(?:error|warning): )", errors, flags=re.MULTILINE)
+
+
+def in_the_students_words(errors):
+    """g++'s messages without the names of rewritten declarations, and without those that follow from an earlier one."""
+    kept, has_error = [], False
+    for message in messages_of(errors):
+        if "-Wvla" in message and "simt_T_" in message:
+            message = message.replace("warning: ", "error: ", 1)
+        is_error = "error: " in message
+        if not (is_error and has_error and re.search("simt_[BST]_|simt::shared", message)):
+            kept.append(message)
+        has_error = has_error or is_error
+    return re.sub(r"simt_T_(\w+)", r"\1", "".join(kept))
+
+
+def explain(errors):
+    """Add a sentence to g++'s message where the device, not the program, lacks something."""
+    errors = re.sub(r"\x1b\[[\d;]*[mK]", "", errors)
+    absent = re.search(r"fatal error: ([^\s:]+): No such file or directory", errors)
+    if absent and absent[1] == "boost/context/detail/fcontext.hpp" or "-lboost_context" in errors:
+        raise Failure(
+            "Boost.Context, with which the CPU device runs threads, is missing: "
+            "apt-get install libboost-context-dev"
+        )
+    if absent and absent[1] == "backtrace.h" or "-lbacktrace" in errors:
+        raise Failure(
+            "libbacktrace, with which the CPU device names source lines, is missing: it is part of g++'s package "
+            "libgcc-dev on Debian and Ubuntu"
+        )
+    if absent and absent[1].startswith("helper_"):
+        raise Failure(f"{absent[1]} belongs to NVIDIA's cuda-samples, not to CUDA; add -I with its folder Common")
+    if absent:
+        refuse_header(absent[1])
+    for name in re.findall(r"error: [^\n]*?['‘]([\w:]+)['’][^\n]* (?:declared|name a type|a member of|incomplete)", errors):
+        for pattern, sentence in ABSENT_NAMES:
+            if re.fullmatch(pattern, name):
+                raise Failure(f"the CPU device does not have {sentence} ({name})")
+    refuse_toolkit(re.findall(r"^(?:In file included from| +from)? *(/[^:\n]+):\d+", errors, re.MULTILINE))
