@@ -59,6 +59,7 @@ def draw_stages(ladder, rows, folder, target):
             color="white" if inside else "black",
             ha="right" if inside else "left",
             va="center",
+            bbox=None if inside else {"facecolor": "white", "edgecolor": "none", "pad": 0.8},  # over the copy's line
         )
     for rate, name, color, style, side in (
         (copy, "copy kernel", VERMILLION, "--", "right"),
