@@ -164,7 +164,9 @@ uint64_t fma_(uint64_t a, uint64_t b, uint64_t c) {
   else if constexpr (std::is_floating_point_v<T>)
     return apply<T>([](T a, T b, T c) { return std::fma(a, b, c); }, a, b, c);
   else
-    return apply<T>([](T a, T b, T c) { return T(uint64_t(a) * uint64_t(b) + uint64_t(c)); }, a, b, c);
+    return apply<T>(
+        [](T a, T b, T c) { return T(static_cast<uint64_t>(a) * static_cast<uint64_t>(b) + static_cast<uint64_t>(c)); },
+        a, b, c);
 }
 // A shift by the width or more leaves nothing, or the sign.
 template <class T>
@@ -427,8 +429,10 @@ void mma(uint64_t (&d)[nd], const uint64_t (&a)[na], const uint64_t (&b)[nb], co
          Site site = Site::here()) {
   using Sum = std::conditional_t<is_small<D>, float, D>;
   constexpr int kSums = rows * 8 / 32;
-  static_assert(na * 32 * (sizeof(A) == 8 ? 1 : 4 / int(sizeof(A))) == rows * depth, "registers of the first factor");
-  static_assert(nb * 32 * (sizeof(B) == 8 ? 1 : 4 / int(sizeof(B))) == 8 * depth, "registers of the second factor");
+  static_assert(na * 32 * (sizeof(A) == 8 ? 1 : 4 / static_cast<int>(sizeof(A))) == rows * depth,
+                "registers of the first factor");
+  static_assert(nb * 32 * (sizeof(B) == 8 ? 1 : 4 / static_cast<int>(sizeof(B))) == 8 * depth,
+                "registers of the second factor");
   static_assert(nd == (is_small<D> ? kSums / 2 : kSums) && nc == nd, "registers of the sums");
   Sum sums[kSums];
   for (int k = 0; k < kSums; ++k)
