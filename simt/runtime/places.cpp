@@ -46,7 +46,8 @@ bool is_headers_function(const std::string& mangled) {
   name += std::strspn(name, "Z");
   if (*name == 'N') ++name;
   name += std::strspn(name, "KVrRO");
-  for (const char* scope : {"4simt", "4cuda", "18cooperative_groups", "3cub", "6nvcuda", "St", "Sa", "Sb", "Ss", "9__gnu_cxx"})
+  for (const char* scope :
+       {"4simt", "4cuda", "18cooperative_groups", "3cub", "6nvcuda", "St", "Sa", "Sb", "Ss", "9__gnu_cxx"})
     if (starts_with(name, scope)) return true;
   return false;
 }
