@@ -16,7 +16,7 @@ fail() { echo "gpu_check: $*" >&2; exit 2; }
 
 export PYTHONPATH=$PWD/tools
 ladder() { python3 -B -m ladder "$@"; }
-listed=$(ladder list) || fail "the ladders cannot be read, see above"
+listed=$(ladder list --programs) || fail "the ladders cannot be read, see above"
 ids=$(cut -d / -f 1 <<<"$listed" | sort -u | tr '\n' ' ')
 all="bench profile counts header stages"
 parts=${*:2}
@@ -88,7 +88,7 @@ shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the h
 # Of the ladders that are wanted: their folders, and of each stage a line of ladder list --programs.
 folders= stages= programs=
 while read -r folder; do
-  of_folder=$(ladder list --programs | grep -F "	$folder/") || continue
+  of_folder=$(grep -F "	$folder/" <<<"$listed") || continue
   wanted "${of_folder%%/*}" || continue
   folders+=" $folder" stages+="$of_folder"$'\n'
 done < <(ladder list --folders)
@@ -122,20 +122,20 @@ if [ -n "$stages" ]; then
   # Each program with its name, the options of a stage, and a small input for the sanitizers.
   checked=$(
     while IFS=$'\t' read -r stage _ program small options; do
-      printf '%s\t%s\t%s\t%s\n' "${stage/\//-}" "$(compgen -G "build/cuda/$program" | head -1)" "$options" "$small"
+      printf '%s|%s|%s|%s\n' "${stage/\//-}" "$(compgen -G "build/cuda/$program" | head -1)" "$options" "$small"
     done <<<"${stages%$'\n'}"
     for program in $(printf 'build/cuda/%s/controls/*_controls ' $folders) $(printf 'build/cuda/%s/bfloat16/*_test ' $folders); do
       [ -x "$program" ] || continue
       kind=$(basename "${program%/*}") && folder=${program#build/cuda/} && folder=${folder%/"$kind"/*}
       small=$(awk -F'\t' -v of="$folder/" 'index($2, of) == 1 { print $4; exit }' <<<"$stages")
-      printf '%s\t%s\t\t%s --no-small\n' "$kind-$(basename "$folder")" "$program" "$small"
+      printf '%s|%s||%s --no-small\n' "$kind-$(basename "$folder")" "$program" "$small"
     done
   )
   while IFS='|' read -r name program options _; do
     case $name in controls-* | bfloat16-*) ;; *) name=stage-$name ;; esac
     # shellcheck disable=SC2086
     together "$name" timeout 300 "$program" $options --no-timing
-  done < <(tr '\t' '|' <<<"$checked")
+  done <<<"$checked"
   for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
     [ -x "$program" ] || continue
     name=${program#build/cuda/} && name=$(basename "${name%/mutants/*}")
@@ -147,7 +147,7 @@ if [ -n "$stages" ]; then
     while IFS='|' read -r name program options small; do
       # shellcheck disable=SC2086
       together "$tool-$name" sanitize $tool "$program" $options $small --no-timing
-    done < <(tr '\t' '|' <<<"$checked")
+    done <<<"$checked"
   done
 fi
 wait
