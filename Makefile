@@ -17,7 +17,7 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU
 
-.PHONY: all help run test stage analyze bench peers chain tune plots readme profile programs objects gpu-code libs compile-check format clean
+.PHONY: all help run test stage analyze bench peers chain tune plots readme site profile programs objects gpu-code libs compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -41,6 +41,8 @@ help:
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'
+	@echo 'make site               build the course as pages for a browser, build/site/index.html, with the reports of every'
+	@echo '                        stage; needs no GPU (15 minutes the first time)'
 	@echo 'make programs           build every program, run none'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
 	@echo 'make format             run clang-format over every C++ and CUDA file'
@@ -66,7 +68,7 @@ test:
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
-bench profile stage analyze peers chain tune plots readme: export PYTHONPATH := $(CURDIR)/tools
+bench profile stage analyze peers chain tune plots readme site: export PYTHONPATH := $(CURDIR)/tools
 stage:
 	@python3 -B -m ladder stage "$$S"
 analyze:
@@ -86,6 +88,9 @@ readme:
 plots:
 	@scripts/setup.sh plots
 	@.venv/bin/python -B -m ladder plot --gpu "$$GPU"
+site:
+	@scripts/setup.sh site
+	@.venv/bin/python -B -m ladder site $$ARGS
 
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk

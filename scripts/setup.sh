@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: setup.sh run|test|plots
+# Usage: setup.sh run|test|plots|site
 # Installs what is missing on Debian or Ubuntu and says what and why first: packages through apt-get, Python's into .venv.
 # Quick and silent when all is there.
 set -euo pipefail
@@ -90,6 +90,13 @@ if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt ||
     fail_python "pip could not install requirements.txt (see above); by hand: .venv/bin/pip install -r requirements.txt"
   cp requirements.txt .venv/installed.txt
+fi
+
+if [ "$goal" = site ] && ! cmp -s tools/site/requirements.txt .venv/installed_site.txt; then
+  echo "setup: installing Zensical, which makes the pages of the site, into .venv (tools/site/requirements.txt)"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tools/site/requirements.txt ||
+    fail "pip could not install it (see above); by hand: .venv/bin/pip install -r tools/site/requirements.txt"
+  cp tools/site/requirements.txt .venv/installed_site.txt
 fi
 
 if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! .venv/bin/python -c 'import torch, transformers' 2>/dev/null; then

@@ -177,7 +177,7 @@ def test_missing_tool_is_named_with_the_command_that_installs_it(built):
 
 def test_help_names_every_job_once(built):
     jobs = "\n" + make("help", cwd=built).stdout
-    names = "run test stage analyze bench peers chain tune profile plots readme programs compile-check format clean"
+    names = "run test stage analyze bench peers chain tune profile plots readme site programs compile-check format clean"
     for job in names.split():
         assert jobs.count(f"\nmake {job} ") == 1, job
 

@@ -10,7 +10,7 @@ from conftest import ROOT, run
 from fake_ladder import STAGES, ladder_csv
 from fakes import CONTROLS, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
-from ladder import results
+from ladder import drawing, ladders, pictures, readme, results
 
 COLD_WARM = """\
 buffer_bytes,cold_gb_per_s,cold_percent_of_datasheet,warm_apparent_gb_per_s,variant,l2_bytes,gpu,cuda_runtime,date
@@ -138,3 +138,42 @@ def test_what_it_cannot_draw_it_names_in_one_sentence(machine, arguments, said):
 
 def test_a_csv_of_something_else_is_refused(machine):
     refused(machine.run("plot", "--run", machine.write("other.csv", "a,b\n1,2\n")), "lacks the column")
+
+
+def test_every_picture_is_in_a_page_and_says_what_it_shows():
+    """The pictures of tools/ladder/pictures.py, each of which has a title in it and an alternative text in its pages."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in readme.pages())
+    drawn_ones = sorted((ROOT / "plots").glob("*pictures_*.svg"))
+    assert len(drawn_ones) >= 9
+    for path in drawn_ones:
+        assert re.search(r"<title>[^<]{20,}</title>", path.read_text(encoding="utf-8")), path
+        shown = re.findall(rf"!\[([^\]]*)\]\([./]*plots/{path.name}\)", pages)
+        assert shown and all(len(words) > 30 for words in shown), path
+
+
+def test_pictures_have_the_counted_numbers(tmp_path, monkeypatch):
+    """A picture of 5 sectors per request says 5, and one without its file is left out."""
+    line = "k,1,1x1x1,32x1x1,1x1x1,a.cu,1,x,global load,4,{requests},320,1280,{sectors},40,,,"
+    head = (ROOT / "profiling_results/cpu_device/matrix/01_basic.csv").read_text().splitlines()[0]
+    monkeypatch.setattr(results, "store", lambda: tmp_path)
+    (tmp_path / "cpu_device/matrix").mkdir(parents=True)
+    (tmp_path / "cpu_device/matrix/01_basic.csv").write_text(f"{head}\n{line.format(requests=10, sectors=70)}\n")
+    pictures.draw_sectors(tmp_path / "pictures")
+    assert not (tmp_path / "pictures_sectors.svg").exists()
+    (tmp_path / "cpu_device/matrix/02_reduction5.csv").write_text(f"{head}\n{line.format(requests=10, sectors=50)}\n")
+    pictures.draw_sectors(tmp_path / "pictures")
+    text = (tmp_path / "pictures_sectors.svg").read_text()
+    assert "7 sectors per request: 224 bytes" in text and "5 sectors per request: 160 bytes" in text
+
+
+def test_a_stage_has_one_style_in_all_plots():
+    for ladder in ladders.all_ladders():
+        styles = {stage.name: tuple(drawing.style_of(ladder, stage.name).items()) for stage in ladder.stages}
+        if len(styles) <= len(drawing.MARKERS):
+            assert len(set(styles.values())) == len(styles), ladder.id
+
+
+@pytest.mark.parametrize("count, sizes", [(1, [1]), (4, [4]), (5, [2, 3]), (9, [3, 3, 3]), (16, [4, 4, 4, 4])])
+def test_panels_share_the_stages(count, sizes):
+    parts = drawing.parts_of(list(range(count)))
+    assert sorted(map(len, parts)) == sizes and sum(parts, []) == list(range(count))

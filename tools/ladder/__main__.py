@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, chain, compare, ladders, machine, peers, plots, profile, readme, results, sources, stage, tune,
+    analyze, bench, chain, compare, ladders, machine, peers, plots, profile, readme, results, site, sources, stage, tune,
 )  # fmt: skip
 
 JOBS = {
@@ -20,6 +20,7 @@ JOBS = {
     "chain": chain,
     "readme": readme,
     "plot": plots,
+    "site": site,
     "stage": stage,
 }
 

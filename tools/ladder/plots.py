@@ -8,15 +8,16 @@ into that file's folder, or what is stored if the run was not timed, since then 
 
 import pathlib
 
-from . import any_csv, chain_tables, counter_plots, ladders, model_tables, peer_tables, results, roofline, timed
-from .drawing import BLACK, BLUE, DASHES, LINES, VERMILLION, figure_of, save, start, tidy
+from . import any_csv, chain_tables, counter_plots, ladders, model_tables, peer_tables, pictures, results, roofline, timed
+from .drawing import (
+    BLACK, BLUE, LINES, PALE, VERMILLION, figure_of, grid_of, parts_of, plain_log_scale, save, start, style_of, tidy,
+)  # fmt: skip
 from .results import number
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
 MAGNITUDES = "01_f32 03_f16_f16 09_f16_f32 10_bf16_bf16 11_bf16x8_pack_f32".split()
 WORDS = ("0", "inf", "NaN")  # what a stage wrote in place of numbers
-MOST_LINES = 10  # in a plot of microseconds: the last stages
 
 
 def arguments(parser):
@@ -84,57 +85,60 @@ def draw_stages(ladder, rows, folder, target):
 
 
 def draw_sweep(ladder, rows, title, folder, target):
-    """One line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds."""
+    """A line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds. Each
+    panel has a few stages in colour, and the others in grey behind them."""
     is_rate = timed.is_of_one_size(ladder, rows)
     changing = [name for name in ladder.main if len({row[name] for row in rows}) > 1]
     if len(changing) > 1 and not is_rate:
         return draw_shapes(ladder, rows, title, target)
-    plt, figure, axes = figure_of(4.8)
     changes = changing[-1]
     stages = list(dict.fromkeys(row["stage"] for row in rows))
+    panels = parts_of(stages)
+    plt, figure, grid = grid_of(len(panels))
 
-    def line(of_rows, value, label, **style):
-        points = sorted({(int(row[changes]), value(row)) for row in of_rows if value(row)})
-        if points:
-            axes.plot(*zip(*points), label=label, linewidth=1.6, markersize=5, **style)
+    def points_of(stage, value):
+        of_stage = [row for row in rows if stage in (None, row["stage"])]
+        return sorted({int(row[changes]): value(row) for row in of_stage if value(row)}.items())
 
-    for place, stage in enumerate(stages if is_rate else stages[-MOST_LINES:]):
-        color, marker = LINES[place % len(LINES)]
-        style = {"color": color, "marker": marker, "linestyle": DASHES[place // len(LINES) % len(DASHES)]}
-        column = "gb_per_s" if is_rate else "microseconds"
-        line([row for row in rows if row["stage"] == stage], lambda row: number(row, column), stage, **style)
-    first_of = list({row[changes]: row for row in rows if number(row, "gb_per_s")}.values())
+    column = "gb_per_s" if is_rate else "microseconds"
+    lines = {stage: points_of(stage, lambda row: number(row, column)) for stage in stages}
+    lines = {stage: points for stage, points in lines.items() if points}
     of_copy = (lambda row: timed.copy_rate([row])[0]) if is_rate else (lambda row: number(row, "copy_microseconds"))
-    line(first_of, of_copy, "copy kernel", color=BLACK, linestyle="--")
-    datasheet = datasheet_of(folder, rows) if is_rate else None
-    if datasheet:
-        axes.axhline(datasheet, color=BLACK, linestyle=":", linewidth=1.6, label=f"datasheet, {datasheet:.0f}")
+    copy, datasheet = points_of(None, of_copy), datasheet_of(folder, rows) if is_rate else None
     values = sorted({int(row[changes]) for row in rows})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [str(value) for value in values])
-    axes.set_xlabel(f"{changes} (log scale)")
-    if is_rate:
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel(GB_PER_S)
-    else:
-        axes.set_yscale("log")
-        axes.yaxis.get_minor_formatter().minor_thresholds = (1.5, 0.5)  # decades with names between the powers of ten
-        axes.set_ylabel("µs per launch in a CUDA graph (log scale)")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
+    for axes, part in zip(grid, panels):
+        for stage, points in lines.items():
+            if stage not in part:
+                axes.plot(*zip(*points), color=PALE, linewidth=1.0, zorder=1)
+        for stage in part:
+            if stage in lines:
+                axes.plot(*zip(*lines[stage]), label=stage, linewidth=1.6, markersize=4.5, **style_of(ladder, stage))
+        if copy:
+            axes.plot(*zip(*copy), label="copy kernel", color=BLACK, linestyle="--", linewidth=1.4)
+        if datasheet:
+            label = f"datasheet, {datasheet:.0f}"
+            axes.axhline(datasheet, color=BLACK, linestyle=":", linewidth=1.4, label=label)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(values, [f"{value:,}" for value in values], rotation=45, ha="right", fontsize=7)
+        axes.minorticks_off()
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=7)
+        if is_rate:
+            axes.set_ylim(bottom=0)
+        else:
+            plain_log_scale(axes)
+    figure.supylabel(GB_PER_S if is_rate else "µs per launch in a CUDA graph (log scale)", fontsize=9)
+    save(plt, figure, target, f"{ladder.id}: {title}, over {changes} (log scale)", rows[0], settle=True)
 
 
 def draw_shapes(ladder, rows, title, target):
     """A mark for each stage over inputs that have no order, because several parameters change: percent of the copy."""
     plt, figure, axes = figure_of(4.8)
     names = {timed.given(ladder, row): " × ".join(timed.given(ladder, row)) for row in rows}
-    for place, stage in enumerate(dict.fromkeys(row["stage"] for row in rows)):
-        color, marker = LINES[place % len(LINES)]
+    for stage in dict.fromkeys(row["stage"] for row in rows):
         points = [(row, number(row, "percent_of_copy")) for row in rows if row["stage"] == stage]
         points = [(list(names).index(timed.given(ladder, row)), value) for row, value in points if value]
-        if points:  # the later of two stages with one mark is hollow
-            face = "none" if place >= len(LINES) else color
-            axes.plot(*zip(*points), marker, color=color, markerfacecolor=face, markersize=6, label=stage)
+        if points:
+            axes.plot(*zip(*points), **{**style_of(ladder, stage), "linestyle": ""}, markersize=6, label=stage)
     axes.axhline(100, color=BLACK, linestyle="--", linewidth=1.6, label="copy kernel")
     axes.set_xticks(range(len(names)), list(names.values()))
     axes.set_xlim(-0.5, len(names) - 0.5)
@@ -176,14 +180,14 @@ def draw_magnitude(ladder, rows, target):
     """The error of stages over the magnitude of a row's elements; where a stage wrote no numbers, what it wrote."""
     plt, figure, axes = figure_of(4.2)
     stages = [name for name in MAGNITUDES if name in rows[0]]
-    for place, (stage, (color, marker)) in enumerate(zip(stages, LINES)):
+    for place, (stage, style) in enumerate((stage, style_of(ladder, stage)) for stage in stages):
         points = [(float(row["magnitude"]), row[stage]) for row in rows]
         numbers = [(x, float(y)) for x, y in points if y not in WORDS]
-        axes.plot(*zip(*numbers), color=color, marker=marker, markersize=4, linewidth=1.6, label=stage)
+        axes.plot(*zip(*numbers), **style, markersize=4, linewidth=1.6, label=stage)
         for x, word in points:
             if word in WORDS:
                 where = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
-                axes.annotate(word, (x, 1 - 0.035 * place), color=color, fontsize=6, **where)
+                axes.annotate(word, (x, 1 - 0.035 * place), color=style["color"], fontsize=6, **where)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_ylim(1e-8, 10)
@@ -325,6 +329,7 @@ def draw_stored(folder, target):
                 rows = results.read(place / "magnitude.csv", ["magnitude", "cols", "gpu"])
                 draw_magnitude(ladder, rows, target / f"{place.parent.name}_{ladder.id}_magnitude")
                 break
+    pictures.draw(folder, target)
     tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
     tables = [path for path in tables if path.is_file()]
     if tables:

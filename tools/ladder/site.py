@@ -1,0 +1,300 @@
+"""Builds the course as static pages in build/site; needs no GPU and, once set up, no network.
+
+Every page of the tree becomes a page of the site at the same place, and every file that a page links becomes a page with
+its text. Of each stage the report of simt/analyze, with pictures of its accesses, comes with it; counting them takes
+minutes the first time. The site works from the file system: open build/site/index.html.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+from . import analyze, ladders, machine, readme, results
+from .bench import options
+from .ladders import ROOT, Unusable
+
+TOOLS = ROOT / "tools/site"
+BUILD = ROOT / "build"
+REPORTS = BUILD / "site_reports"
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+PICTURES = {".png", ".svg"}
+LANGUAGES = {
+    **dict.fromkeys([".cu", ".cuh"], "cuda"), **dict.fromkeys([".h", ".cpp"], "cpp"), ".py": "python", ".sh": "bash",
+    ".json": "json", ".mk": "make", "Makefile": "make",
+}  # fmt: skip
+SHIM = "https://unpkg.com/iframe-worker/shim"  # what the generator would load for a search from the file system
+NAVIGATION = [
+    ("The course", "COURSE.md"),
+    ("Glossary", "GLOSSARY.md"),
+    ("Lectures", "lectures/README.md"),
+    ("Exercises", "exercises/README.md"),
+    ("Assignment 1", "assignment1/README.md"),
+    ("Assignment 2", "assignment2/q4_gemm/README.md"),
+    ("The header", "include/rms_norm/README.md"),
+    ("From Python", "python/README.md"),
+    ("Beside others", "bench/README.md"),
+    ("The CPU device", "simt/README.md"),
+    ("Adding to the course", "CONTRIBUTING.md"),
+]
+
+
+def arguments(parser):
+    parser.add_argument("--out", type=pathlib.Path, default=BUILD / "site", help="where to, instead of build/site")
+    parser.add_argument("--no-reports", action="store_true", help="without the reports of simt/analyze")
+    parser.add_argument("--check", action="store_true", help="build nothing; look for broken links in what is there")
+
+
+def place_of(page):
+    """Where a page of the tree stands in the site, from its top: a folder's README is its index."""
+    path = page.relative_to(ROOT)
+    return path.with_name("index.md") if path.name == "README.md" else path
+
+
+def title_of(page):
+    heading = re.search(r"^# (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.sub(r"[`*]", "", heading.group(1)) if heading else page.stem
+
+
+class Site:
+    """The Markdown that the generator reads, and the files that it copies."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.pages = readme.pages()
+        self.linked = {}  # of files that are no pages: where they stand in the site
+
+    def write(self, place, text):
+        target = self.folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def target(self, page, link):
+        """Where a link of a page leads in the site: itself if it leaves the tree."""
+        path, mark, anchor = link.partition("#")
+        if "://" in link or link.startswith("mailto:") or not path:
+            return link
+        file = (page.parent / path).resolve()
+        if file.is_dir() and (file / "README.md").is_file():
+            file /= "README.md"
+        if file in self.pages:
+            place = place_of(file)
+        else:
+            place = self.linked.setdefault(file, self.place_of_file(file))
+        return os.path.relpath(place, place_of(page).parent) + mark + anchor
+
+    def place_of_file(self, file):
+        path = file.relative_to(ROOT)
+        if file.is_dir():
+            return path / "index.md"
+        return path if file.suffix in PICTURES or is_binary(file) else path.with_name(path.name + ".md")
+
+    def translate(self, page):
+        """The page's text with links that fit the site, and without the comments that only the tools read."""
+        text = page.read_text(encoding="utf-8")
+
+        def outside_of_code(part):
+            part = COMMENT.sub("", part)
+            part = part.replace("<details>", '<details markdown="1">')
+            part = re.sub(r"^( {2,3})(?=\S)", "    ", part, flags=re.MULTILINE)  # of list items
+            return re.sub(
+                r"`[^`\n]*`|" + LINK.pattern,
+                lambda found: found.group() if found.group().startswith("`")
+                else found.group(1) + self.target(page, found.group(2)) + found.group(3),
+                part,
+            )  # fmt: skip
+
+        result, last = "", 0
+        for fence in FENCE.finditer(text):
+            result += outside_of_code(text[last : fence.start()]) + fence.group()
+            last = fence.end()
+        return result + outside_of_code(text[last:])
+
+    def add_pages(self, reports):
+        for page in self.pages:
+            text, place = self.translate(page), place_of(page)
+            for stage in reports.get(page, []):
+                target = os.path.relpath(report_place(stage), place.parent)
+                text += f"\n[The report of `simt/analyze` on {stage.name}]({target}): every access, with pictures.\n"
+            self.write(place, text)
+
+    def add_files(self):
+        """What the pages link: pictures as they are, texts as pages that show them, folders as lists."""
+        for file, place in list(self.linked.items()):
+            if not file.exists():
+                raise Unusable(f"a page links {results.shown(file)}, which is not there")
+            if file.is_dir():
+                names = sorted(path.name + "/" * path.is_dir() for path in file.iterdir() if path.name[0] not in "._")
+                self.write(place, hidden(file) + "".join(f"- `{name}`\n" for name in names))
+            elif place.suffix == ".md":
+                fence = "`" * 5
+                language = LANGUAGES.get(file.suffix) or LANGUAGES.get(file.name, "text")
+                text = file.read_text(encoding="utf-8")
+                self.write(place, f"{hidden(file)}{fence}{language}\n{text.rstrip()}\n{fence}\n")
+            else:
+                (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, self.folder / place)
+
+    def navigation(self):
+        """The menu: the parts of the course, and below each the pages that lie in its folders."""
+        menu = [{"Start": "index.md"}]
+        for title, name in NAVIGATION:
+            page = ROOT / name
+            if page not in self.pages:
+                continue
+            below = [one for one in self.pages if page.name == "README.md" and one != page and page.parent in one.parents]
+            menu.append({title: self.branch(page, below) if below else str(place_of(page))})
+        return menu
+
+    def branch(self, page, below):
+        """A page and those in the folders below it, each of which may have pages below itself."""
+        entries = [str(place_of(page))]
+        heads = [one for one in below if not any(one != other and other.name == "README.md" and other.parent in one.parents for other in below)]
+        for head in heads:
+            under = [one for one in below if one != head and head.name == "README.md" and head.parent in one.parents]
+            entries.append({short_title(head): self.branch(head, under) if under else str(place_of(head))})
+        return entries
+
+
+def short_title(page):
+    """05_warp_shuffle of "05_warp_shuffle: the sum goes through registers", for the menu."""
+    title = title_of(page)
+    return title.partition(":")[0] if len(title) > 30 else title
+
+
+def hidden(file):
+    """The head of a page that shows a file: the search does not list it."""
+    return f"---\nsearch:\n  exclude: true\n---\n\n# {results.shown(file)}\n\n"
+
+
+def is_binary(file):
+    return b"\0" in file.read_bytes()[:4096]
+
+
+def report_place(stage):
+    return f"reports/{stage.id}.html"
+
+
+def report(stage):
+    """Writes the HTML report of one stage, unless there is one since its program was built."""
+    program = BUILD / "analyze" / stage.ladder.path / stage.ladder.program
+    target = REPORTS / f"{stage.id}.html"
+    if not target.is_file() or target.stat().st_mtime < program.stat().st_mtime:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        words = ["--program", program, "--root", ROOT, "--html", target, "--", *stage.option, "--profile"]
+        machine.measure(stage.id, REPORTS, 600, ROOT / "simt/analyze", *words, *options(stage.ladder.analyze))
+    return stage
+
+
+def count_reports():
+    """{page: stages whose report belongs to it}, counted where they are not there yet."""
+    stages = ladders.stages_of("all")
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    for ladder in dict.fromkeys(stage.ladder for stage in stages):
+        print(f"site: the reports of {ladder.path}", flush=True)
+        analyze.make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(report, ladder.stages))
+    pages = {}
+    for stage in stages:
+        if (REPORTS / f"{stage.id}.html").is_file():
+            pages.setdefault(stage.page, []).append(stage)
+    return pages
+
+
+class Links(HTMLParser):
+    """The names of a page's places, what it links, and what a browser loads with it."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.names, self.links, self.loads = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.names |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        if tag in ("img", "script", "iframe", "source") and attributes.get("src"):
+            self.loads.append(attributes["src"])
+        if tag == "link" and attributes.get("href") and attributes.get("rel") in ("stylesheet", "preconnect", "icon"):
+            self.loads.append(attributes["href"])
+
+
+def broken(folder):
+    """What is wrong with the links of a site, a sentence each: they lead nowhere, or a page loads from elsewhere."""
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+    found = []
+    for page, its in pages.items():
+        where = page.relative_to(folder)
+        if page.name == "404.html":
+            continue  # for a server only
+        found += [f"{where} loads {link}" for link in its.loads if "//" in link]
+        for link in its.links + its.loads:
+            path, _, anchor = link.partition("#")
+            if "//" in link or link.startswith(("data:", "mailto:", "javascript:")):
+                continue
+            target = (page.parent / path.partition("?")[0]).resolve() if path else page
+            if not target.is_file():
+                found.append(f"{where} links {link}, which is not there")
+            elif anchor and target in pages and anchor not in pages[target].names:
+                found.append(f"{where} links {link}, and the page has no such place")
+    return found
+
+
+def check(folder):
+    wrong = broken(folder)
+    if not list(folder.rglob("*.html")):
+        raise Unusable(f"there is no page in {results.shown(folder)}; make site builds it")
+    if wrong:
+        raise Unusable("\n  ".join([f"{len(wrong)} broken links in {results.shown(folder)}:", *wrong]))
+
+
+def generate(source, out, navigation):
+    """Runs the generator on the Markdown, and has its pages load nothing from elsewhere."""
+    generator = pathlib.Path(sys.executable).with_name("zensical")
+    if not generator.is_file():
+        raise Unusable("Zensical is needed to build the site; scripts/setup.sh site installs it into .venv")
+    settings = (TOOLS / "zensical.json").read_text(encoding="utf-8")
+    work = source.parent
+    described = json.loads(settings) | {"docs_dir": source.name, "site_dir": "html", "nav": navigation}
+    (work / "mkdocs.yml").write_text(json.dumps(described, indent=1), encoding="utf-8")  # JSON is YAML
+    done = subprocess.run([generator, "build", "--clean"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = done.stdout.decode(errors="replace")
+    if done.returncode:
+        raise Unusable(f"{said}the generator failed with exit code {done.returncode}")
+    for page in (work / "html").rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if SHIM in text:
+            top = os.path.relpath(work / "html", page.parent)
+            page.write_text(text.replace(SHIM, f"{top}/worker_from_file.js"), encoding="utf-8")
+    shutil.rmtree(out, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(work / "html", out)
+
+
+def run(given):
+    if given.check:
+        return check(given.out)
+    reports = {} if given.no_reports else count_reports()
+    work = BUILD / f"site_work/{os.getpid()}"
+    shutil.rmtree(work, ignore_errors=True)
+    site = Site(work / "pages")
+    site.add_pages(reports)
+    site.add_files()
+    for name in ("site.css", "worker_from_file.js"):
+        shutil.copyfile(TOOLS / name, site.folder / name)
+    for stage in sum(reports.values(), []):
+        (site.folder / report_place(stage)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(REPORTS / f"{stage.id}.html", site.folder / report_place(stage))
+    generate(site.folder, given.out.absolute(), site.navigation())
+    shutil.rmtree(work)
+    check(given.out.absolute())
+    print(f"site: {results.shown(given.out.absolute())}/index.html is built: open it in a browser")
