@@ -257,21 +257,33 @@ def norms_of(model):
     return [module for module in model.modules() if type(module).__name__.endswith("RMSNorm")]
 
 
-def identity(x):
-    return x
-
-
 @contextlib.contextmanager
-def without_norms(model):
-    """Every RMSNorm hands on what it gets; the additions to the residual stay."""
+def forwards_of_norms(model, function):
+    """Every RMSNorm computes function(norm, x)."""
     norms = norms_of(model)
     for norm in norms:
-        norm.forward = identity
+        norm.forward = functools.partial(function, norm)
     try:
         yield
     finally:
         for norm in norms:
             del norm.forward
+
+
+def without_norms(model):
+    """Every RMSNorm hands on what it gets; the additions to the residual stay."""
+    return forwards_of_norms(model, lambda norm, x: x)
+
+
+def exact_norms(model):
+    """Every RMSNorm is computed in float64 and rounded once, to the type that the stock one returns."""
+
+    def exact(norm, x):
+        wide = x.double()
+        y = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + norm.variance_epsilon) * norm.weight.double()
+        return y.to(torch.promote_types(x.dtype, norm.weight.dtype))
+
+    return forwards_of_norms(model, exact)
 
 
 @contextlib.contextmanager

@@ -272,13 +272,13 @@ def test_patched_models_answer_alike(name, dtype, monkeypatch):
     model, tokens = tiny(name, dtype), torch.randint(1, 128, (2, 7))
     with torch.no_grad():
         before = model(tokens, output_hidden_states=True)
-        additions, norm = [], rms_norm._arrays.norm
+        additions, kernel = [], rms_norm._arrays.kernel
 
         def counted(x, residual, *rest):
             additions.append(residual is not None)
-            norm(x, residual, *rest)
+            kernel(x, residual, *rest)
 
-        monkeypatch.setattr(rms_norm._arrays, "norm", counted)
+        monkeypatch.setattr(rms_norm._arrays, "kernel", counted)
         assert ours.patch_transformers(model) is model
         after = model(tokens, output_hidden_states=True)
         assert sum(additions) == 6  # two in each layer

@@ -61,12 +61,14 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
   call.cols = x.cols();
   call.eps = static_cast<float>(eps), call.weight_offset = static_cast<float>(weight_offset);
   call.llama = llama, call.dependent_launch = dependent_launch, call.cache = cache;
-  if (const char* reason = functions.explain(call)) TVM_FFI_THROW(ValueError) << in_python(reason);
-  if (call.rows == 0) return;
   const CurrentDevice device(x.tensor->device.device_id);
   const cudaStream_t stream = stream_of(x.tensor->device);
-  if (call.cols * (types[0] == kFloat32 ? 4 : 2) >= kLongRowBytes) check(find_workspace(stream, &call.workspace));
-  check(functions.run(call, stream));
+  if (call.rows > 0 && call.cols * (types[0] == kFloat32 ? 4 : 2) >= kLongRowBytes)
+    check(find_workspace(stream, &call.workspace));
+  const cudaError_t error = functions.run(call, stream);
+  if (error == cudaErrorInvalidValue)
+    if (const char* reason = functions.explain(call)) TVM_FFI_THROW(ValueError) << in_python(reason);
+  check(error);
 }
 
 // dx, and dweight unless it is None, for the norm of x.

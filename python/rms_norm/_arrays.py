@@ -6,7 +6,7 @@ import re
 import tvm_ffi
 
 _module = tvm_ffi.load_module(str(pathlib.Path(__file__).with_name("_rms_norm.so")))
-_norm = _module.get_function("norm")
+kernel = _module.get_function("norm")
 _synchronize = _module.get_function("synchronize")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
@@ -16,9 +16,9 @@ _NAMES = "x residual residual_out weight out eps weight_offset rounding dependen
 
 
 def norm(*arguments):
-    """The binding's norm, for arrays that DLPack can hand over: see _NAMES."""
+    """kernel(), for arrays that DLPack can hand over: see _NAMES."""
     try:
-        _norm(*arguments)
+        kernel(*arguments)
     except BufferError as refused:  # the library does not hand over such an array
         raise ValueError(f"an array cannot be handed over without a copy: {refused}") from None
     except RuntimeError as refused:  # neither does PyTorch, for tensors without memory of their own

@@ -1,6 +1,7 @@
 """The norms of Hugging Face models, replaced in place: each module gets a class derived from its own."""
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from . import _arrays, _options
 from . import torch as ours  # it imports this module, and has its functions by the time that a model is patched
@@ -55,23 +56,28 @@ def _is_ours(norm, weight, *tensors):
     return torch.promote_types(weight.dtype, dtype) == dtype
 
 
-def _direct_weight(norm, *tensors):
-    """The weight, if the kernel may be called at once with it, without the time that an operator takes; else None."""
-    weight = None if torch.compiler.is_compiling() else norm._parameters.get("weight")
-    return weight if weight is not None and ours._is_direct(*tensors, weight) else None
+def _direct_weight(norm, x, *residual):
+    """The weight, where the kernel may be called at once with it, without the time that an operator takes; else None."""
+    if is_dynamo_compiling():
+        return None
+    weight = norm._parameters.get("weight")
+    if weight is None or not ours._is_direct(x, weight, *residual):
+        return None
+    alike = weight.dtype is x.dtype and (not residual or residual[0].dtype is x.dtype)
+    return weight if alike or _is_ours(norm, weight, x, *residual) else None
 
 
-def _add_and_norm(norm, x, residual):
-    """The norm of x + residual, and the sum."""
+def _add_and_norm(norm, x, residual, in_place=False):
+    """The norm of x + residual, and the sum, which in_place lets take the place of the residual."""
     weight = _direct_weight(norm, x, residual)
-    if not _is_ours(norm, norm.weight if weight is None else weight, x, residual):
-        total = residual + x
-        return norm(total), total
-    if weight is None:
+    if weight is not None:
+        y, total = torch.empty_like(x), residual if in_place else torch.empty_like(residual)
+        _arrays.kernel(x, residual, total, weight, y, *norm._rms_norm_direct)
+        return y, total
+    if _is_ours(norm, norm.weight, x, residual):
         return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
-    y, total = torch.empty_like(x), torch.empty_like(residual)
-    _arrays.norm(x, residual, total, weight, y, *norm._rms_norm_direct)
-    return y, total
+    total = residual + x
+    return norm(total), total
 
 
 class NormForward:
@@ -81,13 +87,13 @@ class NormForward:
             if normed is not None:
                 return normed
         weight = _direct_weight(self, hidden_states)
-        if not _is_ours(self, self.weight if weight is None else weight, hidden_states):
-            return super().forward(hidden_states)
-        if weight is None:
+        if weight is not None:
+            y = torch.empty_like(hidden_states)
+            _arrays.kernel(hidden_states, None, None, weight, y, *self._rms_norm_direct)
+            return y
+        if _is_ours(self, self.weight, hidden_states):
             return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
-        y = torch.empty_like(hidden_states)
-        _arrays.norm(hidden_states, None, None, weight, y, *self._rms_norm_direct)
-        return y
+        return super().forward(hidden_states)
 
 
 class LayerForward:
@@ -95,20 +101,28 @@ class LayerForward:
     it, the next layer's first one or the model's last, which finds its result in an Ahead."""
 
     def forward(self, hidden_states, **kwargs):
-        residual = hidden_states
-        hidden_states = self.input_layernorm(hidden_states)
-        hidden_states, _ = self.self_attn(hidden_states=hidden_states, **kwargs)
-        has_post_norms = self._rms_norm_second == "pre_feedforward_layernorm"
+        modules, residual = self._modules, hidden_states  # faster than attributes of a module
+        hidden_states = modules["input_layernorm"](hidden_states)
+        hidden_states, _ = modules["self_attn"](hidden_states=hidden_states, **kwargs)
+        second = self._rms_norm_second
+        has_post_norms = second == "pre_feedforward_layernorm"
         if has_post_norms:
-            hidden_states = self.post_attention_layernorm(hidden_states)
-        hidden_states, residual = _add_and_norm(getattr(self, self._rms_norm_second), hidden_states, residual)
-        hidden_states = self.mlp(hidden_states)
+            hidden_states = modules["post_attention_layernorm"](hidden_states)
+        norm = modules[second]
+        has_hooks = bool(norm._forward_hooks or norm._forward_pre_hooks)
+        if has_hooks:  # they are called with the sum
+            residual = residual + hidden_states
+            hidden_states = norm(residual)
+        else:
+            hidden_states, residual = _add_and_norm(norm, hidden_states, residual)
+        hidden_states = modules["mlp"](hidden_states)
         if has_post_norms:
-            hidden_states = self.post_feedforward_layernorm(hidden_states)
+            hidden_states = modules["post_feedforward_layernorm"](hidden_states)
         following = self._rms_norm_following[0]
         if following is None or torch.is_grad_enabled():  # in training, a layer may be computed a second time
             return residual + hidden_states
-        normed, total = _add_and_norm(following, hidden_states, residual)
+        in_place = not has_hooks  # then nobody else has this sum
+        normed, total = _add_and_norm(following, hidden_states, residual, in_place)
         following._rms_norm_ahead.put(total, normed)
         return total
 

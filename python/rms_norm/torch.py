@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Optional, Tuple, Union
 
 import torch
-from torch import Tensor
+from torch import Tensor, is_grad_enabled
+from torch.compiler import is_dynamo_compiling
 
 from . import _arrays, _options
 from . import rms_norm as _plain_norm
@@ -89,7 +90,7 @@ def _between(rounding, dependent_launch, cache):
 
 
 def _needs_grad(*tensors):
-    return torch.is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+    return is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in tensors)
 
 
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
@@ -182,12 +183,12 @@ def _register_gradients(name, plain, tensors, backward, setup_context):
 
 def _is_eager(x):
     """Whether x is a usual tensor and nothing listens to operators, as make_fx and other tracers do."""
-    if type(x) not in _USUAL or x.is_meta or torch._C._len_torch_dispatch_stack() != 0:
-        return False
-    return torch._C._functorch.maybe_current_level() is None
+    return type(x) in _USUAL and not (x.is_meta or _modes() or _is_traced()) and _transforms() is None
 
 
 _USUAL = (Tensor, torch.nn.Parameter)
+_modes, _is_traced = torch._C._len_torch_dispatch_stack, torch._C._is_tracing
+_transforms = torch._C._functorch.maybe_current_level
 _register_gradients("rms_norm", _norm, 2, _norm_gradients, _save_norm)
 _register_gradients("fused_add_rms_norm", _fused_add_rms_norm, 3, _add_gradients, _save_add)
 
@@ -196,7 +197,7 @@ _register_gradients("fused_add_rms_norm", _fused_add_rms_norm, 3, _add_gradients
 
 def _is_direct(x, *others):
     """Whether the kernel may be called at once: in eager mode, where no gradients are wanted."""
-    return not torch.compiler.is_compiling() and not _needs_grad(x, *others) and _is_eager(x)
+    return not is_dynamo_compiling() and not (is_grad_enabled() and _needs_grad(x, *others)) and _is_eager(x)
 
 
 def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options) -> Tensor:
