@@ -45,13 +45,16 @@ __device__ inline EightNumbers quantized(const float (&x)[8]) {
 // 16 bytes.
 template <class T>
 struct Columns {
-  const T* data;
-  int64_t stride;
-  bool aligned;
+  const T* data = nullptr;
+  int64_t stride = 0;
+  bool aligned = false;
   using Loaded = Eight<T>;
 
   __device__ void load(Loaded& to, int64_t column, int64_t first) const {
     to.load(data + column * stride + first, aligned);
+  }
+  __device__ void store(const Loaded& from, int64_t column, int64_t first) const {
+    from.store(const_cast<T*>(data) + column * stride + first, aligned);
   }
   __device__ static void clear(Loaded& loaded) {
 #pragma unroll
@@ -67,13 +70,14 @@ struct Columns {
 
 // What `quantize` writes: numbers of one column after the other, each padded to whole chunks, then all scales as
 // float16 in the same order. What is padded is zero.
-struct Quantized {
-  const uint2* numbers;  // eight each
-  const unsigned short* scales;
-  int64_t chunks;
+struct QuantizedColumns {
+  const uint2* numbers = nullptr;  // eight each
+  const unsigned short* scales = nullptr;
+  int64_t chunks = 0;
   using Loaded = EightNumbers;
 
-  Quantized(const void* quantized, int64_t n, int64_t k)
+  QuantizedColumns() = default;
+  QuantizedColumns(const void* quantized, int64_t n, int64_t k)
       : numbers(static_cast<const uint2*>(quantized)),
         scales(reinterpret_cast<const unsigned short*>(numbers + n * chunks_of(k) * (kChunk / 8))),
         chunks(chunks_of(k)) {}
@@ -84,15 +88,23 @@ struct Quantized {
   }
   __device__ static void clear(Loaded& loaded) { loaded = {}; }
   __device__ static EightNumbers numbers_of(const Loaded& loaded) { return loaded; }
+
+  // Of a block, the thread with its first eight numbers writes the scale.
+  __device__ void store(int64_t column, int64_t first, const EightNumbers& eight) const {
+    const_cast<uint2*>(numbers)[(column * chunks * kChunk + first) / 8] = eight.words;
+    if (first % kBlock == 0)
+      const_cast<unsigned short*>(scales)[(column * chunks * kChunk + first) / kBlock] =
+          __half_as_ushort(__float2half_rn(eight.d));
+  }
 };
 
-// A thread writes eight numbers, and one in four a scale.
+// A thread quantizes eight numbers.
 template <class T>
 __global__ void __launch_bounds__(128)
-    quantize_kernel(Columns<T> x, Quantized to, int64_t n, int64_t k, bool dependent) {
+    quantize_kernel(Columns<T> x, QuantizedColumns to, int64_t n, int64_t k, bool dependent) {
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x, size = to.chunks * kChunk;
+  const int64_t column = 8 * i / size, first = 8 * i % size;
   if (dependent) let_next_kernel_start();
-  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x, eights = to.chunks * (kChunk / 8);
-  const int64_t column = i / eights, first = i % eights * 8;
   if (dependent) wait_for_previous_kernel();
   Eight<T> loaded;
   if (column < n && first < k)
@@ -100,9 +112,7 @@ __global__ void __launch_bounds__(128)
   else
     x.clear(loaded);
   const EightNumbers eight = x.numbers_of(loaded);
-  if (column >= n) return;
-  const_cast<uint2*>(to.numbers)[i] = eight.words;
-  if (i % 4 == 0) const_cast<unsigned short*>(to.scales)[i / 4] = __half_as_ushort(__float2half_rn(eight.d));
+  if (column < n) to.store(column, first, eight);
 }
 
 }  // namespace detail

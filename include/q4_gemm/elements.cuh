@@ -46,6 +46,17 @@ struct Eight {
       for (int i = 0; i < 8; ++i) values[i] = from[i];
     }
   }
+  __device__ void store(T* to, bool aligned) const {
+    if (aligned) {
+      uint4* words = reinterpret_cast<uint4*>(to);
+#pragma unroll
+      for (int i = 0; i < static_cast<int>(sizeof values / 16); ++i)
+        words[i] = reinterpret_cast<const uint4*>(values)[i];
+    } else {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) to[i] = values[i];
+    }
+  }
 };
 
 // --- Tensor cores ----------------------------------------------------------------------------------------------------

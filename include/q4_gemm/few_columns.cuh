@@ -29,7 +29,7 @@ struct FewShape {
 };
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
-struct Blocks {
+struct BlockRows {
   const unsigned char* data;
   int64_t rows, row_blocks;
 };
@@ -41,10 +41,12 @@ struct FewProblem {
   const B* bias;  // or nullptr
   Y* y;
   int64_t y_stride, m, n;
-  int row_blocks, chunks, part_chunks, pass_chunks;  // a block has a part of the chunks, and room for a pass of x
-  int sets;                                          // of kRows rows
-  int cluster;
-  bool dependent;
+  int64_t first_column;  // of this grid; columns from n on belong to the next one
+  int row_blocks = 0, chunks = 0, part_chunks = 0,
+      pass_chunks = 0;  // a block has a part of the chunks, and room for a pass of x
+  int sets = 0;         // of kRows rows
+  int cluster = 1;
+  bool dependent = false;
 };
 
 constexpr int kSlotBytes = 512 + 64;  // of a tile: numbers, then scales
@@ -122,7 +124,7 @@ __device__ void quantize_part(const P& p, int64_t first_column, int columns, int
 }
 
 // The four words and four scales of a lane, from blocks of q4_0: words[2 b + h] of row g + 8 h and block b.
-__device__ inline void load_blocks(const Blocks& w, int64_t first_row, int64_t first_block, unsigned (&words)[4],
+__device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_t first_block, unsigned (&words)[4],
                                    float (&d)[4]) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
@@ -148,7 +150,7 @@ __global__ void __launch_bounds__(S::kThreads, 1024 / S::kThreads) few_columns(c
 #endif
   const int rank = static_cast<int>(blockIdx.x) % p.cluster, clusters = static_cast<int>(gridDim.x) / p.cluster;
   const int first_set = static_cast<int>(blockIdx.x) / p.cluster;
-  const int64_t first_column = int64_t{blockIdx.y} * S::kColumns;
+  const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
   const int columns = static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})), pairs = (columns + 1) / 2;
   const FewMemory memory = few_memory<S, W>(columns, p.pass_chunks, p.cluster);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

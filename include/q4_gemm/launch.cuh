@@ -6,14 +6,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <type_traits>
 
+#include "arguments.cuh"
 #include "few_columns.cuh"
+#include "norm.cuh"
+#include "policy.cuh"
 
 namespace q4_gemm::detail {
 
 struct Device {
   int multiprocessors = 0;
   int block_bytes = 0, shared_bytes = 0;  // of shared memory: what a block may have, what a multiprocessor has
+  bool has_tensor_cores = false;          // for bytes, 16 rows at a time
   bool has_clusters = false;              // and dependent launches
 };
 inline cudaError_t query(Device& device) {
@@ -21,15 +27,16 @@ inline cudaError_t query(Device& device) {
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   const auto get = [&](int& to, cudaDeviceAttr attribute) { return cudaDeviceGetAttribute(&to, attribute, number); };
   if (const cudaError_t error = get(major, cudaDevAttrComputeCapabilityMajor)) return error;
+  device.has_tensor_cores = major >= 8;
   device.has_clusters = major >= 9;
   if (const cudaError_t error = get(device.block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin)) return error;
   if (const cudaError_t error = get(device.shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor)) return error;
   return get(device.multiprocessors, cudaDevAttrMultiProcessorCount);
 }
 
-template <class P>
-cudaError_t launch(void (*kernel)(P), const P& p, dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
-                   cudaStream_t stream) {
+template <class... P>
+cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
+                   cudaStream_t stream, const P&... parameters) {
   if (shared_bytes > (48 << 10))
     if (const cudaError_t error =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes))
@@ -51,12 +58,12 @@ cudaError_t launch(void (*kernel)(P), const P& p, dim3 grid, int threads, int sh
     auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
     size.x = static_cast<unsigned>(cluster), size.y = 1, size.z = 1;
   }
-  return cudaLaunchKernelEx(&config, kernel, p);
+  return cudaLaunchKernelEx(&config, kernel, parameters...);
 }
 
 constexpr int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
 
-// p has everything but chunks, parts, passes and sets. Blocks of a cluster share k.
+// p has everything down to n. Blocks of a cluster share k.
 template <class S, class W, class X, class B, class Y>
 cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream) {
   constexpr int kReserved = 1024, kMostTiles = 65535;  // bytes of a block that CUDA keeps; blocks of a grid along y
@@ -75,10 +82,120 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   const int bytes = few_memory<S, W>(columns, p.pass_chunks, cluster).all;
   const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, 1024 / S::kThreads);
   const int64_t clusters = std::min<int64_t>(p.sets, std::max(1, device.multiprocessors * together / cluster));
-  const int64_t n = p.n, tiles = divided_up(n, S::kColumns);
-  if (tiles > kMostTiles) return cudaErrorInvalidConfiguration;
-  const dim3 grid(static_cast<unsigned>(clusters * cluster), static_cast<unsigned>(tiles));
-  return launch(few_columns<S, W, X, B, Y>, p, grid, S::kThreads, bytes, cluster, p.dependent, stream);
+  for (const int64_t n = p.n; p.first_column < n; p.first_column += int64_t{kMostTiles} * S::kColumns) {
+    p.n = std::min(n, p.first_column + int64_t{kMostTiles} * S::kColumns);
+    const dim3 grid(static_cast<unsigned>(clusters * cluster),
+                    static_cast<unsigned>(divided_up(p.n - p.first_column, S::kColumns)));
+    const cudaError_t error =
+        launch(few_columns<S, W, X, B, Y>, grid, S::kThreads, bytes, cluster, p.dependent, stream, p);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+// The weights that a kernel takes, from those that a caller has.
+inline Packed weights_of(const Repacked& w, int64_t m, int64_t k) { return {w.data, m, k}; }
+inline BlockRows weights_of(const Blocks& w, int64_t m, int64_t k) {
+  return {static_cast<const unsigned char*>(w.data), m, k / kBlock};
+}
+
+template <class T>
+Columns<T> columns_of(const T* data, int64_t n, int64_t size, int64_t stride) {
+  stride = stride_of(stride, size);
+  return {data, stride, is_aligned(data, 16) && (n <= 1 || is_aligned(data + stride, 16))};
+}
+template <class T>
+Columns<T> x_of(const T* x, int64_t n, int64_t k, int64_t stride) {
+  return columns_of(x, n, k, stride);
+}
+inline QuantizedColumns x_of(const Quantized& x, int64_t n, int64_t k, int64_t) { return {x.data, n, k}; }
+
+// --- Products --------------------------------------------------------------------------------------------------------
+
+// A bias of nullptr has some type.
+inline const float* bias_of(std::nullptr_t) { return nullptr; }
+template <class B>
+const B* bias_of(B* bias) {
+  return bias;
+}
+
+constexpr size_t workspace_bytes(int64_t, int64_t, int64_t) { return 0; }
+
+// The first row of a table that takes the product. The table is known at compile time, so that no kernel is compiled
+// that it does not name.
+template <const auto& table, size_t i = 0, class P>
+cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream_t stream) {
+  constexpr FewChoice choice = table[i];
+  if constexpr (i + 1 < std::size(table))
+    if (p.n > choice.columns || p.m * k > choice.weights) return launch_first<table, i + 1>(p, k, device, stream);
+  const int cluster = device.has_clusters ? choice.cluster : 1;
+  return launch_few<FewShape<choice.groups, choice.phases, choice.depth, choice.column_tiles>>(p, k, cluster, device,
+                                                                                               stream);
+}
+
+// A call: checked, and launched as the policy says, in so many columns at a time as a grid may have.
+template <class Policy, class W, class X, class Y, class B>
+cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
+                const Options& options, cudaStream_t stream) {
+  if (refusal(weights, x, y, m, n, k, bias, options, workspace_bytes(m, n, k)) != nullptr) return cudaErrorInvalidValue;
+  if (m == 0 || n == 0) return cudaSuccess;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  if (!device.has_tensor_cores) return cudaErrorNotSupported;
+  const auto columns = x_of(x, n, k, options.x_stride);
+  FewProblem<decltype(weights_of(weights, m, k)), std::remove_const_t<decltype(columns)>, B, Y> p = {
+      weights_of(weights, m, k), columns, bias, y, stride_of(options.y_stride, m), m, n,
+      /*first_column=*/0};
+  p.dependent = options.dependent_launch && device.has_clusters;
+  return launch_first<Policy::kFew>(p, k, device, stream);
+}
+
+// --- Activations -----------------------------------------------------------------------------------------------------
+
+template <class X>
+cudaError_t run_quantize(const X* x, void* quantized, int64_t n, int64_t k, const Options& options,
+                         cudaStream_t stream) {
+  if (refusal_of_quantize(x, quantized, n, k, options.x_stride) != nullptr) return cudaErrorInvalidValue;
+  if (n == 0) return cudaSuccess;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  constexpr int kThreads = 128;
+  const QuantizedColumns to(quantized, n, k);
+  const int64_t grid = divided_up(n * to.chunks * (kChunk / 8), kThreads);
+  const bool dependent = options.dependent_launch && device.has_clusters;
+  return launch(quantize_kernel<X>, dim3(static_cast<unsigned>(grid)), kThreads, 0, 1, dependent, stream,
+                columns_of(x, n, k, options.x_stride), to, n, k, dependent);
+}
+
+template <class X, class R, class W>
+cudaError_t run_norm(const NormCall<X, R>& call, W weight, cudaStream_t stream) {
+  if (refusal_of_norm(call, weight) != nullptr) return cudaErrorInvalidValue;
+  if (call.n == 0) return cudaSuccess;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  using WE = std::conditional_t<std::is_null_pointer_v<W>, X, std::remove_const_t<std::remove_pointer_t<W>>>;
+  static_assert(is_element<X> && is_element<WE> && (std::is_void_v<R> || is_element<R>),
+                "elements are float, __half or __nv_bfloat16");
+  const NormOptions& options = call.options;
+  NormProblem<X, R, WE> p = {};
+  p.x = columns_of(call.x, call.n, call.k, options.x_stride);
+  if constexpr (p.kAdds) {
+    p.residual = columns_of(call.residual, call.n, call.k, options.residual_stride);
+    p.residual_out = columns_of(call.residual_out, call.n, call.k, options.residual_out_stride);
+  }
+  p.weight = weight;
+  p.weight_aligned = is_aligned(p.weight, 16);
+  p.to = QuantizedColumns(call.quantized, call.n, call.k);
+  p.k = call.k;
+  p.eps = options.eps;
+  p.weight_offset = options.weight_offset;
+  p.dependent = options.dependent_launch && device.has_clusters;
+  const auto with = [&](auto kernel, int threads) {
+    return launch(kernel, dim3(static_cast<unsigned>(call.n)), threads, 0, 1, p.dependent, stream, p);
+  };
+  if (call.k <= 8 * 256) return with(rms_norm_quantize_kernel<256, 1, X, R, WE>, 256);
+  if (call.k <= 8 * 512) return with(rms_norm_quantize_kernel<512, 1, X, R, WE>, 512);
+  return with(rms_norm_quantize_kernel<1024, 2, X, R, WE>, 1024);
 }
 
 }  // namespace q4_gemm::detail

@@ -57,9 +57,10 @@ struct Packed {
         chunks(chunks_of(k)) {}
 };
 
-// A thread writes the 16 bytes of one lane of a tile, and one in four the scales that these four share.
-__global__ void __launch_bounds__(256)
-    repack_kernel(const unsigned char* __restrict__ blocks, Packed to, int64_t m, int64_t k) {
+// A thread writes the 16 bytes of one lane of a tile, and one in four the scales that these four share. A template, so
+// that several files of a program may have it.
+template <class Byte>
+__global__ void __launch_bounds__(256) repack_kernel(const Byte* __restrict__ blocks, Packed to, int64_t m, int64_t k) {
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= to.groups * to.chunks * kPieceLanes) return;
   const int lane = static_cast<int>(i % 32), g = lane / 4, t = lane % 4;
@@ -70,9 +71,9 @@ __global__ void __launch_bounds__(256)
   for (int w = 0; w < 4; ++w) {
     const int64_t row = first_row + w % 2 * 8, block = first_block + w / 2;
     if (row >= m || block >= row_blocks) continue;
-    const unsigned char* from = blocks + (row * row_blocks + block) * kBlockBytes;
+    const Byte* from = blocks + (row * row_blocks + block) * kBlockBytes;
     scales[w] = from[0] | from[1] << 8;
-    const unsigned char* eight = from + 2 + t % 2 * 8;  // bytes that hold numbers 8 t to 8 t + 7 in one of their halves
+    const Byte* eight = from + 2 + t % 2 * 8;  // bytes that hold numbers 8 t to 8 t + 7 in one of their halves
     for (int j = 0; j < 4; ++j) {
       const unsigned low = eight[j] >> t / 2 * 4 & 15, high = eight[j + 4] >> t / 2 * 4 & 15;
       words[w] |= (low | high << 4) << 8 * j;
