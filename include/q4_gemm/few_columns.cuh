@@ -26,6 +26,7 @@ struct FewShape {
   static constexpr int kGroups = groups, kPhases = phases, kDepth = depth, kColumnTiles = column_tiles;
   static constexpr int kWarps = kGroups * kGroupTiles * kPhases, kThreads = 32 * kWarps, kRows = kGroups * kGroupRows;
   static constexpr int kColumns = 8 * kColumnTiles;
+  static constexpr int kTogether = (kColumnTiles > 2 ? 512 : 1024) / kThreads;  // blocks for which there are registers
 };
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
@@ -139,7 +140,7 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
 }
 
 template <class S, class W, class X, class B, class Y>
-__global__ void __launch_bounds__(S::kThreads, 1024 / S::kThreads) few_columns(const FewProblem<W, X, B, Y> p) {
+__global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
   constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles;
   constexpr bool kPacked = std::is_same_v<W, Packed>;
   extern __shared__ uint4 shared_memory[];

@@ -80,7 +80,7 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   p.pass_chunks = std::min(p.part_chunks, most);
 
   const int bytes = few_memory<S, W>(columns, p.pass_chunks, cluster).all;
-  const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, 1024 / S::kThreads);
+  const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, S::kTogether);
   const int64_t clusters = std::min<int64_t>(p.sets, std::max(1, device.multiprocessors * together / cluster));
   for (const int64_t n = p.n; p.first_column < n; p.first_column += int64_t{kMostTiles} * S::kColumns) {
     p.n = std::min(n, p.first_column + int64_t{kMostTiles} * S::kColumns);
