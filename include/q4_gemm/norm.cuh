@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads) rms_norm_quantize_kernel(const NormP
   using Kept = std::conditional_t<kAdds, R, X>;  // what is normalized
   const int64_t column = blockIdx.x;
   const auto first_of = [](int64_t i) { return 8 * (i * kThreads + threadIdx.x); };
-  const auto load_weight = [&](int64_t first, float(&weight)[8]) {
+  const auto load_weight = [&](int64_t first, float* weight) {
     Eight<W> loaded;
     Columns<W>::clear(loaded);
     if (p.weight != nullptr && first < p.k) loaded.load(p.weight + first, p.weight_aligned);
