@@ -3,6 +3,8 @@
 make test TORCH=1 runs it on tensors in host memory, through the CPU device; scripts/check_python.sh on those of a GPU.
 """
 
+import threading
+
 import pytest
 
 from python_package import BACKEND, install
@@ -158,6 +160,11 @@ def test_refused():
         (lambda: rms_norm.rms_norm(x.clone().requires_grad_()), ValueError, "requires grad.*rms_norm.torch"),
         (lambda: ours.fused_add_rms_norm_(x.clone().requires_grad_(), x), ValueError, "requires grad"),
         (lambda: ours.rms_norm(x, rounding="up"), ValueError, "rounding is"),
+        (lambda: ours.rms_norm(x, torch.ones(9)), ValueError, r"weight has the shape \(9,\)"),
+        (lambda: ours.fused_add_rms_norm(x, x[:2]), ValueError, r"residual has the shape \(2, 8\)"),
+        (lambda: OPERATORS.rms_norm(x.T, None), ValueError, "the last dimension of x is not contiguous"),
+        (lambda: ours.rms_norm(torch.empty(3, 0)), ValueError, "last dimension of x is empty"),
+        (lambda: ours.rms_norm(x.half(), torch.ones(8, dtype=torch.bfloat16)), TypeError, "not among the types"),
         (lambda: ours.RMSNorm((3, 8)), ValueError, "only the last dimension"),
     ]
     for call, error, sentence in cases:
@@ -173,6 +180,24 @@ def test_under_inference_mode_and_autocast():
         assert ours.rms_norm(x, weight).dtype == torch.float32
     with torch.no_grad():
         assert not OPERATORS.rms_norm(x, weight).requires_grad
+
+
+def test_tensors_without_rows():
+    for shape in ((0, 8), (3, 0, 8)):
+        x, weight = torch.empty(shape, requires_grad=True), torch.ones(8, requires_grad=True)
+        y = ours.rms_norm(x, weight)
+        assert y.shape == shape
+        y.sum().backward()
+        assert x.grad.shape == shape and (weight.grad == 0).all()
+
+
+def test_tracers_see_an_operator():
+    weight = torch.randn(8)
+    traced = torch.jit.trace(lambda x: ours.rms_norm(x, weight), torch.randn(3, 8))
+    assert "rms_norm::rms_norm" in str(traced.graph)
+    x = torch.randn(4, 8)
+    close(traced(x), in_float64(x, weight).float())
+    assert ours.rms_norm(torch.empty(2, 8, device="meta")).shape == (2, 8)
 
 
 def test_module_loads_the_state_of_others():
@@ -205,6 +230,30 @@ def test_uses_the_current_stream():
         y = rms_norm.rms_norm(late)
     stream.synchronize()
     close(y, in_float64(late, torch.ones(4096)).float())
+
+
+@on_a_gpu
+def test_each_thread_uses_its_own_stream():
+    """The input is late on the thread's stream: a kernel on another one would read what was there before."""
+    inputs, results = [torch.randn(512, 4096) for _ in range(4)], {}
+    torch.cuda.synchronize()
+
+    def work(number):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            late = torch.zeros_like(inputs[number])
+            torch.cuda._sleep(10**7)
+            late.copy_(inputs[number])
+            results[number] = rms_norm.rms_norm(late), ours.rms_norm(late)
+            torch.cuda.current_stream().synchronize()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(inputs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, x in enumerate(inputs):
+        for y in results[number]:
+            close(y, in_float64(x, torch.ones(4096)).float())
 
 
 @on_a_gpu
@@ -327,6 +376,21 @@ def test_a_model_that_adds_features_of_an_image_between_layers():
         after = ours.patch_transformers(model, dependent_launch=True)(**given).last_hidden_state
     assert model.layers[0]._rms_norm_following[0] is model.layers[1].input_layernorm
     close(after, before)
+
+
+def test_hooks_of_patched_norms_are_called():
+    model, tokens, met = tiny("qwen3"), torch.randint(1, 128, (2, 7)), []
+    for name, module in model.named_modules():
+        if name.endswith("norm"):
+            module.register_forward_hook(lambda module, given, result, name=name: met.append((name, given[0], result)))
+    with torch.no_grad():
+        model(tokens)
+        before, met[:] = list(met), []
+        ours.patch_transformers(model)(tokens)
+    assert len(before) == 13 and [name for name, *_ in met] == [name for name, *_ in before]
+    for (_, *got), (_, *expected) in zip(met, before):
+        close(got[0], expected[0])
+        close(got[1], expected[1])
 
 
 def test_patched_models_compile():

@@ -174,7 +174,7 @@ def _register_gradients(name, plain, tensors, backward, setup_context):
         return
 
     def call(keyset, *arguments, **options):
-        if _is_eager(arguments[0]) and not _needs_grad(*arguments[:tensors]):
+        if _is_eager(arguments[0]) and not (is_grad_enabled() and _needs_grad(*arguments[:tensors])):
             return plain(*arguments, **options)
         return with_gradients(keyset, *arguments, **options)
 
