@@ -84,11 +84,16 @@ class Rows {
 // exact in float32. In float64 all of it is, but for the last places of the sum over the blocks.
 class Answer : public Oracle {
  public:
-  Answer(Rows&& weights, const block_q8_1* x, int64_t m, int64_t n, int64_t k)
-      : m_(m), blocks_(k / kBlock), weights_(std::move(weights)), x_(n, k) {
-    x_.fill([=](int64_t i, int8_t* numbers) {
+  // All elements at once, on all cores: every stage of a ladder is compared with the same ones.
+  Answer(const Rows& weights, const block_q8_1* x, int64_t m, int64_t n, int64_t k)
+      : blocks_(k / kBlock), elements_(static_cast<size_t>(m * n)) {
+    Rows columns(n, k);
+    columns.fill([=](int64_t i, int8_t* numbers) {
       std::memcpy(numbers, x[i].qs, kBlock);
       return x[i].d;
+    });
+    parallel_for(m * n, std::max<int64_t>(1, (1 << 20) / k), [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) elements_[i] = product(weights[i % m], columns[i / m]);
     });
   }
 
@@ -103,28 +108,36 @@ class Answer : public Oracle {
 
   void answer(const Variant&, int, int64_t first, int64_t count, const Answers& to) const override {
     for (int64_t i = 0; i < count; ++i) {
-      const Row w = weights_[(first + i) % m_], x = x_[(first + i) / m_];
-      double sum = 0.0, magnitudes = 0.0;
-      for (int64_t b = 0; b < blocks_; ++b) {
-        int dot = 0, magnitude = 0;
-        for (int j = 0; j < kBlock; ++j) {
-          const int product = w.numbers[b * kBlock + j] * x.numbers[b * kBlock + j];
-          dot += product;
-          magnitude += std::abs(product);
-        }
-        const double scale = static_cast<double>(w.scales[b]) * static_cast<double>(x.scales[b]);
-        sum += scale * dot;
-        magnitudes += std::abs(scale) * magnitude;
-      }
-      to.expected[i] = sum;
-      to.low[i] = sum - tolerance() * magnitudes;
-      to.high[i] = sum + tolerance() * magnitudes;
+      const Element& element = elements_[first + i];
+      to.expected[i] = element.sum;
+      to.low[i] = element.sum - tolerance() * element.magnitudes;
+      to.high[i] = element.sum + tolerance() * element.magnitudes;
     }
   }
 
  private:
-  int64_t m_, blocks_;
-  Rows weights_, x_;
+  struct Element {
+    double sum, magnitudes;
+  };
+
+  Element product(const Row& w, const Row& x) const {
+    Element element = {0.0, 0.0};
+    for (int64_t b = 0; b < blocks_; ++b) {
+      int dot = 0, magnitude = 0;
+      for (int j = 0; j < kBlock; ++j) {
+        const int product = w.numbers[b * kBlock + j] * x.numbers[b * kBlock + j];
+        dot += product;
+        magnitude += std::abs(product);
+      }
+      const double scale = static_cast<double>(w.scales[b]) * static_cast<double>(x.scales[b]);
+      element.sum += scale * dot;
+      element.magnitudes += std::abs(scale) * magnitude;
+    }
+    return element;
+  }
+
+  int64_t blocks_;
+  std::vector<Element> elements_;
 };
 
 template <class W>
@@ -232,8 +245,7 @@ class Description : public Operator {
       for (int j = 0; j < kBlock; ++j) numbers[j] = static_cast<int8_t>(weight_of(block, j));
       return block.d;
     });
-    return std::make_unique<Answer>(std::move(weights), static_cast<const block_q8_1*>(inputs[kX]), shape[0], shape[1],
-                                    shape[2]);
+    return std::make_unique<Answer>(weights, static_cast<const block_q8_1*>(inputs[kX]), shape[0], shape[1], shape[2]);
   }
 
  private:
