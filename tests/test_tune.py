@@ -479,7 +479,7 @@ def test_every_candidate_is_right_on_the_cpu_device():
 
 @pytest.mark.full
 @pytest.mark.parametrize("operator", SIZES)
-@pytest.mark.parametrize("packs", [16, 32, 64, 256, 512, 1024, 2048, 4096, 8192])
+@pytest.mark.parametrize("packs", [16, 32, 64, 128, 256, 512, 640, 1024, 2048, 4096, 8192])
 def test_every_length_has_candidates_of_each_kind_once(operator, packs):
     shapes = listed()[operator, packs]
     assert len({tuple(shape.values()) for shape in shapes}) == len(shapes)

@@ -17,7 +17,7 @@ using bf16 = __nv_bfloat16;
 
 constexpr int kElements = 8;  // of a pack: 16 bytes
 constexpr float kEps = 1e-6f;
-constexpr int kPacks[] = {16, 32, 64, 256, 512, 1024, 2048, 4096, 8192};
+constexpr int kPacks[] = {16, 32, 64, 128, 256, 512, 640, 1024, 2048, 4096, 8192};
 
 // Contiguous rows on the device. The residual, nullptr for forward, is added in place.
 struct Tensors {

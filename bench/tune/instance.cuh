@@ -3,6 +3,7 @@
 #pragma once
 #include <rms_norm/rms_norm.cuh>
 
+#include <iterator>
 #include <utility>
 
 #include "bench/tune/candidate.h"
@@ -10,12 +11,12 @@
 namespace tune {
 
 constexpr int kVectors[] = {1, 2, 4, 8};
-constexpr int kBlocks[] = {128, 256, 512, 1024};
+constexpr int kBlocks[] = {128, 160, 256, 320, 512, 1024};
 constexpr int kParts[] = {1, 2, 4, 8};
-constexpr int kCombinations = 9 * 4 * 4 * 4;
+constexpr int kCombinations = std::size(kPacks) * std::size(kVectors) * std::size(kBlocks) * std::size(kParts);
 
 constexpr Shape combination(int i, Access access, Eviction reads) {
-  return {kPacks[i / 64], rms_norm::kAnySize, kVectors[i / 16 % 4], kBlocks[i / 4 % 4], kParts[i % 4], access, reads};
+  return {kPacks[i / 96], rms_norm::kAnySize, kVectors[i / 24 % 4], kBlocks[i / 4 % 6], kParts[i % 4], access, reads};
 }
 
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
@@ -23,12 +24,13 @@ constexpr Shape combination(int i, Access access, Eviction reads) {
 // - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
 // - of the threads of a warp that share a row there are four or more;
 // - a block has as many threads as a row at least (with fewer, the launch is the same) and at most those of eight rows,
-//   or four times those of its only row.
+//   or four times those of its only row; 160 and 320 threads are for rows that take just so many.
 constexpr bool is_candidate(const Shape& s) {
   const int threads = rms_norm::detail::row_threads(s);
   if (!rms_norm::detail::is_possible(s)) return false;
   if (s.parts > 1) return s.packs >= 1024 && s.vectors > 1 && s.block <= 512 && threads == s.block;
-  if (threads <= 32) return threads >= 4;
+  if (threads <= 32) return threads >= 4 && s.block % 128 == 0;
+  if ((s.block & (s.block - 1)) != 0 && s.block != threads) return false;
   return s.block >= threads && s.block <= (s.access == Access::contiguous ? 4 : 8) * threads;
 }
 
@@ -42,7 +44,7 @@ cudaError_t launch(const Tensors& tensors, Eviction reads, bool dependent, cudaS
   p.residual = p.residual_out = tensors.residual;
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
   p.dependent = dependent;
-  rms_norm::detail::set_cache(p, rms_norm::Cache::tuned, reads);
+  rms_norm::detail::set_cache(p, rms_norm::Cache::tuned, access, reads);
   return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, stream);
 }
 

@@ -193,18 +193,20 @@ bool is_contiguous(const P& p) {
 template <int N, class P>
 constexpr bool is_narrow = N * sizeof(*std::declval<P>().x) < 8;
 
-// What L2 does with the tensors: what the caller asks for, or else what the table says.
+// What L2 does with the tensors: what the caller asks for, or else what the table says of reads. Writes leave first,
+// but not in a problem for the contiguous shapes, which is small enough for its sums to stay until they are read.
 template <class P>
-void set_cache(P& p, Cache cache, Eviction reads) {
+void set_cache(P& p, Cache cache, Access access, Eviction reads) {
   const Eviction asked = cache == Cache::normal ? Eviction::normal : Eviction::first;
+  const Eviction writes = access == Access::contiguous ? Eviction::normal : Eviction::first;
   p.reads = property_of(cache == Cache::tuned ? reads : asked);
-  p.writes = property_of(cache == Cache::tuned ? Eviction::first : asked);
+  p.writes = property_of(cache == Cache::tuned ? writes : asked);
 }
 
 // Rows that no table has: a cluster shares each, or a block where there are no clusters.
 template <int N, Access access, class P>
 cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t stream) {
-  set_cache(p, cache, Eviction::last);
+  set_cache(p, cache, access, Eviction::last);
   if constexpr (!is_narrow<N, P>) {
     const int64_t packs = p.cols / N;
     if (device.has_clusters && !P::kAdds && packs <= 8 * 256 * kMostParts)
@@ -228,7 +230,7 @@ cudaError_t launch_first(P& p, int64_t bytes, Cache cache, const Device& device,
     const bool possible =
         (shape.access != Access::contiguous || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
     if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, cache, device, stream);
-    set_cache(p, cache, shape.reads);
+    set_cache(p, cache, shape.access, shape.reads);
     return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, stream);
   }
 }
@@ -248,7 +250,7 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
     if (p.workspace != nullptr && p.cols * static_cast<int64_t>(sizeof(X)) >= kSplitBytes && 2 * rows <= together &&
         p.heads == 1) {
       const int parts = static_cast<int>(together / rows);
-      set_cache(p, cache, Eviction::last);
+      set_cache(p, cache, longer, Eviction::last);
       if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }

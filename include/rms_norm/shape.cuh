@@ -14,7 +14,8 @@ namespace rms_norm {
 enum class Access { contiguous, strided, unaligned };
 
 // What L2 is asked to evict, compared with everything else in it. In a large problem, what is written leaves first;
-// what is read leaves first too, or last. In a contiguous one, this is about the residual only.
+// what is read leaves first too, or last. In a contiguous one, this is about the residual that is read, and nothing
+// else.
 enum class Eviction { normal, first, last };
 
 // A kernel for rows of up to `packs` packs (16 bytes of x each) in problems of up to `kilobytes` (all tensors except
