@@ -126,7 +126,7 @@ class TestOtherLengths:
         for stage in ("02", "04", "05"):
             assert 0.74 < slower[stage, 4096] / slower[stage, 8192] < 0.85
             assert 1.09 < slower[stage, 4096] < 1.16
-        assert slower["05", 2048] < 1.03 < slower["04", 2048] < 1.08 < slower["02", 2048] < 1.16
+        assert slower["05", 2048] < 1.03 < slower["04", 2048] < 1.08 < slower["02", 2048] < 1.17
 
     def test_06_at_other_lengths(self, slower):
         assert slower["06", 4096] == pytest.approx(1.27, abs=0.015)
