@@ -15,9 +15,10 @@ PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
-export S ARGS RESULTS GPU
+export S ARGS RESULTS GPU GUESS
 
-.PHONY: all help run test stage analyze bench peers chain tune plots readme site profile programs objects gpu-code libs compile-check format clean
+.PHONY: all help run test stage analyze exercise grade hint solution watch quiz bench peers chain tune plots readme site profile \
+        programs objects gpu-code libs compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -33,6 +34,11 @@ help:
 	@echo '                        (10 seconds)'
 	@echo 'make analyze S=05       count its accesses to memory line by line and look for races (40 seconds the first time,'
 	@echo '                        then 5); needs no GPU. S=all (3 minutes) stores the counts of every stage in profiling_results/cpu_device/'
+	@echo 'make exercise S=05      write the skeleton of an exercise to my/; S=W2L1/5, S=vector/07: those of other ladders'
+	@echo 'make grade S=05         check it: right values, no hazards, and the idea in the counters; needs no GPU (10 seconds).'
+	@echo '                        Without S: which exercises are done, tried and open'
+	@echo 'make hint S=05          the next hint; make solution S=05 shows the stage, make watch S=05 grades at every save'
+	@echo 'make quiz               a kernel that is wrong on purpose: which line, and what would show it?'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
 	@echo '                        S=vector measures one ladder only'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
@@ -68,11 +74,16 @@ test:
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
-bench profile stage analyze peers chain tune plots readme site: export PYTHONPATH := $(CURDIR)/tools
+bench profile stage analyze peers chain tune plots readme site exercise grade hint solution watch quiz: \
+  export PYTHONPATH := $(CURDIR)/tools
 stage:
 	@python3 -B -m ladder stage "$$S"
 analyze:
 	@python3 -B -m ladder analyze "$$S" --results "$$RESULTS"
+exercise grade hint solution watch:
+	@python3 -B -m ladder $@ "$$S"
+quiz:
+	@python3 -B -m ladder quiz "$$S" --guess "$$GUESS"
 bench:
 	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:

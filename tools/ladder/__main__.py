@@ -7,7 +7,8 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, chain, compare, ladders, machine, peers, plots, profile, readme, results, site, sources, stage, tune,
+    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, sources,
+    stage, tune,
 )  # fmt: skip
 
 JOBS = {
@@ -22,6 +23,8 @@ JOBS = {
     "plot": plots,
     "site": site,
     "stage": stage,
+    "grade": grade,
+    "quiz": quiz,
 }
 
 
@@ -69,6 +72,13 @@ def parser_of_all():
     add("where", "Prints the folder of this machine's results.", where)
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
     asked.add_argument("ladder")
+    for name, about, run in (
+        ("exercise", "Writes the skeleton of an exercise to my/, never over a file that is there.", grade.write_skeleton),
+        ("watch", "Grades an exercise each time that its file is saved.", grade.watch),
+        ("hint", "Prints the next hint of an exercise.", grade.hint),
+        ("solution", "Prints the stage that an exercise was cut from.", grade.solution),
+    ):
+        add(name, about, run).add_argument("exercise", nargs="?", default="", help="05, vector/07 or W2L1/5")
     built = add("build", "Builds the program of a stage: what make NAME does.", lambda given: stage.build(given.name))
     built.add_argument("name")
     return parser

@@ -1,0 +1,246 @@
+"""The exercises without building any: each cut applies, the rules for a file's text hold, the ideas are judged from counts.
+
+What is built and graded is in test_grading.py.
+"""
+
+import argparse
+import re
+
+import pytest
+
+from conftest import ROOT, full_but, make
+from ladder import cpu_device, exercises, grade, ideas, ladders, machine, rules
+from wrong_submissions import FOOLING, WRONG
+
+COURSE = exercises.course()
+each = pytest.mark.parametrize("exercise", COURSE, ids=lambda exercise: exercise.id)
+
+
+def source(exercise):
+    return exercise.stage.source.read_text(encoding="utf-8")
+
+
+def given(asked):
+    return argparse.Namespace(exercise=asked)
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The student's folder, empty."""
+    monkeypatch.setattr(exercises, "MINE", tmp_path / "my")
+    return tmp_path / "my"
+
+
+# --- The pages and the skeletons -----------------------------------------------------------------------------
+
+
+def test_every_page_is_an_exercise_of_the_course():
+    pages = {page for page in exercises.FOLDER.rglob("*.md") if page.name != "README.md"}
+    assert pages == {exercise.page for exercise in COURSE} and len(pages) >= 25
+
+
+@each
+def test_every_cut_applies_and_says_what_is_missing(exercise):
+    skeleton = grade.skeleton(exercise)
+    assert skeleton.count(exercises.TODO) == sum(cut.put.count(exercises.TODO) for cut in exercise.cuts) > 0
+    assert max(map(len, skeleton.splitlines())) <= 120
+    assert skeleton.startswith(f"// Exercise {exercise.stage.name}: ")
+    assert source(exercise).split("\n\n", 1)[0] not in skeleton, "the stage's own comment must not stand there"
+
+
+@each
+def test_every_exercise_has_two_or_three_hints(exercise):
+    assert len(exercise.hints) in (2, 3)
+
+
+@each
+def test_the_figures_wanted_are_those_that_are_stored(exercise):
+    """The stage itself has the idea; its count is read from profiling_results/, and not typed, except for another input."""
+    typed = [name for name, said in exercise.wants.items() if re.fullmatch(r"[\d.]+", said)]
+    assert typed == (["barriers"] if exercise.input else ["smem"] if "smem" in exercise.wants else [])
+    if not exercise.input:
+        counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given, source(exercise))
+        assert ideas.complaints(exercise, counts) == []
+    assert all(ideas.wishes(exercise))
+
+
+def test_the_list_in_the_readme_is_the_course():
+    page = (exercises.FOLDER / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `S=(\S+)` \| (.*?) \|", page, re.M)
+    assert listed == [(exercise.asked, exercise.title) for exercise in COURSE]
+
+
+def test_a_cut_whose_line_has_changed_does_not_apply():
+    cut = exercises.Cut("  b", "  c", "  // YOUR CODE")
+    assert cut.apply("a\n  b\n  x\n  c\nd", "here") == "a\n  // YOUR CODE\nd"
+    for text, times in (("a\n  c", "not"), ("  b\n  b\n  c", "2 times")):
+        with pytest.raises(ladders.Unusable, match=f"here: .* stands {times} in"):
+            cut.apply(text, "here")
+
+
+# --- The rules for the text ------------------------------------------------------------------------------------
+
+
+@each
+def test_skeleton_and_solution_break_no_rule(exercise):
+    skeleton = grade.skeleton(exercise)
+    assert rules.broken(exercise, skeleton, skeleton) == []
+    assert rules.broken(exercise, source(exercise), skeleton) == []
+
+
+BUILT = {"constants", "a loop on the host", "nothing is launched"}  # graded in test_grading.py
+
+
+@pytest.mark.parametrize("name, asked, edits, said", [one for one in FOOLING if one[0] not in BUILT], ids=lambda one: str(one)[:30])
+def test_what_only_looks_like_a_solution_breaks_a_rule(name, asked, edits, said):
+    exercise = exercises.find(asked)
+    text = edited(exercise, edits)
+    found = rules.broken(exercise, text, grade.skeleton(exercise))
+    assert any(said in line for line in found), found
+
+
+def edited(exercise, edits):
+    text = source(exercise)
+    for old, new in edits:
+        assert old in text, f"the solution has no {old!r}"
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("name, asked, edits, said", WRONG, ids=lambda one: str(one)[:30])
+def test_the_wrong_submissions_are_edits_that_apply_and_break_no_rule(name, asked, edits, said):
+    exercise = exercises.find(asked)
+    text = edited(exercise, edits)
+    assert text != source(exercise) and rules.broken(exercise, text, grade.skeleton(exercise)) == []
+
+
+def test_there_are_enough_wrong_submissions():
+    assert len(WRONG) >= 30 and len({name for name, *rest in WRONG + FOOLING}) == len(WRONG + FOOLING)
+
+
+def test_comments_and_strings_may_say_anything():
+    exercise = exercises.find("05")
+    skeleton = grade.skeleton(exercise)
+    text = skeleton.replace("constexpr int kWarpSize", '// the oracle says exit()\n/* cudaMemcpy */ constexpr int kWarpSize')
+    assert rules.broken(exercise, text, skeleton) == []
+
+
+def test_a_name_over_two_lines_is_found():
+    exercise = exercises.find("05")
+    skeleton = grade.skeleton(exercise)
+    found = rules.broken(exercise, skeleton.replace("constexpr int kWarpSize", "struct ora\\\ncle;\nconstexpr int kWarpSize"), skeleton)
+    assert any("write it plainly" in line for line in found)
+
+
+# --- The ideas, judged from the stored counts of other stages -----------------------------------------------------
+
+JUDGED = [
+    ("05", "matrix/02_reduction5", r"wants at most 1 barrier of a block: yours has 9, most of them in line \d+"),
+    ("05", "matrix/02_reduction5", r"requests to shared memory for 1000 elements: yours makes"),
+    ("04", "matrix/02_reduction5", r"wants loads of 16 bytes: line \d+ moves 4"),
+    ("06", "matrix/05_warp_shuffle", r"wants stores of 16 bytes: line \d+ moves 4"),
+    ("07", "matrix/06_vectorized", r"wants each input element read once: yours is read 2.0 times \(loads .*: line \d+"),
+    ("08", "matrix/07_registers", r"wants at most 5 shuffles of a warp: yours has 10, most of them in line 15 of common/"),
+    ("02", "matrix/01_basic", r"wants coalesced requests: a load in line \d+ touches 32 sectors where 4 would do"),
+    ("W2L1/1", "W2L1/reduction0", r"wants 20.4 lanes in a load from shared memory, on average: line \d+ has 5.4"),
+    ("W2L1/2", "W2L1/reduction1", r"wants no bank conflicts: a shared load in line \d+ takes 3.92 wavefronts where 1 would do"),
+    ("W2L1/8", "W2L1/reduction7", r"wants at most 1 kernel launch: yours makes 2"),
+    ("W2L3/2", "W2L3/transpose_v1", r"wants no bank conflicts: a shared load in line \d+ takes 32 wavefronts where 1 would do"),
+    ("W2L3/1", "W2L3/transpose_v0", r"wants coalesced requests: a store in line \d+ touches 32 sectors where 4 would do"),
+    ("W1L1/3", "W1L1/vector_add2", r"wants a grid of at most 32 blocks: yours has 128"),
+    ("q4_gemm/08", "q4_gemm/07_repacked", r"wants 90 % of the bytes brought by asynchronous copies: yours are 0 %; line \d+ loads"),
+]
+
+
+@pytest.mark.parametrize("asked, judged, said", JUDGED, ids=lambda one: str(one)[:24])
+def test_the_counts_of_a_stage_that_lacks_the_idea_are_complained_of(asked, judged, said):
+    exercise, other = exercises.find(asked), ladders.find(judged)
+    counts = ideas.Counts.read(cpu_device.path_of(other), other.ladder.analyze, "")
+    found = ideas.complaints(exercise, counts)
+    assert any(re.search(said, line) for line in found), found
+
+
+# --- The commands ------------------------------------------------------------------------------------------------
+
+
+def test_a_skeleton_is_written_once_and_never_over_a_file(mine, capsys):
+    grade.write_skeleton(given("05"))
+    assert "line " in capsys.readouterr().out
+    file = mine / "05_warp_shuffle.cuh"
+    file.write_text("mine")
+    with pytest.raises(ladders.Unusable, match="there already"):
+        grade.write_skeleton(given("matrix/05"))
+    assert file.read_text() == "mine"
+    grade.write_skeleton(given("W2L1/5"))
+    assert (mine / "W2L1/reduction5.cu").is_file()
+
+
+def test_hints_come_one_after_the_other_and_the_last_stays(mine, capsys):
+    for number in (1, 2, 3, 3):
+        grade.hint(given("05"))
+        assert capsys.readouterr().out.startswith(f"Hint {number} of 3:")
+
+
+def test_the_table_says_what_is_done_tried_and_open(mine, capsys):
+    grade.write_skeleton(given("05"))
+    grade.write_skeleton(given("06"))
+    done = exercises.find("05")
+    exercises.remember({**exercises.progress(), "grades": {done.id: [grade.digest(done.file.read_text()), ""]}})
+    capsys.readouterr()
+    grade.print_table()
+    said = capsys.readouterr().out
+    assert re.search(r"^  done +S=05 ", said, re.M) and re.search(r"^  tried +S=06 .*: not graded yet", said, re.M)
+    assert re.search(r"^  open +S=07 ", said, re.M) and f"1 of {len(COURSE)} done, 1 tried" in said
+    assert "next: make exercise S=W1L1/1" in said
+    done.file.write_text("changed")
+    assert grade.state(done, exercises.progress()) == ("tried", "not graded since it was changed")
+
+
+def test_the_solution_is_the_stage(mine, capsys):
+    grade.solution(given("05"))
+    assert source(exercises.find("05")) in capsys.readouterr().out
+
+
+def test_without_a_file_grade_says_how_to_get_one(mine):
+    with pytest.raises(ladders.Unusable, match="make exercise S=05 writes it"):
+        grade.run(given("05"))
+
+
+@pytest.mark.parametrize("asked", full_but(["11", "no_such_stage", "vector"], "11"))
+def test_what_is_no_exercise_is_a_bad_command_line(asked):
+    done = make("exercise", f"S={asked}")
+    assert done.returncode == 2 and "S=" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_gpu_that_cannot_be_used_fails_nothing(mine, monkeypatch, capsys):
+    def missing():
+        raise ladders.Unusable("nvcc is needed")
+
+    monkeypatch.setattr(machine, "gpu", lambda: "NVIDIA H200")
+    monkeypatch.setattr(machine, "find_nvcc", missing)
+    grade.time_on_gpu(exercises.find("05"))
+    assert capsys.readouterr().out == "No time on the GPU: nvcc is needed\n"
+
+
+def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, tmp_path):
+    times = iter([12.5, 11.9])
+
+    def start(command, **environment):
+        (path,) = [command[place + 1] for place, word in enumerate(command) if word == "--csv"]
+        path.write_text(f"stage,microseconds\nx,{next(times)}\n")
+        return 0, ""
+
+    grade.write_skeleton(given("05"))
+    capsys.readouterr()
+    monkeypatch.setattr(machine, "gpu", lambda: "NVIDIA H200")
+    monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
+    monkeypatch.setattr(machine, "make", lambda *words, quiet=False: (0, ""))
+    monkeypatch.setattr(grade, "start", start)
+    monkeypatch.setattr(grade.stage, "target", lambda one: ("", "05*/graded", ""))
+    monkeypatch.setattr(grade, "built_for_gpu", lambda one: tmp_path / "program")
+    grade.time_on_gpu(exercises.find("05"))
+    assert capsys.readouterr().out == "On this NVIDIA H200: yours 12.50 µs, the stage's 11.90 µs.\n"
+
+
+def test_the_students_folder_is_not_tracked():
+    assert "/my/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()

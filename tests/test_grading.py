@@ -1,0 +1,80 @@
+"""Exercises as the grader sees them, built and run: skeletons fail, solutions pass, wrong submissions get the help they need."""
+
+import re
+
+import pytest
+
+from conftest import FULL, make, run
+from ladder import exercises, grade
+from test_exercises import BUILT, edited, source
+from wrong_submissions import FOOLING, WRONG
+
+COURSE = exercises.course()
+SUBMISSIONS = [one for one in FOOLING if one[0] in BUILT] + WRONG
+QUICK = ("05", "the row is read again")
+
+
+def parameters(every, quick, name):
+    marks = [] if FULL else [pytest.mark.full]
+    return [pytest.param(one, id=name(one), marks=[] if name(one) in quick else marks) for one in every]
+
+
+@pytest.fixture
+def graded(tmp_path):
+    def graded(exercise, text):
+        file = tmp_path / exercise.file.name
+        file.write_text(text, encoding="utf-8")
+        return grade.grade(exercise, file, f"tests/{exercise.id}")
+
+    return graded
+
+
+each = pytest.mark.parametrize("exercise", parameters(COURSE, QUICK, lambda one: one.asked))
+
+
+@each
+def test_a_skeleton_compiles_and_fails_and_says_what_is_missing(graded, exercise):
+    report = graded(exercise, grade.skeleton(exercise))
+    assert not report.passed and not report.rules and not report.build, report
+    assert len(report.missing) == sum(exercises.TODO in cut.put for cut in exercise.cuts) and report.lines
+
+
+@each
+def test_the_solution_passes(graded, exercise):
+    report = graded(exercise, source(exercise))
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("submission", parameters(SUBMISSIONS, QUICK, lambda one: one[0]))
+def test_a_wrong_submission_is_rejected_with_the_sentence_that_helps(graded, submission):
+    name, asked, edits, said = submission
+    exercise = exercises.find(asked)
+    report = graded(exercise, edited(exercise, edits))
+    assert not report.passed
+    assert any(said in line for line in report.lines), report.lines
+
+
+def test_a_solution_of_another_hand_passes(graded):
+    """shfl_down and a broadcast through a shuffle, loops without unrolling, another block size."""
+    exercise = exercises.find("05")
+    text = source(exercise)
+    begin, end = text.index("#pragma unroll\n  for (int mask"), text.index("  return value;\n}")
+    sum_of_warp = """  for (int distance = 16; distance >= 1; distance >>= 1) value += __shfl_down_sync(~0u, value, distance);
+  value = __shfl_sync(~0u, value, 0);
+"""
+    report = graded(exercise, (text[:begin] + sum_of_warp + text[end:]).replace("#pragma unroll 8\n", "").replace("launch<256>", "launch<128>"))
+    assert report.passed, report
+
+
+def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
+    """In a copy of the tree, with make, as a student does it."""
+    wrote = make("exercise", "S=05", cwd=tree)
+    assert wrote.returncode == 0 and "my/05_warp_shuffle.cuh" in wrote.stdout, wrote.stderr
+    first = make("grade", "S=05", cwd=tree)
+    assert first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout, first.stdout
+    solution = run("cat", "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh").stdout
+    (tree / "my/05_warp_shuffle.cuh").write_text(solution, encoding="utf-8")
+    second = make("grade", "S=05", cwd=tree)
+    assert second.returncode == 0 and "passed" in second.stdout, second.stdout
+    assert re.search(r"^  done +S=05 ", make("grade", cwd=tree).stdout, re.M)
+    assert "Question 1 of" in make("quiz", cwd=tree).stdout

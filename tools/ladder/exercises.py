@@ -1,0 +1,187 @@
+"""The exercises: pages below exercises/, each of which says what is cut out of one stage's source, and what is wanted.
+
+exercises/<ladder>/<stage>.md holds, in this order:
+    # NAME: TITLE
+    <!-- exercise wants="barriers width" read=1 ... -->     the ideas of ideas.py that the counters must show
+    the task, in paragraphs that become the first comment of the skeleton
+    <details><summary>Hint</summary> ... </details>          two or three, from a push to nearly all
+    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line of the
+                                                             stage's source, which stand there once; then what takes
+                                                             the place of these lines and of all between them
+The stage's source holds no marks, so its lines are those of the stored counts. A cut whose lines have changed does not
+apply any more, and a test applies all of them.
+"""
+
+import functools
+import json
+import re
+import textwrap
+from dataclasses import dataclass
+
+from . import ladders, markers
+from .ladders import ROOT, Unusable
+
+FOLDER = ROOT / "exercises"
+MINE = ROOT / "my"  # the student's, which git does not see
+TODO = "YOUR CODE"  # in the comments of a skeleton that say what is missing
+# The order of the course.
+COURSE = ("W1L1", "W2L1", "W2L3", "matrix", "vector", "precision", "serving", "q4_gemm")
+
+HEAD = re.compile(r"# (?P<name>\S+): (?P<title>.+)\n+<!-- exercise(?P<words>[^>]*) -->\n")
+DETAILS = re.compile(r"<details><summary>(Hint|Cut)</summary>\n(.*?)\n</details>", re.S)
+CODE = re.compile(r"^```cuda\n(.*?)^```$", re.S | re.M)
+WIDTH = 120
+
+
+@dataclass(frozen=True)
+class Cut:
+    first: str
+    last: str
+    put: str
+
+    def apply(self, text, where):
+        """The text with the lines from first to last replaced."""
+        lines = text.split("\n")
+        begin = place_of(self.first, lines, 0, where)
+        end = place_of(self.last, lines, begin, where) if self.last != self.first else begin
+        return "\n".join(lines[:begin] + self.put.rstrip("\n").split("\n") + lines[end + 1 :])
+
+
+def place_of(wanted, lines, begin, where):
+    """Where the line stands, the only one of its text in the file, or from `begin` on the first."""
+    found = [number for number, line in enumerate(lines) if line == wanted and number >= begin]
+    if len(found) == 1 or (found and begin):
+        return found[0]
+    times = f"{len(found)} times" if found else "not"
+    raise Unusable(f"{where}: the line to cut at stands {times} in the stage's source: {wanted.strip()}")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    stage: ladders.Stage
+    title: str
+    wants: dict  # idea -> the figure wanted, or "" for that of the stage's stored count
+    input: dict  # what the counters are counted on, if it is not the ladder's input to analyze
+    edges: bool  # whether hazards are looked for on the smallest edge cases too; edges=no where that takes a minute
+    task: str
+    hints: list
+    cuts: list
+
+    @property
+    def id(self):
+        return self.stage.id
+
+    @property
+    def asked(self):
+        """What S= says of it: 05, vector/07, W2L1/5."""
+        number = str(self.stage.number) if self.stage.source.suffix == ".cu" else f"{self.stage.number:02}"
+        return number if self.stage.ladder.id == ladders.DEFAULT else f"{self.stage.ladder.id}/{number}"
+
+    @property
+    def page(self):
+        return page_of(self.stage)
+
+    @property
+    def file(self):
+        """The student's."""
+        folder = MINE if self.stage.ladder.id == ladders.DEFAULT else MINE / self.stage.ladder.id
+        return folder / f"{self.stage.name}{self.stage.source.suffix}"
+
+    @property
+    def given(self):
+        return self.input or self.stage.ladder.analyze
+
+    def skeleton(self, head):
+        """The stage's source without its first comment and with its cuts; head: lines for a comment in front."""
+        text = self.stage.source.read_text(encoding="utf-8")
+        for cut in self.cuts:
+            text = cut.apply(text, ladders_path(self.page))
+        body = re.sub(r"\A(//.*\n)+", "", text)
+        return comment(head) + body
+
+
+def comment(paragraphs):
+    lines = []
+    for paragraph in paragraphs:
+        wrapped = textwrap.wrap(paragraph, WIDTH - 3, break_on_hyphens=False)
+        lines += ([""] if lines and not paragraph.startswith("- ") else []) + wrapped
+    return "".join(f"// {line}".rstrip() + "\n" for line in lines)
+
+
+def ladders_path(path):
+    return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
+
+
+def page_of(stage):
+    return FOLDER / stage.ladder.id / f"{stage.name}.md"
+
+
+def read(stage):
+    """The exercise of a stage; Unusable if its page is not as the first lines of this file say."""
+    page, where = page_of(stage), ladders_path(page_of(stage))
+    text = page.read_text(encoding="utf-8")
+    head = HEAD.match(text)
+    if not head or head["name"] != stage.name:
+        raise Unusable(f'{where} must begin with "# {stage.name}: TITLE" and <!-- exercise ... -->')
+    words, values = markers.words_of(head["words"])
+    wants = dict.fromkeys(values.pop("wants", "").split(), "")
+    given = dict(word.split("=") for word in values.pop("input", "").split())
+    edges = values.pop("edges", "yes") == "yes"
+    wants.update(values)
+    hints, cuts = [], []
+    for kind, inside in DETAILS.findall(text):
+        if kind == "Hint":
+            hints.append(inside.strip())
+            continue
+        blocks = CODE.findall(inside)
+        if not blocks or len(blocks) % 2:
+            raise Unusable(f"{where}: Cut must hold pairs of ```cuda blocks: the lines to cut, and what takes their place")
+        for lines, put in zip(blocks[::2], blocks[1::2]):
+            lines = lines.rstrip("\n").split("\n")
+            cuts.append(Cut(lines[0], lines[-1], put))
+    task = text[head.end() : DETAILS.search(text).start()].strip() if hints else ""
+    if not (task and cuts) or words:
+        raise Unusable(f"{where} needs a task, hints and a cut, as the first lines of tools/ladder/exercises.py say")
+    given = {name: int(value) for name, value in given.items()}
+    return Exercise(stage, head["title"], wants, given, edges, task, hints, cuts)
+
+
+@functools.lru_cache(maxsize=None)
+def course():
+    """Every exercise, in the order of the course."""
+    known = {ladder.id: ladder for ladder in ladders.all_ladders()}
+    return [read(stage) for name in COURSE for stage in known[name].stages if page_of(stage).is_file()]
+
+
+def find(asked):
+    """The exercise that S= names."""
+    if not asked:
+        raise ladders.BadCommand(f"say which exercise, for example S=05 or S=W1L1/2; there are:{listing()}")
+    try:
+        stage = ladders.find(asked)
+    except ladders.BadCommand:
+        stage = None
+    for exercise in course():
+        if exercise.stage == stage:
+            return exercise
+    raise ladders.BadCommand(f"S={asked} has no exercise; there are:{listing()}")
+
+
+def listing():
+    return "".join(f"\n  S={exercise.asked:<10} {exercise.title}" for exercise in course())
+
+
+# What a student has done so far:
+# {"hints": {id: how many were shown}, "grades": {id: [digest of the file, what was wrong]}, "quiz": [answered questions]}
+
+
+def progress():
+    try:
+        return json.loads((MINE / ".progress.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"hints": {}, "grades": {}, "quiz": []}
+
+
+def remember(known):
+    MINE.mkdir(exist_ok=True)
+    (MINE / ".progress.json").write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,369 @@
+"""Grades exercises: right values in every order of the threads, no hazard, and the idea in the counters.
+
+With S=05 one exercise: my/05_warp_shuffle.cuh is built for the CPU device as a stage of its ladder and goes through the
+checks that the stage has passed; simt/analyze counts what it asks of memory and looks for hazards. On a machine with a GPU
+its time stands beside the stage's own. Without S= the table of all exercises: which are done, tried and open.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import subprocess
+import textwrap
+import time
+from dataclasses import dataclass, field
+
+from . import exercises, ideas, ladders, machine, results, rules, stage
+from .bench import options
+from .exercises import ROOT, TODO, ladders_path
+from .ladders import Unusable
+
+SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
+WIDTH = 110
+PASSED, WRONG = "passed", "not yet"
+
+
+def arguments(parser):
+    parser.add_argument("exercise", nargs="?", default="", metavar="EXERCISE", help="05, vector/07, W2L1/5; none: the table")
+
+
+@dataclass
+class Report:
+    """What is wrong with a file, in the order in which to look at it; nothing if it passes."""
+
+    rules: list = field(default_factory=list)
+    build: list = field(default_factory=list)
+    values: list = field(default_factory=list)
+    hazards: list = field(default_factory=list)
+    ideas: list = field(default_factory=list)
+    missing: list = field(default_factory=list)  # what the skeleton's comments still say
+
+    @property
+    def passed(self):
+        return not any((self.rules, self.build, self.values, self.hazards, self.ideas))
+
+    @property
+    def lines(self):
+        """The sentences of the first kind that has any; wrong values and hazards go together."""
+        for part in (self.rules, self.build, self.values + self.hazards, self.ideas):
+            if part:
+                return part
+        return []
+
+
+class Workplace:
+    """build/grade/<ladder>/<stage>/: a leaf folder as any other, whose main.cu includes the student's file."""
+
+    def __init__(self, exercise, file, name=""):
+        self.exercise, self.file = exercise, file
+        self.path = ROOT / "build/grade" / (name or exercise.id)
+        self.path.mkdir(parents=True, exist_ok=True)
+        one = exercise.stage
+        where = f"ladder::{one.ladder.namespace}::{one.namespace}::stage"
+        # A stage that is one file brings its own main, LADDER_MAIN, unless it is told that others are there too.
+        self.write("main.cu", [
+            "#define LADDER_ALL_STAGES",
+            f'#include "{ladders_path(file)}"',
+            "",
+            f"int main(int argc, char** argv) {{ return ladder::run_stage({where}, argc, argv); }}",
+        ])  # fmt: skip
+        up = os.path.relpath(ROOT, self.path)
+        self.write("Makefile", ["NAME := graded", "SOURCES := main.cu", f"include {up}/mk/stage.mk"])
+
+    def write(self, name, lines):
+        text = "\n".join([*lines, ""])
+        path = self.path / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+    def make(self, backend, *targets):
+        """(exit code, what make said)"""
+        given = [f"BACKEND={backend}", f"LADDER={self.exercise.stage.ladder.path}"]
+        words = ["--no-print-directory", "-C", self.path, f"-j{len(os.sched_getaffinity(0))}", *given, *targets]
+        return machine.make(*words, quiet=True)
+
+    def built(self, kind):
+        return ROOT / "build" / kind / self.path.relative_to(ROOT) / "graded"
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def head_of(exercise):
+    """What the skeleton's first comment says."""
+    task = [" ".join(paragraph.split()) for paragraph in exercise.task.split("\n\n")]
+    wanted = ["right values on every input, in every order of the threads", "no race and no access outside of memory"]
+    wanted += ideas.wishes(exercise)
+    last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
+    title = f"{exercise.stage.name}: {exercise.title}"
+    return [f"Exercise {title}.", *task, "The grader wants:", *[f"- {one}" for one in wanted], last]
+
+
+def skeleton(exercise):
+    return exercise.skeleton(head_of(exercise))
+
+
+def inputs(exercise, seed):
+    return [str(word) for word in [*options(exercise.given), "--seed", seed]]
+
+
+def start(command, **environment):
+    """(exit code, output); 124 if it does not end."""
+    try:
+        done = machine.run(*command, timeout=SECONDS, env={**os.environ, **environment})
+    except subprocess.TimeoutExpired:
+        return 124, ""
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def verdict(exercise, csv, code, output):
+    """What the program says of the values: "" if they are right."""
+    rows = results.read(csv) if csv.is_file() else []
+    if rows and rows[0]["verdict"] == "PASS" and code == 0:
+        return ""
+    if code == 124:
+        return f"the program did not end within {SECONDS} seconds"
+    host = re.search(r":(\d+): (host code accessed device memory) at", output)
+    if host:
+        return f"line {host.group(1)}: {host.group(2)}; only kernels may compute with what lies there"
+    said = re.search(rf"{exercise.stage.name} (?:FAIL|SKIP\w*): (.*)", output, re.S)
+    text = said.group(1) if said else "\n".join(output.strip().splitlines()[-3:]) or f"it ended with exit code {code}"
+    return " ".join(text.split())
+
+
+def check_values(work, seed, order=None):
+    """The harness's own checks on all edge cases: in both orders of the threads, or in the one given."""
+    csv = work.path / f"values{order or ''}.csv"
+    csv.unlink(missing_ok=True)
+    command = [work.built("cpu"), *inputs(work.exercise, seed), "--csv", csv]
+    code, output = start(command, **({"SIMT_ORDER": order} if order else {}))
+    said = verdict(work.exercise, csv, code, output)
+    return f"{said} (threads in the shuffled order SIMT_ORDER={order})" if said and order else said
+
+
+def analyze(work, seed):
+    """(the hazards as sentences, the counts) of one run on the exercise's input, after the smallest edge cases."""
+    files = {form: work.path / f"analysis.{form}" for form in ("json", "csv")}
+    for path in files.values():
+        path.unlink(missing_ok=True)
+    forms = [word for form, path in files.items() for word in (f"--{form}", path)]
+    program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
+    code, output = start([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
+    if not files["json"].is_file():
+        return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
+    dump = json.loads(files["json"].read_text(encoding="utf-8"))
+    hazards = [hazard_text(work, hazard) for hazard in dump["hazards"]]
+    if not dump["kernels"]:
+        return hazards or ["your launcher launches no kernel"], None
+    text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
+    shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
+    return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared)
+
+
+def hazard_text(work, hazard):
+    ends = [end for end in (hazard["first"], hazard["second"]) if end]
+    lines = list(dict.fromkeys(f"line {end['line']}" for end in ends if end["file"] == str(work.file.resolve())))
+    said = f"{' and '.join(lines)}: " if lines else ""
+    sentence = " ".join(hazard["sentence"].split()).replace(f"{work.file.resolve()}:", "line ")
+    return f"{said}{hazard['what'].replace('_', ' ')}: {sentence}"
+
+
+def compiler_errors(work, output):
+    """The first errors, at the student's lines."""
+    name = ladders_path(work.file)
+    lines = [line.strip() for line in output.splitlines() if re.search(r"\berror\b|undefined reference|multiple definition", line)]
+    found = []
+    for line in lines:
+        said = re.search(r":(\d+):(?:\d+:)? (?:fatal )?error: (.*)", line)
+        found.append(f"line {said.group(1)}: {said.group(2)}" if said and name in line else line)
+    return list(dict.fromkeys(found))[:5] or output.strip().splitlines()[-5:]
+
+
+def grade(exercise, file, name=""):
+    """The Report of a file. name: the folder below build/grade, if it is not the exercise's own."""
+    text = file.read_text(encoding="utf-8")
+    report = Report()
+    report.missing = [
+        f"line {number}: {line.partition(TODO)[2].strip(': ')}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if TODO in line
+    ]
+    report.rules = rules.broken(exercise, text, skeleton(exercise))
+    if report.rules:
+        return report
+    work = Workplace(exercise, file, name)
+    code, output = work.make("cpu", "program", "analyzed")
+    if code:
+        report.build = compiler_errors(work, output)
+        return report
+    report.rules = list(rules.foreign(work))
+    if report.rules:
+        return report
+    mark = int(digest(text)[:8], 16)  # other inputs for every file: nobody can know what will be asked
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(check_values, work, mark), pool.submit(check_values, work, mark, str(mark % 1000))]
+        hazards, counts = pool.submit(analyze, work, mark).result()
+        values = [run.result() for run in runs]
+    report.values = [said for said in values if said][:1]
+    report.hazards = list(dict.fromkeys(hazards))[:4]
+    if report.passed:
+        report.ideas = ideas.complaints(exercise, counts)
+    return report
+
+
+# --- What the student sees ---------------------------------------------------------------------------------
+
+
+def wrapped(text, mark="  - "):
+    return textwrap.fill(text, WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
+
+
+def print_report(exercise, report, seconds):
+    name = f"{ladders_path(exercise.file)}"
+    if report.passed:
+        print(f"{name}: passed. Right values in every order, no hazard, and the counters show the idea. ({seconds:.0f} s)")
+        return
+    kind = (
+        "it breaks a rule" if report.rules else "it does not compile" if report.build
+        else "the values are wrong" if report.values else "there are hazards" if report.hazards
+        else "the values are right, but the counters do not show the idea"
+    )  # fmt: skip
+    print(f"{name}: not yet: {kind}. ({seconds:.0f} s)")
+    for line in report.lines:
+        print(wrapped(f"{exercise.stage.name} {line}" if report.lines is report.ideas else line))
+    if report.missing:
+        print("Still to do, as the comments say:")
+        for line in report.missing:
+            print(wrapped(line))
+    if report.hazards or report.ideas:
+        print(f"Line by line: simt/analyze --program {ladders_path(Workplace(exercise, exercise.file).built('analyze'))} -- "
+              f"--analyze {' '.join(map(str, options(exercise.given)))}")  # fmt: skip
+    print(f"make hint S={exercise.asked} helps.")
+
+
+def built_for_gpu(one):
+    """The stage's own program, or the ladder's."""
+    target, pattern, given = stage.target(one)
+    if machine.make("BACKEND=cuda", target, quiet=True)[0]:
+        raise Unusable(f"nvcc does not build {one.id}")
+    return next((ROOT / "build/cuda").glob(pattern))
+
+
+def timed(program, work, *given):
+    """Microseconds on the ladder's main input."""
+    csv = work.path / "time.csv"
+    csv.unlink(missing_ok=True)
+    code, output = start([program, *given, "--csv", csv])
+    if code:
+        raise Unusable(f"{ladders_path(program)} fails there: {output.strip()[-400:]}")
+    return float(results.read(csv)[0]["microseconds"])
+
+
+def time_on_gpu(exercise):
+    """Prints the time beside the stage's own, where there are a GPU and nvcc; whatever goes wrong there fails nothing."""
+    if not machine.gpu():
+        return
+    try:
+        machine.find_nvcc()
+        work = Workplace(exercise, exercise.file)
+        code, output = work.make("cuda", "program")
+        if code:
+            raise Unusable(f"nvcc does not build it:\n{output[-800:]}")
+        mine = timed(work.built("cuda"), work)
+        theirs = timed(built_for_gpu(exercise.stage), work, *stage.target(exercise.stage)[2].split())
+        print(f"On this {machine.gpu()}: yours {mine:.2f} µs, the stage's {theirs:.2f} µs.")
+    except (Unusable, OSError, ValueError, KeyError, StopIteration) as error:
+        print(f"No time on the GPU: {error}")
+
+
+def grade_and_remember(exercise):
+    if not exercise.file.is_file():
+        raise Unusable(f"there is no {ladders_path(exercise.file)} yet: make exercise S={exercise.asked} writes it")
+    begun = time.monotonic()
+    text = exercise.file.read_text(encoding="utf-8")
+    report = grade(exercise, exercise.file)
+    print_report(exercise, report, time.monotonic() - begun)
+    said = "" if report.passed else report.lines[0]
+    known = exercises.progress()
+    known["grades"][exercise.id] = [digest(text), said]
+    exercises.remember(known)
+    if report.passed:
+        time_on_gpu(exercise)
+    return report.passed
+
+
+def state(exercise, known):
+    """(done, tried or open; what is to be said of it)"""
+    if not exercise.file.is_file():
+        return "open", ""
+    text = exercise.file.read_text(encoding="utf-8")
+    graded, said = known["grades"].get(exercise.id, ["", ""])
+    if graded != digest(text):
+        return "tried", "not graded since it was changed" if graded else "not graded yet"
+    return ("tried", said) if said else ("done", "")
+
+
+def print_table():
+    known = exercises.progress()
+    rows = [(exercise, *state(exercise, known)) for exercise in exercises.course()]
+    for exercise, done, said in rows:
+        said = textwrap.shorten(said, 60, placeholder=" …")
+        print(f"  {done:<6} S={exercise.asked:<12} {exercise.title}" + (f": {said}" if said else ""))
+    counts = {name: sum(done == name for exercise, done, said in rows) for name in ("done", "tried", "open")}
+    print(f"{counts['done']} of {len(rows)} done, {counts['tried']} tried, {counts['open']} open", end="")
+    following = next((exercise for exercise, done, said in rows if done != "done"), None)
+    job = "exercise" if following and not following.file.is_file() else "grade"
+    print(f"; next: make {job} S={following.asked}" if following else "")
+
+
+def run(given):
+    if not given.exercise:
+        return print_table()
+    return 0 if grade_and_remember(exercises.find(given.exercise)) else 1
+
+
+def watch(given):
+    """Grades the file each time that it is saved, until Ctrl-C."""
+    exercise, seen = exercises.find(given.exercise), None
+    while True:
+        changed = exercise.file.stat().st_mtime_ns if exercise.file.is_file() else None
+        if changed != seen or changed is None:
+            seen = changed
+            grade_and_remember(exercise)
+            print(f"watching {ladders_path(exercise.file)}; Ctrl-C ends it", flush=True)
+        time.sleep(0.5)
+
+
+# --- The small jobs ------------------------------------------------------------------------------------------
+
+
+def write_skeleton(given):
+    exercise = exercises.find(given.exercise)
+    if exercise.file.exists():
+        raise Unusable(f"{ladders_path(exercise.file)} is there already, and stays as it is; move it away to begin anew")
+    exercise.file.parent.mkdir(parents=True, exist_ok=True)
+    exercise.file.write_text(skeleton(exercise), encoding="utf-8")
+    print(f"{ladders_path(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")
+    for number, line in enumerate(exercise.file.read_text(encoding="utf-8").splitlines(), 1):
+        if TODO in line:
+            print(wrapped(f"line {number}: {line.partition(TODO)[2].strip(': ')}"))
+    print(f"make grade S={exercise.asked} checks it.")
+
+
+def hint(given):
+    exercise, known = exercises.find(given.exercise), exercises.progress()
+    shown = min(known["hints"].get(exercise.id, 0), len(exercise.hints) - 1)
+    print(f"Hint {shown + 1} of {len(exercise.hints)}:")
+    for paragraph in exercise.hints[shown].split("\n\n"):
+        print(wrapped(" ".join(paragraph.split()), "  "))
+    known["hints"][exercise.id] = shown + 1
+    exercises.remember(known)
+
+
+def solution(given):
+    one = exercises.find(given.exercise).stage
+    print(one.source.read_text(encoding="utf-8"))
+    print(f"// {ladders_path(one.source)}; {ladders_path(one.page)} explains it.")

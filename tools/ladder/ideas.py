@@ -1,0 +1,367 @@
+"""What the counters of a kernel must show so that an exercise is solved: not only right values, but the idea.
+
+Each idea compares what the CPU device counts of the student's kernels with what is stored of the stage, or with the figure
+that the exercise's page gives (barriers=0). An idea has a sentence for the skeleton, which says what will be wanted, and
+one for a kernel that does not have it, with the line, the figure wanted and the figure found.
+"""
+
+import re
+from dataclasses import dataclass
+
+from . import cpu_device
+from .results import number
+
+FEW = 0.02  # a line with less than this share of its kind's requests is an edge
+
+
+@dataclass
+class Counts:
+    """The rows of one run of a stage or of a student's file."""
+
+    sums: list
+    rows: list
+    elements: int
+    code: str = ""  # a student's, without comments
+    shared_bytes: int = 0  # of a block, of a student's kernel
+
+    @classmethod
+    def read(cls, path, given, *more):
+        return cls(*cpu_device.read(path), cpu_device.elements(given), *more)
+
+    def lines(self, *kinds):
+        """The rows of these kinds, the busiest first."""
+        chosen = [row for row in self.rows if row["what"].startswith(kinds)]
+        return sorted(chosen, key=lambda row: -int(row["requests"]))
+
+    def busy(self, *kinds):
+        """Those that make more than a few of their kind's requests."""
+        found = []
+        for kind in kinds:
+            rows = self.lines(kind)
+            most = sum(int(row["requests"]) for row in rows)
+            found += [row for row in rows if int(row["requests"]) > FEW * most]
+        return found
+
+    def total(self, column, *kinds):
+        return sum(number(row, column) or 0 for row in self.lines(*kinds))
+
+    @property
+    def launches(self):
+        """(kernel, grid, block) -> how many launches."""
+        return {(row["kernel"], row["grid"], row["block"]): int(row["launches"]) for row in self.sums + self.rows}
+
+
+def shown(value):
+    return cpu_device.short(value)
+
+
+def place(row):
+    """Where it is: "line 31", or "line 29 of common/kernel_helpers.cuh"."""
+    return f"line {row['line']}" + (f" of {row['file']}" if row["file"].startswith("common/") else "")
+
+
+def places(rows):
+    """Where the most of it is."""
+    found = list(dict.fromkeys(place(row) for row in rows[:3]))
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def mostly(rows):
+    return f", most of them in {place(rows[0])}" if rows else ""
+
+
+class Idea:
+    def __init__(self, exercise, said):
+        self.exercise, self.said = exercise, said
+
+    def wanted(self, stage):
+        """The figure: the page's, or that of the stage's counts."""
+        return float(self.said) if self.said else self.of(stage)
+
+
+class AtMost(Idea):
+    """A figure that may not be larger than the stage's."""
+
+    slack = 0.001
+
+    def complaint(self, mine, stage):
+        found, wanted = self.of(mine), self.wanted(stage)
+        return self.found(mine, found, wanted) if found > wanted * (1 + self.slack) + 1e-9 else ""
+
+
+class Barriers(AtMost):
+    def of(self, counts):
+        return cpu_device.operations(counts.rows)[0]
+
+    def wish(self, stage):
+        wanted = self.wanted(stage)
+        return f"at most {cpu_device.several(wanted, 'barrier')} of a block" if wanted else "no barrier of a block"
+
+    def found(self, mine, found, wanted):
+        rows = mine.lines("block_barrier")
+        return f"{self.wish_of(wanted)}: yours has {shown(found)}{mostly(rows)}"
+
+    def wish_of(self, wanted):
+        return f"wants at most {cpu_device.several(wanted, 'barrier')} of a block" if wanted else "wants no barrier of a block"
+
+
+class Shuffles(AtMost):
+    def of(self, counts):
+        return cpu_device.operations(counts.rows)[1]
+
+    def wish(self, stage):
+        return f"at most {shown(self.wanted(stage))} shuffles of a warp"
+
+    def found(self, mine, found, wanted):
+        return f"wants at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(mine.lines('shuffle'))}"
+
+
+class Reads(AtMost):
+    """How often each input element is read: read=1x4 says that the stage reads it once, and that it has 4 bytes."""
+
+    slack = 0.02
+
+    @property
+    def times(self):
+        return float(self.said.partition("x")[0])
+
+    def bytes_of(self, counts):
+        return counts.total("bytes", "global load") / counts.elements
+
+    def complaint(self, mine, stage):
+        times = self.times
+        found = times + (self.bytes_of(mine) - self.bytes_of(stage)) / int(self.said.partition("x")[2])
+        if found <= times + self.slack:
+            return ""
+        rows = mine.busy("global load")
+        return (
+            f"wants each input element read {self.often(times)}: yours is read {found:.1f} times "
+            f"(loads of global memory: {places(rows)})"
+        )
+
+    def often(self, times):
+        return "once" if times == 1 else f"{shown(times)} times"
+
+    def wish(self, stage):
+        return f"each input element read {self.often(self.times)}"
+
+
+class Width(Idea):
+    """Bytes per lane of the loads that make most requests."""
+
+    kind, name = "global load", "loads"
+
+    def of(self, counts):
+        return min(int(row["bytes_per_lane"]) for row in counts.busy(self.kind))
+
+    def wish(self, stage):
+        return f"{self.name} of {shown(self.wanted(stage))} bytes per lane, in global memory"
+
+    def complaint(self, mine, stage):
+        wanted = self.wanted(stage)
+        narrow = [row for row in mine.busy(self.kind) if int(row["bytes_per_lane"]) < wanted]
+        if not narrow:
+            return ""
+        worst = min(narrow, key=lambda row: int(row["bytes_per_lane"]))
+        return f"wants {self.name} of {shown(wanted)} bytes: {place(worst)} moves {worst['bytes_per_lane']}"
+
+
+class StoreWidth(Width):
+    kind, name = "global store", "stores"
+
+
+class Ratio(Idea):
+    """What a request of a busy line takes, over the least that its lanes could have needed."""
+
+    def ratios(self, counts):
+        rows = [row for row in counts.busy(*self.kinds) if number(row, f"ideal_{self.unit}")]
+        return [(number(row, self.unit) / number(row, f"ideal_{self.unit}"), row) for row in rows]
+
+    def of(self, counts):
+        return max((ratio for ratio, row in self.ratios(counts)), default=1.0)
+
+    def complaint(self, mine, stage):
+        worst, row = max(self.ratios(mine), key=lambda one: one[0], default=(1.0, None))
+        if worst <= self.wanted(stage) * 1.02 + 0.01:
+            return ""
+        each, ideal = (number(row, name) / number(row, "requests") for name in (self.unit, f"ideal_{self.unit}"))
+        return self.found(row, shown(round(each, 2)), shown(round(ideal, 2)))
+
+
+class Coalesced(Ratio):
+    kinds, unit = ("global load", "global store"), "sectors"
+
+    def wish(self, stage):
+        return "neighbouring lanes at neighbouring addresses, so that no request touches more sectors than its bytes fill"
+
+    def found(self, row, each, ideal):
+        what = "load" if "load" in row["what"] else "store"
+        return f"wants coalesced requests: a {what} in {place(row)} touches {each} sectors where {ideal} would do"
+
+
+class Conflicts(Ratio):
+    kinds, unit = ("shared load", "shared store"), "wavefronts"
+
+    def wish(self, stage):
+        return "no bank conflicts in shared memory"
+
+    def found(self, row, each, ideal):
+        what = "load" if "load" in row["what"] else "store"
+        return (
+            f"wants no bank conflicts: a shared {what} in {place(row)} takes {each} wavefronts where {ideal} would do"
+        )
+
+
+class Lanes(Idea):
+    """Lanes per request of the shared loads."""
+
+    def of(self, counts):
+        return counts.total("lanes", "shared load") / max(counts.total("requests", "shared load"), 1)
+
+    def wish(self, stage):
+        return f"at least {shown(round(self.wanted(stage), 1))} of 32 lanes in a load from shared memory, on average"
+
+    def complaint(self, mine, stage):
+        found, wanted = self.of(mine), self.wanted(stage)
+        rows = mine.lines("shared load")
+        if not rows or found >= 0.98 * wanted:
+            return ""
+        return (
+            f"wants {shown(round(wanted, 1))} lanes in a load from shared memory, on average: "
+            f"{place(rows[0])} has {shown(round(found, 1))}"
+        )
+
+
+class Requests(AtMost):
+    """Requests for a thousand elements of the input."""
+
+    slack = 0.05
+
+    def of(self, counts):
+        return 1000 * counts.total("requests", *self.kinds) / counts.elements
+
+    def wish(self, stage):
+        return f"at most {shown(self.wanted(stage))} {self.name} for 1000 elements"
+
+    def found(self, mine, found, wanted):
+        rows = mine.lines(*self.kinds)
+        return f"wants at most {shown(wanted)} {self.name} for 1000 elements: yours makes {shown(found)}{mostly(rows)}"
+
+
+class SharedRequests(Requests):
+    kinds, name = ("shared",), "requests to shared memory"
+
+
+class AtomicRequests(Requests):
+    kinds, name = ("global atomic",), "atomic requests"
+
+
+class Loads(Requests):
+    kinds, name = ("global load",), "load requests to global memory"
+
+
+class Launches(AtMost):
+    def of(self, counts):
+        return sum(counts.launches.values())
+
+    def wish(self, stage):
+        return f"at most {cpu_device.several(self.wanted(stage), 'kernel launch').replace('launchs', 'launches')}"
+
+    def found(self, mine, found, wanted):
+        said = cpu_device.several(wanted, "kernel launch").replace("launchs", "launches")
+        return f"wants at most {said}: yours makes {shown(found)}"
+
+
+class Blocks(AtMost):
+    def of(self, counts):
+        return max((cpu_device.product(grid) for kernel, grid, block in counts.launches), default=0)
+
+    def wish(self, stage):
+        return f"a grid of at most {shown(self.wanted(stage))} blocks on the input that is counted"
+
+    def found(self, mine, found, wanted):
+        return f"wants a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
+
+
+class SharedBytes(AtMost):
+    """Bytes of shared memory of a block, which the stored counts do not have."""
+
+    def of(self, counts):
+        return counts.shared_bytes
+
+    def wish(self, stage):
+        return f"at most {shown(self.wanted(stage))} bytes of shared memory for a block"
+
+    def found(self, mine, found, wanted):
+        return f"wants at most {shown(wanted)} bytes of shared memory for a block: yours has {shown(found)}"
+
+
+class Names(Idea):
+    """A name that the kernel must use, where no counter sees the idea: calls=__ldcs,__stcs."""
+
+    def wish(self, stage):
+        return f"the use of {' and '.join(self.said.split(','))}, which no counter sees"
+
+    def complaint(self, mine, stage):
+        missing = [name for name in self.said.split(",") if not re.search(rf"\b{re.escape(name)}\b", mine.code)]
+        return f"wants {' and '.join(missing)} used: yours does not name it" if missing else ""
+
+
+class Async(Idea):
+    """The share of the bytes loaded from global memory that asynchronous copies bring."""
+
+    def of(self, counts):
+        copied = sum(number(row, "bytes") for row in counts.rows if row["what"] == "global load async")
+        return copied / max(counts.total("bytes", "global load"), 1)
+
+    def wish(self, stage):
+        return f"at least {100 * self.wanted(stage):.0f} % of the bytes brought by asynchronous copies"
+
+    def complaint(self, mine, stage):
+        found, wanted = self.of(mine), self.wanted(stage)
+        if found >= 0.98 * wanted:
+            return ""
+        rows = [row for row in mine.lines("global load") if row["what"] == "global load"]
+        where = f"; {place(rows[0])} loads through registers" if rows else ""
+        return f"wants {100 * wanted:.0f} % of the bytes brought by asynchronous copies: yours are {100 * found:.0f} %{where}"
+
+
+IDEAS = {
+    "barriers": Barriers,
+    "shuffles": Shuffles,
+    "read": Reads,
+    "width": Width,
+    "store_width": StoreWidth,
+    "coalesced": Coalesced,
+    "conflicts": Conflicts,
+    "lanes": Lanes,
+    "shared": SharedRequests,
+    "atomics": AtomicRequests,
+    "loads": Loads,
+    "launches": Launches,
+    "blocks": Blocks,
+    "async": Async,
+    "smem": SharedBytes,
+    "calls": Names,
+}
+
+
+def of(exercise):
+    return [IDEAS[name](exercise, said) for name, said in exercise.wants.items()]
+
+
+def stage_counts(exercise):
+    """The stored counts; None where the page gives figures for another input."""
+    return None if exercise.input else Counts.read(cpu_device.path_of(exercise.stage), exercise.given)
+
+
+def wishes(exercise):
+    """What the grader wants beside right values, as phrases."""
+    stage = stage_counts(exercise)
+    return [idea.wish(stage) for idea in of(exercise)]
+
+
+def complaints(exercise, counts):
+    """What the counters of a right kernel do not show, as sentences that begin with "wants"."""
+    stage = stage_counts(exercise)
+    return [said for said in (idea.complaint(counts, stage) for idea in of(exercise)) if said]

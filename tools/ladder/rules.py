@@ -1,0 +1,113 @@
+"""The rules for the text of a student's file: what no exercise needs, and what would only look like a solution.
+
+A kernel that is graded must be the student's own, and it must be kernels that compute. So the file includes what its
+skeleton includes, moves nothing between host and device (on the CPU device the host cannot touch the device's memory,
+as on a GPU), and leaves the line that describes the stage as it is.
+"""
+
+import re
+import shlex
+
+from .ladders import ROOT
+
+# What every exercise may include.
+HEADERS = {
+    *("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cooperative_groups.h", "cuda_runtime_api.h"),
+    *("cooperative_groups/reduce.h", "cstdint", "cstddef", "algorithm", "cmath", "limits", "type_traits", "utility"),
+}
+# (what stands in the code, why it may not)
+FORBIDDEN = [
+    (r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b", "asks for the reference's answer; your kernel must compute it"),
+    (r"\bcuda(Memcpy|Memset|Malloc|Host|MemPrefetch)\w*|\b__managed__\b",
+     "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it"),
+    (r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*", "makes the host do something; only kernels may compute"),
+    (r"\bcuda(Profiler|Device(Reset|Synchronize)|StreamSynchronize)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+",
+     "would change how the grader looks at your kernels"),
+    (r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|exec[lv]\w*|"
+     r"sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
+     "has nothing to do with a kernel"),
+    (r"\basm\b|\b__asm\w*", "writes machine code; the exercise is about CUDA C++"),
+    (r"\b__attribute__\b|\bgnu\s*::|\b_Pragma\b", "would change how the file is compiled"),
+    (r"\bR\"|%:|\?\?=|##|\w\\\n\w", "is a form of text that the grader does not read; write it plainly"),
+    (r"\bint\s+main\s*\(", "is a program of its own; the grader has one"),
+    (r"\b(thrust|cub|cublas\w*)\s*::", "calls a library that does the exercise's work"),
+]  # fmt: skip
+DIRECTIVES = {"include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error", "warning"}
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
+STAGE = re.compile(r"inline const Stage<.*?;", re.S)
+
+
+def without_comments(text, strings=True):
+    """The code alone, every line where it was; without strings, too, if asked."""
+
+    def blank(match):
+        word = match.group()
+        if word[0] in "\"'" and strings:
+            return word
+        return '""' if word[0] == '"' else re.sub(r"[^\n]+", " ", word)
+
+    return TOKEN.sub(blank, text)
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def same(text):
+    """The text of a declaration, however it is broken into lines, and whatever launch<...> is given."""
+    return re.sub(r"\blaunch<[^<>]*>", "launch", re.sub(r"\s+", "", text))
+
+
+def included(text):
+    return [(match.group(1), line_of(text, match.start())) for match in re.finditer(r"^[ \t]*#[ \t]*include[ \t]*(.*?)[ \t]*$", text, re.M)]
+
+
+def broken(exercise, text, skeleton):
+    """What is against the rules, as sentences that begin with a line."""
+    joined = re.sub(r"(?<!\w)\\\n", " \n", text)  # a name over two lines is found below
+    code, bare = without_comments(joined), without_comments(joined, strings=False)
+    found = [*headers(exercise, code, without_comments(skeleton)), *directives(bare)]
+    for pattern, why in FORBIDDEN:
+        for match in re.finditer(pattern, bare):
+            if not re.search(pattern, without_comments(skeleton, strings=False)):
+                word = " ".join(match.group().rstrip("({< ").split())
+                found.append(f"line {line_of(bare, match.start())}: {word} {why}")
+    (wanted,) = STAGE.findall(without_comments(skeleton))
+    given = STAGE.findall(code)
+    if [same(one) for one in given] != [same(wanted)]:
+        found.append(f"the declaration of the stage must stay as it was, since it says which inputs the stage accepts: {' '.join(wanted.split())}")
+    namespace = re.search(r"^namespace [\w:]+ \{", skeleton, re.M).group()
+    if namespace not in code:
+        found.append(f'"{namespace}" must stay, since the grader looks for the stage there')
+    return found
+
+
+def headers(exercise, code, skeleton):
+    allowed = {name for name, line in included(skeleton)} | {f"<{name}>" for name in HEADERS}
+    source = str(exercise.stage.source.relative_to(ROOT))
+    for name, line in included(code):
+        if name in allowed:
+            continue
+        path = name.strip('"<>')
+        if path and (source.endswith(path.lstrip("./")) or path.endswith((".cu", "kernel.cuh"))):
+            yield f"line {line}: includes {name}: that is a solution, and yours must be your own"
+        else:
+            yield f"line {line}: includes {name}, which the skeleton does not: write here what you need of it"
+
+
+def directives(bare):
+    for match in re.finditer(r"^[ \t]*#[ \t]*(\w*)(.*)$", bare, re.M):
+        name, rest = match.groups()
+        if (name and name not in DIRECTIVES) or (name == "pragma" and not re.match(r"\s+(unroll|once)\b", rest)):
+            yield f"line {line_of(bare, match.start())}: #{name}{rest.rstrip()} would change how the file is compiled"
+
+
+def foreign(work):
+    """What the compiler has read of other solutions: rules for text can be circumvented."""
+    listed = (work.built("cpu").parent / "main.cu.o.d").read_text(encoding="utf-8")
+    first = listed.replace("\\\n", " ").partition("\n")[0]
+    for word in shlex.split(first.partition(":")[2]):
+        path = (work.path / word).resolve()
+        inside = ROOT in path.parents and path not in (work.file.resolve(), work.path / "main.cu")
+        if inside and re.search(r"/mutants/|\.cu$|/kernel\.cuh$", str(path)):
+            yield f"the compiler read {path.relative_to(ROOT)} for your file, and yours must be your own"
