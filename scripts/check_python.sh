@@ -16,8 +16,9 @@ mkdir -p build/check_python
 if [ -n "${WHEELS:-}" ]; then
   environment=$PWD/build/check_python/environment
   "$python" -m venv --without-pip "$environment"
-  "$python" -c 'import site; print(*[f"import site; site.addsitedir({path!r})" for path in [*site.getsitepackages(), site.getusersitepackages()]], sep="\n")' \
-    >"$(echo "$environment"/lib/python3*/site-packages)/of_python.pth"
+  seen='import site; print(*[f"import site; site.addsitedir({path!r})" for path in [*site.getsitepackages(),
+                                                            site.getusersitepackages()]], sep="\n")'
+  "$python" -c "$seen" >"$(echo "$environment"/lib/python3*/site-packages)/of_python.pth"
   python=$environment/bin/python PATH=$environment/bin:$PATH
   "$python" -m pip install --quiet --no-index --no-deps --disable-pip-version-check "$WHEELS"/*.whl
 fi
