@@ -315,8 +315,10 @@ def tiny(name, dtype=torch.float32):
     return model
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", MODELS)
+KINDS = [(name, torch.float32) for name in MODELS] + [("qwen3", torch.bfloat16), ("gemma3_text", torch.bfloat16)]
+
+
+@pytest.mark.parametrize("name, dtype", KINDS, ids=str)
 def test_patched_models_answer_alike(name, dtype, monkeypatch):
     model, tokens = tiny(name, dtype), torch.randint(1, 128, (2, 7))
     with torch.no_grad():

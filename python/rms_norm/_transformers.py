@@ -56,15 +56,16 @@ def _is_ours(norm, weight, *tensors):
     return torch.promote_types(weight.dtype, dtype) == dtype
 
 
-def _direct_weight(norm, x, *residual):
+def _direct_weight(norm, x, residual=None):
     """The weight, where the kernel may be called at once with it, without the time that an operator takes; else None."""
-    if is_dynamo_compiling():
+    if is_dynamo_compiling() or not ours._is_eager(x):
         return None
     weight = norm._parameters.get("weight")
-    if weight is None or not ours._is_direct(x, weight, *residual):
+    if weight is None or (torch.is_grad_enabled() and ours._needs_grad(x, weight, residual)):
         return None
-    alike = weight.dtype is x.dtype and (not residual or residual[0].dtype is x.dtype)
-    return weight if alike or _is_ours(norm, weight, x, *residual) else None
+    if weight.dtype is x.dtype and (residual is None or residual.dtype is x.dtype):
+        return weight
+    return weight if _is_ours(norm, weight, x, x if residual is None else residual) else None
 
 
 def _add_and_norm(norm, x, residual, in_place=False):
