@@ -1,6 +1,6 @@
 # The root names the jobs and hands each to the folder that it concerns. The build rules are in mk/.
 ROOT := .
-ifneq ($(filter all stage programs objects gpu-code libs,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all stage programs objects gpu-code libs gpu-libs,$(or $(MAKECMDGOALS),all)),)
   include mk/config.mk
 else
   SHELL := /bin/bash
@@ -18,11 +18,11 @@ STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0
 export S ARGS RESULTS GPU GUESS
 
 .PHONY: all help run test stage analyze exercise grade hint solution watch quiz bench peers chain tune plots readme site profile \
-        programs objects gpu-code libs compile-check format clean
+        programs objects gpu-code libs gpu-libs compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
-	@$(MAKE) -C $*
+	@$(MAKE) -C $* LIBS=ready
 	@name=$$(sed -n 's/^NAME := //p' $*/Makefile); [ "$$(readlink $$name)" = $*/$$name ] || ln -sfn $*/$$name $$name
 
 help:
@@ -103,20 +103,23 @@ site:
 	@scripts/setup.sh site
 	@.venv/bin/python -B -m ladder site $$ARGS
 
+# The libraries once for all leaves, which are told so.
 libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
+gpu-libs:
+	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk gpu-code
 programs: $(LEAVES:%=%/programs)
 COMPILED := $(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES))
 objects: $(COMPILED:%=%/objects)
 gpu-code: $(COMPILED:%=%/gpu-code)
 %/program: libs
-	@$(MAKE) -C $* program
+	@$(MAKE) -C $* program LIBS=ready
 %/programs: libs
-	@$(MAKE) -C $* programs
+	@$(MAKE) -C $* programs LIBS=ready
 %/objects: libs
-	@$(MAKE) -C $* objects
-%/gpu-code:
-	@$(MAKE) -C $* gpu-code
+	@$(MAKE) -C $* objects LIBS=ready
+%/gpu-code: gpu-libs
+	@$(MAKE) -C $* gpu-code LIBS=ready
 
 # A build of its own, so that what make BACKEND=cuda has built stays as it is.
 compile-check:

@@ -1,69 +1,50 @@
-// Parsing with CLI11 as every program does it: each refusal is one sentence that says what to give instead.
+// The command line as every program reads it: each refusal is one sentence that says what to give instead. Only
+// command_line.cpp includes CLI11, which takes longer to compile than most programs that have options.
 #pragma once
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/options.h"
-#include "common/text.h"
 
 namespace ladder {
 
-// Adds an option whose value must be a whole number in [lowest, highest].
-template <class T>
-void add_number(CLI::App& app, const std::string& name, T& value, T lowest, T highest, const std::string& allowed,
-                const std::string& help) {
-  app.add_option_function<std::string>(
-         name,
-         [=, &value](const std::string& given) {
-           const bool digits = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
-           errno = 0;
-           const unsigned long long number = digits ? std::strtoull(given.c_str(), nullptr, 10) : 0;
-           if (!digits || errno != 0 || number < static_cast<unsigned long long>(lowest) ||
-               number > static_cast<unsigned long long>(highest))
-             throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed.c_str()));
-           value = static_cast<T>(number);
-         },
-         help)
-      ->type_name("N")
-      ->default_str(std::to_string(value));
-}
+class CommandLine {
+ public:
+  explicit CommandLine(const std::string& about, const std::string& footer = "");
+  ~CommandLine();
 
-// One of several names, whose place becomes the value.
-inline void add_choice(CLI::App& app, const std::string& name, int64_t& value, const std::vector<const char*>& choices,
-                       const std::string& help) {
-  std::string allowed;
-  for (const char* choice : choices) allowed += (allowed.empty() ? "" : ", ") + std::string(choice);
-  app.add_option_function<std::string>(
-         name,
-         [=, &value](const std::string& given) {
-           const auto found = std::find(choices.begin(), choices.end(), given);
-           if (found == choices.end())
-             throw UsageError(text("%s '%s': give one of %s", name.c_str(), given.c_str(), allowed.c_str()));
-           value = found - choices.begin();
-         },
-         help + ": " + allowed)
-      ->type_name("NAME")
-      ->default_str(choices[value]);
-}
-
-// CLI11's own complaints, as one sentence that ends with what to do.
-inline void parse(CLI::App& app, int argc, const char* const* argv) {
-  app.get_formatter()->column_width(26);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    throw HelpAsked(app.help());
-  } catch (const CLI::ExtrasError&) {
-    throw UsageError("unknown argument " + app.remaining().front() + ": see --help for what this program takes");
-  } catch (const CLI::ParseError& error) {
-    std::string message = error.what();
-    std::replace(message.begin(), message.end(), '\n', ' ');
-    throw UsageError(message + ": see --help");
+  // An option whose value must be a whole number in [lowest, highest], none of them negative.
+  template <class T>
+  void add_number(const std::string& name, T& value, T lowest, T highest, const std::string& allowed,
+                  const std::string& help) {
+    add_whole_number(name, static_cast<uint64_t>(value), static_cast<uint64_t>(lowest), static_cast<uint64_t>(highest),
+                     allowed, help, [&value](uint64_t number) { value = static_cast<T>(number); });
   }
-}
+  // One of several names, whose place becomes the value.
+  void add_choice(const std::string& name, int64_t& value, const std::vector<const char*>& choices,
+                  const std::string& help);
+  void add_text(const std::string& name, std::string& value, const std::string& type, const std::string& help);
+  // Several values, with commas or by repeating the option.
+  void add_list(const std::string& name, std::vector<std::string>& values, const std::string& type,
+                const std::string& help);
+  void add_list(const std::string& name, std::vector<int64_t>& values, const std::string& type,
+                const std::string& help);
+  void add_flag(const std::string& name, bool& value, const std::string& help);
+  void add_flag(const std::string& name, const std::function<void()>& when_given, const std::string& help);
+
+  // Throws UsageError or HelpAsked.
+  void parse(int argc, const char* const* argv);
+  bool was_given(const std::string& name) const;
+
+ private:
+  void add_whole_number(const std::string& name, uint64_t value, uint64_t lowest, uint64_t highest,
+                        const std::string& allowed, const std::string& help, const std::function<void(uint64_t)>& set);
+
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+};
 
 }  // namespace ladder

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -12,15 +11,16 @@
 #include "common/command_line.h"
 #include "common/description.h"
 #include "common/roofline.h"
+#include "common/text.h"
 
 namespace ladder {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 40;  // of a parameter
 
-void add_seed(CLI::App& app, Options& options) {
-  add_number<uint64_t>(app, "--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
-                       "Seed of the random inputs");
+void add_seed(CommandLine& line, Options& options) {
+  line.add_number<uint64_t>("--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
+                            "Seed of the random inputs");
 }
 
 size_t find_stage(const std::vector<AnyStage>& stages, const std::string& given) {
@@ -68,59 +68,58 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   for (const AnyStage& stage : stages)  // room for the tensors of every stage's operator
     options.variant.places.resize(std::max(options.variant.places.size(), stage.op->tensors({}).size()));
   std::vector<std::string> chosen;
-  CLI::App app(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()));
-  app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
+  CommandLine line(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()),
+                   "Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
   if (!own_program)
-    app.add_option("--stage", chosen, "Run only these stages: number or name, several with commas or by repeating")
-        ->delimiter(',')
-        ->type_name("S");
+    line.add_list("--stage", chosen, "S", "Run only these stages: number or name, several with commas or by repeating");
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& p = parameters[i];
     if (!p.choices.empty()) {
-      add_choice(app, std::string("--") + p.name, options.shape.values[i], p.choices, p.help);
+      line.add_choice(std::string("--") + p.name, options.shape.values[i], p.choices, p.help);
       continue;
     }
     const std::string allowed =
         text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
              static_cast<long long>(options.shape[static_cast<int>(i)]));
-    add_number<int64_t>(app, std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help);
+    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help);
   }
-  add_seed(app, options);
-  add_number<int>(app, "--iterations", options.iterations, 1, 1000000,
-                  "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
+  add_seed(line, options);
+  line.add_number<int>("--iterations", options.iterations, 1, 1000000,
+                       "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
   const std::vector<Tensor> tensors = op.tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].optional)
-      app.add_flag_function(
-          std::string("--no-") + tensors[i].name, [&options, i](int64_t) { options.variant.places[i].absent = true; },
+      line.add_flag(
+          std::string("--no-") + tensors[i].name, [&options, i] { options.variant.places[i].absent = true; },
           text("Leave the %s out of the main input", tensors[i].name));
   bool no_timing = false, no_small = false;
-  app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
-  app.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");
-  app.add_flag("--analyze", options.analyze,
-               "What make analyze runs: the smallest of the small problems, uncounted, then the main input; no timing");
-  app.add_flag("--profile", options.profile,
-               "Launch each stage once on the main input, for a profiler: checks nothing");
-  app.add_option("--csv", options.csv, "Also write the table to this file")->type_name("FILE");
+  line.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
+  line.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");
+  line.add_flag(
+      "--analyze", options.analyze,
+      "What make analyze runs: the smallest of the small problems, uncounted, then the main input; no timing");
+  line.add_flag("--profile", options.profile,
+                "Launch each stage once on the main input, for a profiler: checks nothing");
+  line.add_text("--csv", options.csv, "FILE", "Also write the table to this file");
   if (experiments > 0) {
     const int most = static_cast<int>(experiments) + 1;
-    add_number<int>(app, "--experiment", options.experiment, 0, most, text("a number from 1 to %d, or 0 for all", most),
-                    "Run only this experiment; 1: the stages; 0: all (GPU only)");
-    app.add_option("--csv-dir", options.csv_dir, "Also write each table to a CSV in this directory")->type_name("DIR");
+    line.add_number<int>("--experiment", options.experiment, 0, most, text("a number from 1 to %d, or 0 for all", most),
+                         "Run only this experiment; 1: the stages; 0: all (GPU only)");
+    line.add_text("--csv-dir", options.csv_dir, "DIR", "Also write each table to a CSV in this directory");
   }
-  app.add_flag("--list", options.list, "List the stages and stop");
-  parse(app, argc, argv);
+  line.add_flag("--list", options.list, "List the stages and stop");
+  line.parse(argc, argv);
 
   options.timing = !no_timing && !options.analyze;
   options.small = !no_small;
-  if (options.profile && app.count("--csv") > 0)
+  if (options.profile && line.was_given("--csv"))
     throw UsageError("--profile with --csv: a single unchecked launch has no table; leave one of them out");
   for (size_t i = 0; i < parameters.size(); ++i)
     if (options.profile && parameters[i].choices.empty() && options.shape[static_cast<int>(i)] == 0)
       throw UsageError(text("--profile with --%s 0: nothing to launch; give more", parameters[i].name));
-  if (app.count("--csv") > 0 && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
-  if (experiments > 0 && app.count("--csv-dir") > 0 && options.csv_dir.empty())
+  if (line.was_given("--csv") && options.csv.empty()) throw UsageError("--csv: give the name of a file to write");
+  if (experiments > 0 && line.was_given("--csv-dir") && options.csv_dir.empty())
     throw UsageError("--csv-dir: give the name of a directory");
   for (const std::string& stage : chosen) options.stages.push_back(find_stage(stages, stage));
   std::sort(options.stages.begin(), options.stages.end());
@@ -132,14 +131,14 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
 
 Options parse_mutant_options(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Runs one known-wrong kernel through the checks that a stage must pass.");
-  app.footer(
+  CommandLine line(
+      "Runs one known-wrong kernel through the checks that a stage must pass.",
       "Exit code: 1 rejected, as it should be; 0 it passed, so the checks are blind to it; 2 a bad command line;\n"
       "77 this device cannot show the fault.");
-  app.add_option("--mutant", options.mutant, "The kernel to run")->type_name("NAME");
-  add_seed(app, options);
-  app.add_flag("--list", options.list, "List the mutants, their faults and what a rejection must say, and stop");
-  parse(app, argc, argv);
+  line.add_text("--mutant", options.mutant, "NAME", "The kernel to run");
+  add_seed(line, options);
+  line.add_flag("--list", options.list, "List the mutants, their faults and what a rejection must say, and stop");
+  line.parse(argc, argv);
   if (!options.list && options.mutant.empty()) throw UsageError("no mutant named: give --mutant NAME, see --list");
   return options;
 }

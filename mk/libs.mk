@@ -31,7 +31,7 @@ $(LIBSIMT): $(BUILD)/tools.ok FORCE
 # changed only if its text did.
 MADE := $(LADDERS:%=%/ladder.cpp) $(OPERATORS)
 sources: $(BUILD)/tools.ok
-	@PYTHONPATH=tools python3 -B -m ladder sources
+	@PYTHONPATH=tools python3 -B -m ladder.sources
 $(MADE:%=build/generated/%): sources
 	@:
 $(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)
@@ -43,7 +43,7 @@ $(BUILD)/%.fatbin: % $(FLAGS_FILE)
 	$(compile-gpu-code)
 
 # What reads the command line and writes the tables does so once, and takes longer to optimize than to compile.
-$(patsubst %,$(BUILD)/common/%.cpp.o,options report run table): CUFLAGS := $(CUFLAGS:-O%=-O0)
+$(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run table): CUFLAGS := $(CUFLAGS:-O%=-O0)
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^

@@ -57,7 +57,9 @@ $(STAGE_FILES:%=run-%): run-%: %
 
 # The libraries belong to the root, one make at a time; here they count as changed only if their files did.
 prepare:
+ifneq ($(LIBS),ready)
 	@mkdir -p $(ROOT)/build && flock -o $(ROOT)/build/lock $(MAKE) -C $(ROOT) -f mk/libs.mk $(PREPARED)
+endif
 $(FLAGS_FILE) $(LIBRARIES) $(LIBSIMT): prepare
 	@:
 

@@ -8,6 +8,7 @@
 #include "common/operators/typed_rms_norm.h"
 #include "common/program.h"
 #include "common/report.h"
+#include "common/text.h"
 #include "rms_norm/rms_norm.cuh"
 
 namespace bench_shapes {
@@ -177,12 +178,13 @@ void run_all(Shapes& shapes) {
 }
 
 int body(int argc, char** argv) {
-  CLI::App app("The production header on shapes outside the peers' tables, beside a copy of the same bytes.", "shapes");
+  ladder::CommandLine line(
+      "The production header on shapes outside the peers' tables, beside a copy of the same bytes.");
   std::string csv;
   int iterations = 30;
-  app.add_option("--csv", csv, "write the times to FILE")->type_name("FILE");
-  ladder::add_number(app, "--iterations", iterations, 1, 10000, "a number from 1 to 10000", "samples of each time");
-  ladder::parse(app, argc, argv);
+  line.add_text("--csv", csv, "FILE", "write the times to FILE");
+  line.add_number("--iterations", iterations, 1, 10000, "a number from 1 to 10000", "samples of each time");
+  line.parse(argc, argv);
 
   const ladder::CsvFile file(csv);
   ladder::require_device();

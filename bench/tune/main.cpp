@@ -36,16 +36,15 @@ int body(int argc, char** argv) {
   std::string csv_path;
   int samples = 5;
   bool check_only = false, list = false;
-  CLI::App app(
+  ladder::CommandLine line(
       "Measures the candidates for a policy in include/rms_norm/policies on a GPU, or checks them on the CPU device.",
-      "tune");
-  app.footer("Exit code: 0 all right, 1 a wrong result, an impossible time or a CUDA failure, 2 a bad command line.");
-  app.add_flag("--check", check_only, "check every candidate and time none");
-  app.add_flag("--list", list, "list the candidates and stop");
-  app.add_option("--csv", csv_path, "write the measurements to this file")->type_name("FILE");
-  ladder::add_number<int>(app, "--samples", samples, 1, 1000, "a whole number from 1 to 1000, for example 7",
-                          "samples of each time, each about two milliseconds of launches");
-  ladder::parse(app, argc, argv);
+      "Exit code: 0 all right, 1 a wrong result, an impossible time or a CUDA failure, 2 a bad command line.");
+  line.add_flag("--check", check_only, "check every candidate and time none");
+  line.add_flag("--list", list, "list the candidates and stop");
+  line.add_text("--csv", csv_path, "FILE", "write the measurements to this file");
+  line.add_number<int>("--samples", samples, 1, 1000, "a whole number from 1 to 1000, for example 7",
+                       "samples of each time, each about two milliseconds of launches");
+  line.parse(argc, argv);
   if (list) {
     print_list();
     return 0;

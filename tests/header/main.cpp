@@ -66,15 +66,15 @@ int run(const std::vector<Group>& groups) {
 int body(int argc, char** argv) {
   bool quick = false, list = false;
   std::string filter;
-  CLI::App app("Tests of include/rms_norm/rms_norm.cuh against float64.", "header_test");
-  app.add_flag("--quick", quick, "fewer and shorter rows");
-  app.add_flag("--list", list, "name the groups and run none");
-  app.add_option("--filter", filter, "only the groups whose name contains TEXT")->type_name("TEXT");
+  ladder::CommandLine line("Tests of include/rms_norm/rms_norm.cuh against float64.");
+  line.add_flag("--quick", quick, "fewer and shorter rows");
+  line.add_flag("--list", list, "name the groups and run none");
+  line.add_text("--filter", filter, "TEXT", "only the groups whose name contains TEXT");
   std::vector<int64_t> rows = {3}, cols;
-  auto* cols_option = app.add_option("--cols", cols, "only these shapes, with and without a workspace");
-  app.add_option("--rows", rows, "of --cols; 3 if not given")->needs(cols_option)->delimiter(',')->type_name("N,...");
-  cols_option->delimiter(',')->type_name("N,...");
-  ladder::parse(app, argc, argv);
+  line.add_list("--cols", cols, "N,...", "only these shapes, with and without a workspace");
+  line.add_list("--rows", rows, "N,...", "of --cols; 3 if not given");
+  line.parse(argc, argv);
+  if (line.was_given("--rows") && cols.empty()) throw ladder::UsageError("--rows without --cols: give both");
   for (const int64_t n : cols)
     if (n < 1 || n > 1 << 28) throw ladder::UsageError("--cols: give numbers from 1 to 2^28");
   for (const int64_t n : rows)

@@ -7,8 +7,7 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, sources,
-    stage, tune,
+    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage, tune,
 )  # fmt: skip
 
 JOBS = {
@@ -68,7 +67,6 @@ def parser_of_all():
     listed.add_argument("--folders", action="store_true", help="the folders of the ladders instead")
     about = "with what make builds, the program below build/, and the options of a small input and of the stage"
     listed.add_argument("--programs", action="store_true", help=about)
-    add("sources", "Writes the C++ that make generates from the folders of the ladders.", lambda given: sources.write())
     add("where", "Prints the folder of this machine's results.", where)
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
     asked.add_argument("ladder")

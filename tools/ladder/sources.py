@@ -1,7 +1,10 @@
 """The C++ that make writes from the folders of a ladder: the list of its stages, its description, the list of its mutants.
 
 They go to build/generated/<ladder's path>/, and are touched only where they change, so that nothing is compiled anew.
+Every make starts this module by itself, python3 -m ladder.sources, since to import all of the jobs takes longer.
 """
+
+import sys
 
 from . import ladders
 from .ladders import ROOT, Unusable
@@ -79,3 +82,10 @@ def write():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        write()
+    except Unusable as error:
+        sys.exit(f"sources: {error}")

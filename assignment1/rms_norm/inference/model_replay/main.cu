@@ -22,20 +22,20 @@ Given parse_replay(int argc, char** argv) {
   for (const Model& known : kModels) names += std::string(known.name) + ", ";
   int64_t tokens = built_for_cpu_device() ? 2 : 512;
   bool no_timing = false;
-  CLI::App app("Replays the RMSNorm calls of one decode step and of one prefill of a model.");
-  app.footer("Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
-  app.add_option("--model", model, "One of " + names + "or all")->type_name("NAME");
-  app.add_option("--phase", phase, "decode, prefill or both")->type_name("P");
-  add_number<int64_t>(app, "--tokens", tokens, 2, 65536, "a whole number from 2 to 65536, for example 512",
-                      "Tokens of the prefill");
-  add_number<uint64_t>(app, "--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
-                       "Seed of the random inputs");
-  add_number<int>(app, "--iterations", options.iterations, 1, 100000, "a whole number from 1 to 100000, for example 50",
-                  "Timed steps (GPU only)");
-  app.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
-  app.add_option("--csv", given.csv, "Also write the table to this file")->type_name("FILE");
-  parse(app, argc, argv);
-  if (app.count("--csv") > 0 && given.csv.empty()) throw UsageError("--csv: give the name of a file to write");
+  CommandLine line("Replays the RMSNorm calls of one decode step and of one prefill of a model.",
+                   "Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
+  line.add_text("--model", model, "NAME", "One of " + names + "or all");
+  line.add_text("--phase", phase, "P", "decode, prefill or both");
+  line.add_number<int64_t>("--tokens", tokens, 2, 65536, "a whole number from 2 to 65536, for example 512",
+                           "Tokens of the prefill");
+  line.add_number<uint64_t>("--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
+                            "Seed of the random inputs");
+  line.add_number<int>("--iterations", options.iterations, 1, 100000, "a whole number from 1 to 100000, for example 50",
+                       "Timed steps (GPU only)");
+  line.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
+  line.add_text("--csv", given.csv, "FILE", "Also write the table to this file");
+  line.parse(argc, argv);
+  if (line.was_given("--csv") && given.csv.empty()) throw UsageError("--csv: give the name of a file to write");
   if (model != "all") {
     options.models.clear();
     for (const Model& known : kModels)
