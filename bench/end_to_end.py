@@ -222,13 +222,14 @@ class Contest:
 
     def samples(self, names, sample):
         """{name: samples} in alternating order, as many as the seconds allow."""
-        found, begin, last, turn = {name: [] for name in names}, time.monotonic(), BOUNDS[1], 0
+        least, most = (1, 1) if self.given.tiny else BOUNDS
+        found, begin, last, turn = {name: [] for name in names}, time.monotonic(), most, 0
         while names and turn < last:
             for name in graph_timing.turns(names, turn):
                 found[name].append(sample(name))
             turn += 1
             if turn == 1:
-                last = max(BOUNDS[0], min(BOUNDS[1], int(self.given.seconds / (time.monotonic() - begin))))
+                last = max(least, min(most, int(self.given.seconds / (time.monotonic() - begin))))
         return found
 
     def note_times(self, way, compiled, found):

@@ -101,6 +101,6 @@ fi
 
 if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! .venv/bin/python -c 'import torch, transformers' 2>/dev/null; then
   echo "setup: installing PyTorch and transformers into .venv (requirements-torch.txt), which takes minutes"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt ||
+  .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements-torch.txt ||
     fail "pip could not install requirements-torch.txt (see above); by hand: .venv/bin/pip install -r requirements-torch.txt"
 fi

@@ -2,13 +2,11 @@
 
 import contextlib
 import csv
-import os
 import re
-import sys
 
 import pytest
 
-from conftest import BACKEND, ROOT, TORCH, run
+from conftest import BACKEND, ROOT, TORCH
 from ladder import model_tables
 from ladder.ladders import Unusable
 
@@ -69,22 +67,36 @@ def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
     assert model_tables.best_patched(rows) == 8.0
 
 
-@pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
-def test_tiny_models(tmp_path):
-    from python_package import SITE, install
+needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
 
-    pytest.importorskip("torch")
+
+@pytest.fixture
+def end_to_end(monkeypatch):
+    from python_package import install
+
+    torch = pytest.importorskip("torch")
     install()
-    path = os.pathsep.join([str(SITE), os.environ.get("PYTHONPATH", "")])
-    given = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    import end_to_end
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield end_to_end
+    torch.set_num_threads(threads)
+
+
+def stored(folder):
+    with open(folder / "end_to_end.csv", newline="") as file:
+        return {(row["model"], row["input"], row["variant"], row["way"]): row for row in csv.DictReader(file)}
+
+
+@needs_torch
+def test_tiny_models(end_to_end, tmp_path, capsys):
     ways = ["eager", "graph"] if BACKEND == "cuda" else ["eager"]
 
     def measure(*options):
-        command = [sys.executable, ROOT / "bench/end_to_end.py", "--tiny", "--output", tmp_path, "--seconds", "0.01"]
-        done = run(*command, *options, timeout=600, **given)
-        assert done.returncode == 0, done.stdout + done.stderr
-        with open(tmp_path / "end_to_end.csv", newline="") as file:
-            return {(row["model"], row["input"], row["variant"], row["way"]): row for row in csv.DictReader(file)}
+        assert end_to_end.main(["--tiny", "--output", str(tmp_path), *options]) == 0
+        return stored(tmp_path)
 
     rows = measure("--models", "qwen3-8b:float32,qwen3-vl-8b:float16", "--ways", ",".join(ways))
     for (model, what, variant, way), row in rows.items():
@@ -96,22 +108,16 @@ def test_tiny_models(tmp_path):
 
     rows = measure("--models", "qwen3-8b:mixed", "--ways", "eager", "--inputs", "prefill_8", "--add")
     assert len(rows) == before + 4 and rows["Qwen3-8B", "prefill_8", "patched", "eager"]["verdict"] == "ok"
-    done = run(sys.executable, ROOT / "bench/end_to_end.py", "--models", "gpt-9", **given)
-    assert done.returncode == 2 and "gpt-9 is no model" in done.stderr
-    done = run(sys.executable, ROOT / "bench/end_to_end.py", "--models", "qwen3-8b:float16", "--inputs", "image", **given)
-    assert done.returncode == 2 and "image is no input of qwen3-8b" in done.stderr
+    capsys.readouterr()
+    assert end_to_end.main(["--models", "gpt-9"]) == 2 and "gpt-9 is no model" in capsys.readouterr().err
+    assert end_to_end.main(["--models", "qwen3-8b:float16", "--inputs", "image"]) == 2
+    assert "image is no input of qwen3-8b" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
+@needs_torch
 @pytest.mark.parametrize("fault", ["eps", "weight_offset"])
-def test_a_small_fault_is_found(fault, tmp_path, monkeypatch):
+def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
     """Norms with ten times the eps, or with weights that are larger by 1e-5."""
-    from python_package import install
-
-    pytest.importorskip("torch")
-    install()
-    monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    import end_to_end
     import models
     import rms_norm.torch as ours
 
@@ -132,8 +138,7 @@ def test_a_small_fault_is_found(fault, tmp_path, monkeypatch):
 
     monkeypatch.setitem(models.VARIANTS, "patched", faulty)
     words = ["--tiny", "--models", "qwen3-8b:float32", "--inputs", "prefill_8", "--variants", "stock,patched"]
-    assert end_to_end.main([*words, "--ways", "eager", "--seconds", "0.01", "--output", str(tmp_path)]) == 1
-    with open(tmp_path / "end_to_end.csv", newline="") as file:
-        stock, patched = csv.DictReader(file)
+    assert end_to_end.main([*words, "--ways", "eager", "--output", str(tmp_path)]) == 1
+    stock, patched = stored(tmp_path).values()
     assert stock["verdict"] == "ok" and patched["verdict"] == "wrong"
     assert re.match("the error of the logits is .*, and may be", patched["reason"]) and not patched["milliseconds"]
