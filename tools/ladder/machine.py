@@ -24,8 +24,9 @@ OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BACKEND", "BACKEND_SAID", "ARGS"
 
 
 def query(fields):
-    """One line of nvidia-smi about the first GPU, "" if it prints nothing."""
-    return output_of("nvidia-smi", "-i", "0", f"--query-gpu={fields}", "--format=csv,noheader")
+    """One line of nvidia-smi about the first GPU that programs see, "" if it prints nothing."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
+    return output_of("nvidia-smi", "-i", first, f"--query-gpu={fields}", "--format=csv,noheader")
 
 
 def gpu():
