@@ -11,12 +11,12 @@
 namespace tune {
 
 constexpr int kVectors[] = {1, 2, 4, 8};
-constexpr int kBlocks[] = {128, 160, 256, 320, 512, 1024};
+constexpr int kBlocks[] = {128, 256, 320, 512, 1024};
 constexpr int kParts[] = {1, 2, 4, 8};
 constexpr int kCombinations = std::size(kPacks) * std::size(kVectors) * std::size(kBlocks) * std::size(kParts);
 
 constexpr Shape combination(int i, Access access, Eviction reads) {
-  return {kPacks[i / 96], rms_norm::kAnySize, kVectors[i / 24 % 4], kBlocks[i / 4 % 6], kParts[i % 4], access, reads};
+  return {kPacks[i / 80], rms_norm::kAnySize, kVectors[i / 20 % 4], kBlocks[i / 4 % 5], kParts[i % 4], access, reads};
 }
 
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:
@@ -24,7 +24,7 @@ constexpr Shape combination(int i, Access access, Eviction reads) {
 // - a cluster shares a row of 16 KB or more, and each of its threads has all its packs to keep;
 // - of the threads of a warp that share a row there are four or more;
 // - a block has as many threads as a row at least (with fewer, the launch is the same) and at most those of eight rows,
-//   or four times those of its only row; 160 and 320 threads are for rows that take just so many.
+//   or four times those of its only row; 320 threads are for rows that take just so many.
 constexpr bool is_candidate(const Shape& s) {
   const int threads = rms_norm::detail::row_threads(s);
   if (!rms_norm::detail::is_possible(s)) return false;

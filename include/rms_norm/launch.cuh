@@ -153,7 +153,9 @@ constexpr bool is_possible(const Shape& shape) {
   if (threads > (shape.parts > 1 ? shape.block : kMostThreads)) return false;
   if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.access != Access::contiguous;
   if (threads <= 32) return shape.block <= 256;
-  return shape.access != Access::contiguous || shape.block >= std::max(128, threads);
+  if (shape.access != Access::contiguous) return true;
+  return shape.block >= threads &&
+         (shape.block % 128 == 0 || shape.block > 256);  // row_sum() reads four sums at a time
 }
 
 // The number of threads that its kernel is compiled for: the most of a row, or of a block if blocks share a row.

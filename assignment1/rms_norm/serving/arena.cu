@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "common/memory.h"
@@ -23,10 +24,10 @@ const char* name_of(Dtype dtype) {
   return dtype == Dtype::half ? "half" : dtype == Dtype::bfloat16 ? "bfloat16" : "float";
 }
 
-const AnyStage& stage_of(const Report& report, const std::string& name) {
+const AnyStage& stage_of(const Report& report, const char* name) {
   for (const Result& result : report.results)
-    if (name == result.stage->name) return *result.stage;
-  throw UsageError("this experiment needs " + name + "; leave --stage out");
+    if (std::strcmp(name, result.stage->name) == 0) return *result.stage;
+  throw UsageError(text("this experiment needs %s; leave --stage out", name));
 }
 
 double bytes_of_call(bool adds_residual, int64_t num_tokens, int64_t hidden_size, Dtype dtype) {

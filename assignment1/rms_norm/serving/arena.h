@@ -13,7 +13,7 @@ using Launch = RmsNormServing::Launch;
 
 inline Launch launch_of(const AnyStage& stage) { return reinterpret_cast<Launch>(stage.launch); }
 // A stage of the ladder, which the report has checked.
-const AnyStage& stage_of(const Report& report, const std::string& name);
+const AnyStage& stage_of(const Report& report, const char* name);
 
 int64_t bytes_of(Dtype dtype);
 const char* name_of(Dtype dtype);
