@@ -10,6 +10,7 @@ import pytest
 
 from conftest import ROOT, full_but, make
 from ladder import cpu_device, exercises, grade, ideas, ladders, machine, rules
+from right_submissions import RIGHT
 from wrong_submissions import FOOLING, WRONG
 
 COURSE = exercises.course()
@@ -109,6 +110,13 @@ def edited(exercise, edits):
 
 @pytest.mark.parametrize("name, asked, edits, said", WRONG, ids=lambda one: str(one)[:30])
 def test_the_wrong_submissions_are_edits_that_apply_and_break_no_rule(name, asked, edits, said):
+    exercise = exercises.find(asked)
+    text = edited(exercise, edits)
+    assert text != source(exercise) and rules.broken(exercise, text, grade.skeleton(exercise)) == []
+
+
+@pytest.mark.parametrize("name, asked, edits", RIGHT, ids=lambda one: str(one)[:30])
+def test_the_right_submissions_are_edits_that_apply_and_break_no_rule(name, asked, edits):
     exercise = exercises.find(asked)
     text = edited(exercise, edits)
     assert text != source(exercise) and rules.broken(exercise, text, grade.skeleton(exercise)) == []

@@ -6,6 +6,7 @@ import pytest
 
 from conftest import FULL, make, run
 from ladder import exercises, grade
+from right_submissions import RIGHT
 from test_exercises import BUILT, edited, source
 from wrong_submissions import FOOLING, WRONG
 
@@ -54,15 +55,10 @@ def test_a_wrong_submission_is_rejected_with_the_sentence_that_helps(graded, sub
     assert any(said in line for line in report.lines), report.lines
 
 
-def test_a_solution_of_another_hand_passes(graded):
-    """shfl_down and a broadcast through a shuffle, loops without unrolling, another block size."""
-    exercise = exercises.find("05")
-    text = source(exercise)
-    begin, end = text.index("#pragma unroll\n  for (int mask"), text.index("  return value;\n}")
-    sum_of_warp = """  for (int distance = 16; distance >= 1; distance >>= 1) value += __shfl_down_sync(~0u, value, distance);
-  value = __shfl_sync(~0u, value, 0);
-"""
-    report = graded(exercise, (text[:begin] + sum_of_warp + text[end:]).replace("#pragma unroll 8\n", "").replace("launch<256>", "launch<128>"))
+@pytest.mark.parametrize("name, asked, edits", [pytest.param(*one, id=one[0], marks=[] if FULL else [pytest.mark.full]) for one in RIGHT])
+def test_a_solution_of_another_hand_passes(graded, name, asked, edits):
+    exercise = exercises.find(asked)
+    report = graded(exercise, edited(exercise, edits))
     assert report.passed, report
 
 

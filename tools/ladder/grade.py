@@ -157,7 +157,8 @@ def analyze(work, seed):
     dump = json.loads(files["json"].read_text(encoding="utf-8"))
     hazards = [hazard_text(work, hazard) for hazard in dump["hazards"]]
     if not dump["kernels"]:
-        return hazards or ["your launcher launches no kernel"], None
+        stopped = "host code accessed device memory" in output
+        return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
     text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared)

@@ -75,8 +75,9 @@ class Idea:
         self.exercise, self.said = exercise, said
 
     def wanted(self, stage):
-        """The figure: the page's, or that of the stage's counts."""
-        return float(self.said) if self.said else self.of(stage)
+        """The figure: that of the stage's counts, or with shared=x10 ten times as much, or the page's own."""
+        times, own = re.fullmatch(r"(?:x(\d+))?([\d.]*)", self.said).groups()
+        return float(own) if own else int(times or 1) * self.of(stage)
 
 
 class AtMost(Idea):
