@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/.." || exit 2
 for tool in .venv/bin/clang-format clang-format-14 clang-format; do
   if $tool --version 2>/dev/null | grep -q 'version 14\.'; then
-    find . \( -name '.?*' -o -name build -o -path ./simt/tests/translate \) -prune -o -type f \
+    find . \( -name '.?*' -o -name build -o -path ./my -o -path ./simt/tests/translate \) -prune -o -type f \
       \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | xargs -0 "$tool" --Werror "$@"
     exit
   fi

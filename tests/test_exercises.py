@@ -92,7 +92,9 @@ def test_skeleton_and_solution_break_no_rule(exercise):
 BUILT = {"constants", "a loop on the host", "nothing is launched"}  # graded in test_grading.py
 
 
-@pytest.mark.parametrize("name, asked, edits, said", [one for one in FOOLING if one[0] not in BUILT], ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(
+    "name, asked, edits, said", [one for one in FOOLING if one[0] not in BUILT], ids=lambda one: str(one)[:30]
+)
 def test_what_only_looks_like_a_solution_breaks_a_rule(name, asked, edits, said):
     exercise = exercises.find(asked)
     text = edited(exercise, edits)
@@ -129,14 +131,18 @@ def test_there_are_enough_wrong_submissions():
 def test_comments_and_strings_may_say_anything():
     exercise = exercises.find("05")
     skeleton = grade.skeleton(exercise)
-    text = skeleton.replace("constexpr int kWarpSize", '// the oracle says exit()\n/* cudaMemcpy */ constexpr int kWarpSize')
+    text = skeleton.replace(
+        "constexpr int kWarpSize", "// the oracle says exit()\n/* cudaMemcpy */ constexpr int kWarpSize"
+    )
     assert rules.broken(exercise, text, skeleton) == []
 
 
 def test_a_name_over_two_lines_is_found():
     exercise = exercises.find("05")
     skeleton = grade.skeleton(exercise)
-    found = rules.broken(exercise, skeleton.replace("constexpr int kWarpSize", "struct ora\\\ncle;\nconstexpr int kWarpSize"), skeleton)
+    found = rules.broken(
+        exercise, skeleton.replace("constexpr int kWarpSize", "struct ora\\\ncle;\nconstexpr int kWarpSize"), skeleton
+    )
     assert any("write it plainly" in line for line in found)
 
 
@@ -144,19 +150,44 @@ def test_a_name_over_two_lines_is_found():
 
 JUDGED = [
     ("05", "matrix/02_reduction5", r"wants at most 1 barrier of a block: yours has 9, most of them in line \d+"),
-    ("05", "matrix/02_reduction5", r"requests to shared memory for 1000 elements: yours makes"),
+    ("W2L1/3", "W2L1/reduction2", r"wants at most 88.58 requests to shared memory for 1000 elements: yours makes \d+"),
     ("04", "matrix/02_reduction5", r"wants loads of 16 bytes: line \d+ moves 4"),
     ("06", "matrix/05_warp_shuffle", r"wants stores of 16 bytes: line \d+ moves 4"),
     ("07", "matrix/06_vectorized", r"wants each input element read once: yours is read 2.0 times \(loads .*: line \d+"),
-    ("08", "matrix/07_registers", r"wants at most 5 shuffles of a warp: yours has 10, most of them in line 15 of common/"),
+    (
+        "08",
+        "matrix/07_registers",
+        r"wants at most 5 shuffles of a warp: yours has 10, most of them in line 15 of common/",
+    ),
     ("02", "matrix/01_basic", r"wants coalesced requests: a load in line \d+ touches 32 sectors where 4 would do"),
     ("W2L1/1", "W2L1/reduction0", r"wants 20.4 lanes in a load from shared memory, on average: line \d+ has 5.4"),
-    ("W2L1/2", "W2L1/reduction1", r"wants no bank conflicts: a shared load in line \d+ takes 3.92 wavefronts where 1 would do"),
+    (
+        "W2L1/2",
+        "W2L1/reduction1",
+        r"wants no bank conflicts: a shared load in line \d+ takes 3.92 wavefronts where 1 would do",
+    ),
     ("W2L1/8", "W2L1/reduction7", r"wants at most 1 kernel launch: yours makes 2"),
-    ("W2L3/2", "W2L3/transpose_v1", r"wants no bank conflicts: a shared load in line \d+ takes 32 wavefronts where 1 would do"),
-    ("W2L3/1", "W2L3/transpose_v0", r"wants coalesced requests: a store in line \d+ touches 32 sectors where 4 would do"),
+    (
+        "vector/07",
+        "vector/06_vectorized",
+        r"wants one of the kernels without a barrier: yours all have one \(line \d+ of common",
+    ),
+    (
+        "W2L3/2",
+        "W2L3/transpose_v1",
+        r"wants no bank conflicts: a shared load in line \d+ takes 32 wavefronts where 1 would do",
+    ),
+    (
+        "W2L3/1",
+        "W2L3/transpose_v0",
+        r"wants coalesced requests: a store in line \d+ touches 32 sectors where 4 would do",
+    ),
     ("W1L1/3", "W1L1/vector_add2", r"wants a grid of at most 32 blocks: yours has 128"),
-    ("q4_gemm/08", "q4_gemm/07_repacked", r"wants 90 % of the bytes brought by asynchronous copies: yours are 0 %; line \d+ loads"),
+    (
+        "q4_gemm/08",
+        "q4_gemm/07_repacked",
+        r"wants 90 % of the bytes brought by asynchronous copies: yours are 0 %; line \d+ loads",
+    ),
 ]
 
 
@@ -212,6 +243,25 @@ def test_the_solution_is_the_stage(mine, capsys):
 def test_without_a_file_grade_says_how_to_get_one(mine):
     with pytest.raises(ladders.Unusable, match="make exercise S=05 writes it"):
         grade.run(given("05"))
+
+
+def test_watch_grades_at_every_save_and_at_no_other_time(mine, monkeypatch, capsys):
+    exercise = exercises.find("05")
+    grade.write_skeleton(given("05"))
+    graded, looks = [], iter(range(6))
+
+    def sleep(seconds):
+        look = next(looks)
+        if look == 3:
+            exercise.file.write_text("saved")
+        if look == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(grade, "grade_and_remember", lambda one: graded.append(one.file.read_text()))
+    monkeypatch.setattr(grade.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        grade.watch(given("05"))
+    assert graded == [grade.skeleton(exercise), "saved"]
 
 
 @pytest.mark.parametrize("asked", full_but(["11", "no_such_stage", "vector"], "11"))

@@ -55,7 +55,9 @@ def test_a_wrong_submission_is_rejected_with_the_sentence_that_helps(graded, sub
     assert any(said in line for line in report.lines), report.lines
 
 
-@pytest.mark.parametrize("name, asked, edits", [pytest.param(*one, id=one[0], marks=[] if FULL else [pytest.mark.full]) for one in RIGHT])
+@pytest.mark.parametrize(
+    "name, asked, edits", [pytest.param(*one, id=one[0], marks=[] if FULL else [pytest.mark.full]) for one in RIGHT]
+)
 def test_a_solution_of_another_hand_passes(graded, name, asked, edits):
     exercise = exercises.find(asked)
     report = graded(exercise, edited(exercise, edits))
@@ -67,7 +69,9 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     wrote = make("exercise", "S=05", cwd=tree)
     assert wrote.returncode == 0 and "my/05_warp_shuffle.cuh" in wrote.stdout, wrote.stderr
     first = make("grade", "S=05", cwd=tree)
-    assert first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout, first.stdout
+    assert (
+        first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout
+    ), first.stdout
     solution = run("cat", "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh").stdout
     (tree / "my/05_warp_shuffle.cuh").write_text(solution, encoding="utf-8")
     second = make("grade", "S=05", cwd=tree)

@@ -5,9 +5,9 @@ exercises/<ladder>/<stage>.md holds, in this order:
     <!-- exercise wants="barriers width" read=1 ... -->     the ideas of ideas.py that the counters must show
     the task, in paragraphs that become the first comment of the skeleton
     <details><summary>Hint</summary> ... </details>          two or three, from a push to nearly all
-    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line of the
-                                                             stage's source, which stand there once; then what takes
-                                                             the place of these lines and of all between them
+    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line of
+                                                             the stage's source, which stand there once; then what
+                                                             takes the place of these lines and of all between them
 The stage's source holds no marks, so its lines are those of the stored counts. A cut whose lines have changed does not
 apply any more, and a test applies all of them.
 """
@@ -135,7 +135,9 @@ def read(stage):
             continue
         blocks = CODE.findall(inside)
         if not blocks or len(blocks) % 2:
-            raise Unusable(f"{where}: Cut must hold pairs of ```cuda blocks: the lines to cut, and what takes their place")
+            raise Unusable(
+                f"{where}: Cut needs pairs of ```cuda blocks: lines of the stage, and what takes their place"
+            )
         for lines, put in zip(blocks[::2], blocks[1::2]):
             lines = lines.rstrip("\n").split("\n")
             cuts.append(Cut(lines[0], lines[-1], put))
@@ -172,7 +174,7 @@ def listing():
 
 
 # What a student has done so far:
-# {"hints": {id: how many were shown}, "grades": {id: [digest of the file, what was wrong]}, "quiz": [answered questions]}
+# {"hints": {id: how many were shown}, "grades": {id: [digest of the file, what is wrong]}, "quiz": [ids]}
 
 
 def progress():

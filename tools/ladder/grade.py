@@ -1,8 +1,8 @@
 """Grades exercises: right values in every order of the threads, no hazard, and the idea in the counters.
 
 With S=05 one exercise: my/05_warp_shuffle.cuh is built for the CPU device as a stage of its ladder and goes through the
-checks that the stage has passed; simt/analyze counts what it asks of memory and looks for hazards. On a machine with a GPU
-its time stands beside the stage's own. Without S= the table of all exercises: which are done, tried and open.
+checks that the stage has passed; simt/analyze counts what it asks of memory and looks for hazards. On a machine with a
+GPU its time stands beside the stage's own. Without S= the table of all exercises: which are done, tried and open.
 """
 
 import concurrent.futures
@@ -26,7 +26,7 @@ PASSED, WRONG = "passed", "not yet"
 
 
 def arguments(parser):
-    parser.add_argument("exercise", nargs="?", default="", metavar="EXERCISE", help="05, vector/07, W2L1/5; none: the table")
+    parser.add_argument("exercise", nargs="?", default="", help="05, vector/07, W2L1/5; none: the table")
 
 
 @dataclass
@@ -175,7 +175,8 @@ def hazard_text(work, hazard):
 def compiler_errors(work, output):
     """The first errors, at the student's lines."""
     name = ladders_path(work.file)
-    lines = [line.strip() for line in output.splitlines() if re.search(r"\berror\b|undefined reference|multiple definition", line)]
+    kinds = re.compile(r"\berror\b|undefined reference|multiple definition")
+    lines = [line.strip() for line in output.splitlines() if kinds.search(line)]
     found = []
     for line in lines:
         said = re.search(r":(\d+):(?:\d+:)? (?:fatal )?error: (.*)", line)
@@ -225,10 +226,11 @@ def wrapped(text, mark="  - "):
 def print_report(exercise, report, seconds):
     name = f"{ladders_path(exercise.file)}"
     if report.passed:
-        print(f"{name}: passed. Right values in every order, no hazard, and the counters show the idea. ({seconds:.0f} s)")
+        said = "Right values in every order, no hazard, and the counters show the idea."
+        print(f"{name}: passed. {said} ({seconds:.0f} s)")
         return
     kind = (
-        "it breaks a rule" if report.rules else "it does not compile" if report.build
+        "it breaks a rule" if report.rules else "it cannot be built" if report.build
         else "the values are wrong" if report.values else "there are hazards" if report.hazards
         else "the values are right, but the counters do not show the idea"
     )  # fmt: skip
@@ -240,8 +242,9 @@ def print_report(exercise, report, seconds):
         for line in report.missing:
             print(wrapped(line))
     if report.hazards or report.ideas:
-        print(f"Line by line: simt/analyze --program {ladders_path(Workplace(exercise, exercise.file).built('analyze'))} -- "
-              f"--analyze {' '.join(map(str, options(exercise.given)))}")  # fmt: skip
+        program = ladders_path(Workplace(exercise, exercise.file).built("analyze"))
+        words = " ".join(map(str, options(exercise.given)))
+        print(f"Line by line: simt/analyze --program {program} -- --analyze {words}")
     print(f"make hint S={exercise.asked} helps.")
 
 
@@ -264,7 +267,7 @@ def timed(program, work, *given):
 
 
 def time_on_gpu(exercise):
-    """Prints the time beside the stage's own, where there are a GPU and nvcc; whatever goes wrong there fails nothing."""
+    """Prints the time beside the stage's own, where there are a GPU and nvcc; what goes wrong there fails nothing."""
     if not machine.gpu():
         return
     try:
@@ -283,6 +286,8 @@ def time_on_gpu(exercise):
 def grade_and_remember(exercise):
     if not exercise.file.is_file():
         raise Unusable(f"there is no {ladders_path(exercise.file)} yet: make exercise S={exercise.asked} writes it")
+    if not (ROOT / "build/cpu/libcommon.a").is_file():
+        print("The first time, the CPU device and the harness are built, which takes some minutes.", flush=True)
     begun = time.monotonic()
     text = exercise.file.read_text(encoding="utf-8")
     report = grade(exercise, exercise.file)
@@ -344,7 +349,8 @@ def watch(given):
 def write_skeleton(given):
     exercise = exercises.find(given.exercise)
     if exercise.file.exists():
-        raise Unusable(f"{ladders_path(exercise.file)} is there already, and stays as it is; move it away to begin anew")
+        file = ladders_path(exercise.file)
+        raise Unusable(f"{file} is there already, and stays as it is; move it away to begin anew")
     exercise.file.parent.mkdir(parents=True, exist_ok=True)
     exercise.file.write_text(skeleton(exercise), encoding="utf-8")
     print(f"{ladders_path(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")

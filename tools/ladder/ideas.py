@@ -1,8 +1,8 @@
 """What the counters of a kernel must show so that an exercise is solved: not only right values, but the idea.
 
-Each idea compares what the CPU device counts of the student's kernels with what is stored of the stage, or with the figure
-that the exercise's page gives (barriers=0). An idea has a sentence for the skeleton, which says what will be wanted, and
-one for a kernel that does not have it, with the line, the figure wanted and the figure found.
+Each idea compares what the CPU device counts of the student's kernels with what is stored of the stage, or with the
+figure that the exercise's page gives (barriers=0). An idea has a sentence for the skeleton, which says what will be
+wanted, and one for a kernel that does not have it, with the line, the figure wanted and the figure found.
 """
 
 import re
@@ -95,15 +95,32 @@ class Barriers(AtMost):
         return cpu_device.operations(counts.rows)[0]
 
     def wish(self, stage):
-        wanted = self.wanted(stage)
+        return self.phrase(self.wanted(stage))
+
+    def found(self, mine, found, wanted):
+        return f"wants {self.phrase(wanted)}: yours has {shown(found)}{mostly(mine.lines('block_barrier'))}"
+
+    def phrase(self, wanted):
         return f"at most {cpu_device.several(wanted, 'barrier')} of a block" if wanted else "no barrier of a block"
+
+
+class LeastBarriers(AtMost):
+    """Of all kernels the one with the fewest barriers."""
+
+    def of(self, counts):
+        each = dict.fromkeys(counts.launches, 0.0)
+        for row in counts.lines("block_barrier"):
+            launch = row["kernel"], row["grid"], row["block"]
+            threads = cpu_device.product(row["grid"]) * cpu_device.product(row["block"]) * int(row["launches"])
+            each[launch] += number(row, "lanes") / threads
+        return min(each.values(), default=0)
+
+    def wish(self, stage):
+        return "one of the kernels without a barrier of a block"
 
     def found(self, mine, found, wanted):
         rows = mine.lines("block_barrier")
-        return f"{self.wish_of(wanted)}: yours has {shown(found)}{mostly(rows)}"
-
-    def wish_of(self, wanted):
-        return f"wants at most {cpu_device.several(wanted, 'barrier')} of a block" if wanted else "wants no barrier of a block"
+        return f"wants one of the kernels without a barrier: yours all have one ({places(rows)})"
 
 
 class Shuffles(AtMost):
@@ -114,7 +131,8 @@ class Shuffles(AtMost):
         return f"at most {shown(self.wanted(stage))} shuffles of a warp"
 
     def found(self, mine, found, wanted):
-        return f"wants at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(mine.lines('shuffle'))}"
+        rows = mine.lines("shuffle")
+        return f"wants at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(rows)}"
 
 
 class Reads(AtMost):
@@ -141,7 +159,7 @@ class Reads(AtMost):
         )
 
     def often(self, times):
-        return "once" if times == 1 else f"{shown(times)} times"
+        return {1: "once", 2: "at most twice"}.get(times, f"at most {shown(times)} times")
 
     def wish(self, stage):
         return f"each input element read {self.often(self.times)}"
@@ -193,7 +211,7 @@ class Coalesced(Ratio):
     kinds, unit = ("global load", "global store"), "sectors"
 
     def wish(self, stage):
-        return "neighbouring lanes at neighbouring addresses, so that no request touches more sectors than its bytes fill"
+        return "neighbouring lanes at neighbouring addresses: no request touches more sectors than its bytes fill"
 
     def found(self, row, each, ideal):
         what = "load" if "load" in row["what"] else "store"
@@ -324,11 +342,13 @@ class Async(Idea):
             return ""
         rows = [row for row in mine.lines("global load") if row["what"] == "global load"]
         where = f"; {place(rows[0])} loads through registers" if rows else ""
-        return f"wants {100 * wanted:.0f} % of the bytes brought by asynchronous copies: yours are {100 * found:.0f} %{where}"
+        share = f"{100 * wanted:.0f} % of the bytes brought by asynchronous copies"
+        return f"wants {share}: yours are {100 * found:.0f} %{where}"
 
 
 IDEAS = {
     "barriers": Barriers,
+    "least_barriers": LeastBarriers,
     "shuffles": Shuffles,
     "read": Reads,
     "width": Width,

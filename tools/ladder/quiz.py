@@ -1,7 +1,7 @@
-"""A quiz: a kernel that is wrong on purpose, without its name and its comments. Which line is wrong, and what would show it?
+"""A quiz: kernels that are wrong on purpose, without names and comments. Which line is wrong, and what would show it?
 
 The questions are the mutants of all ladders, easier ladders first. Without a guess the question is printed, with
-GUESS="17 order" the guess is checked: a line, and one of values, order, error, outside and gpu. GUESS=solution gives up.
+GUESS="17 order" the guess is checked: a line, and one of values, order, error, outside, gpu. GUESS=solution gives up.
 """
 
 import random
@@ -31,7 +31,7 @@ MUTANT = re.compile(r"inline const Mutant<\w+> mutant\{(.*?)\};\n", re.S)
 
 
 def arguments(parser):
-    parser.add_argument("ladder", nargs="?", default="", metavar="LADDER", help="questions of this ladder alone: matrix, W2L1")
+    parser.add_argument("ladder", nargs="?", default="", help="questions of this ladder alone: matrix, W2L1")
     parser.add_argument("--guess", default="", metavar='"LINE WHAT"', help="a line, and what would show it")
 
 
@@ -118,7 +118,7 @@ def show(one, place, count):
     print("\nWhat would show it?")
     for name, what in SHOWS.items():
         print(f"  {name:<8} {what}")
-    print('\nmake quiz GUESS="LINE WHAT" checks a guess, for example GUESS="12 order"; GUESS=solution shows the answer.')
+    print('\nmake quiz GUESS="LINE WHAT" checks a guess, for example GUESS="12 order"; GUESS=solution shows it.')
 
 
 def answer(one):
@@ -135,7 +135,8 @@ def check(one, guess):
     """(whether the line is right, whether what shows it is right)"""
     words = guess.split()
     if len(words) != 2 or not words[0].isdigit() or words[1] not in SHOWS:
-        raise ladders.BadCommand(f'GUESS="{guess}": give a line and one of {", ".join(SHOWS)}, for example GUESS="12 order"')
+        wanted = f'a line and one of {", ".join(SHOWS)}, for example GUESS="12 order"'
+        raise ladders.BadCommand(f'GUESS="{guess}": give {wanted}')
     return int(words[0]) in one.wrong, words[1] == one.shows
 
 

@@ -17,14 +17,16 @@ HEADERS = {
 }
 # (what stands in the code, why it may not)
 FORBIDDEN = [
-    (r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b", "asks for the reference's answer; your kernel must compute it"),
+    (r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b",
+     "asks for the reference's answer; your kernel must compute it"),
     (r"\bcuda(Memcpy|Memset|Malloc|Host|MemPrefetch)\w*|\b__managed__\b",
      "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it"),
-    (r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*", "makes the host do something; only kernels may compute"),
+    (r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*",
+     "makes the host do something; only kernels may compute"),
     (r"\bcuda(Profiler|Device(Reset|Synchronize)|StreamSynchronize)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+",
      "would change how the grader looks at your kernels"),
-    (r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|exec[lv]\w*|"
-     r"sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
+    (r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|"
+     r"exec[lv]\w*|sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
      "has nothing to do with a kernel"),
     (r"\basm\b|\b__asm\w*", "writes machine code; the exercise is about CUDA C++"),
     (r"\b__attribute__\b|\bgnu\s*::|\b_Pragma\b", "would change how the file is compiled"),
@@ -32,7 +34,7 @@ FORBIDDEN = [
     (r"\bint\s+main\s*\(", "is a program of its own; the grader has one"),
     (r"\b(thrust|cub|cublas\w*)\s*::", "calls a library that does the exercise's work"),
 ]  # fmt: skip
-DIRECTIVES = {"include", "define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "pragma", "error", "warning"}
+DIRECTIVES = set("include define undef if ifdef ifndef elif else endif pragma error warning".split())
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
 STAGE = re.compile(r"inline const Stage<.*?;", re.S)
 
@@ -59,7 +61,9 @@ def same(text):
 
 
 def included(text):
-    return [(match.group(1), line_of(text, match.start())) for match in re.finditer(r"^[ \t]*#[ \t]*include[ \t]*(.*?)[ \t]*$", text, re.M)]
+    """(what stands after #include, the line) of each."""
+    found = re.finditer(r"^[ \t]*#[ \t]*include[ \t]*(.*?)[ \t]*$", text, re.M)
+    return [(match.group(1), line_of(text, match.start())) for match in found]
 
 
 def broken(exercise, text, skeleton):
@@ -75,7 +79,8 @@ def broken(exercise, text, skeleton):
     (wanted,) = STAGE.findall(without_comments(skeleton))
     given = STAGE.findall(code)
     if [same(one) for one in given] != [same(wanted)]:
-        found.append(f"the declaration of the stage must stay as it was, since it says which inputs the stage accepts: {' '.join(wanted.split())}")
+        why = "must stay as it was, since it says which inputs the stage accepts"
+        found.append(f"the declaration of the stage {why}: {' '.join(wanted.split())}")
     namespace = re.search(r"^namespace [\w:]+ \{", skeleton, re.M).group()
     if namespace not in code:
         found.append(f'"{namespace}" must stay, since the grader looks for the stage there')
