@@ -227,7 +227,7 @@ WRONG = [
         [("for (int64_t chunk = 0; chunk < cols; chunk += kChunk)", "for (int64_t chunk = 0; chunk < 1; ++chunk)")],
         "elements wrong",
     ),
-    ("a barrier of the block for each step", "04", [("__syncwarp();", "__syncthreads();")], "__syncthreads"),
+    ("a barrier of the block for each step", "04", [("__syncwarp();", "__syncthreads();")], "the block diverged"),
     ("only lane 0 has the sum", "05", [("__shfl_xor_sync", "__shfl_down_sync")], "elements wrong"),
     (
         "a second barrier",

@@ -5,8 +5,8 @@ exercises/<ladder>/<stage>.md holds, in this order:
     <!-- exercise wants="barriers width" read=1 ... -->     the ideas of ideas.py that the counters must show
     the task, in paragraphs that become the first comment of the skeleton
     <details><summary>Hint</summary> ... </details>          two or three, from a push to nearly all
-    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line of
-                                                             the stage's source, which stand there once; then what
+    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line
+                                                             of the stage's source, which stand there once; then what
                                                              takes the place of these lines and of all between them
 The stage's source holds no marks, so its lines are those of the stored counts. A cut whose lines have changed does not
 apply any more, and a test applies all of them.
