@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conftest import BACKEND, ROOT, TORCH
-from ladder import model_tables
+from ladder import model_tables, results
 from ladder.ladders import Unusable
 
 MODEL = {"model": "Qwen3-8B", "types": "bfloat16", "input": "decode_32", "batch": 32, "tokens": 1, "norms": 145}
@@ -65,6 +65,39 @@ def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
     assert model_tables.is_wrong(path)
     (rows,) = model_tables.read(path).values()
     assert model_tables.best_patched(rows) == 8.0
+
+
+STORED = [results.store() / gpu / "header/end_to_end.csv" for gpu in results.stored_gpus("header/end_to_end.csv")]
+
+
+@pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
+def test_what_the_page_says_of_the_figures(stored):
+    """bench/README.md, "What the figures say": a new measurement that fails here says which sentence to read again."""
+    behind = set()
+    for (model, types, what), rows in model_tables.read(stored).items():
+        if what == "image":
+            continue
+        patched, floor = model_tables.best_patched(rows), model_tables.milliseconds(rows, "without_norms")
+        assert patched <= 1.04 * floor
+        if what == "decode_1" and patched > floor:
+            behind.add((model, types))
+            assert patched <= 1.03 * floor
+        stock, patched, floor = (
+            model_tables.milliseconds(rows, "stock", way="eager"),
+            model_tables.best_patched(rows, way="eager"),
+            model_tables.milliseconds(rows, "without_norms", way="eager"),
+        )
+        assert patched < stock and patched - floor <= 0.6 * (stock - floor)
+    assert behind == {("Qwen3-8B", "mixed"), ("Qwen3-VL-8B", "float16")}
+
+
+def test_the_host_differed_between_the_stored_runs():
+    """bench/README.md: the same step of Qwen3-8B in two types."""
+    for stored in STORED:
+        points = model_tables.read(stored)
+        rows = [points["Qwen3-8B", types, "decode_1"] for types in ("bfloat16", "float16")]
+        eager, graph = ([model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph"))
+        assert max(eager) > 1.5 * min(eager) and max(graph) < 1.02 * min(graph)
 
 
 needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
