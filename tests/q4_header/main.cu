@@ -1,0 +1,107 @@
+// Tests of include/q4_gemm: products of every kind on the operator's edge cases against exact sums, in both thread
+// orders on the CPU device. On a GPU:   make -C tests/q4_header BACKEND=cuda run
+#include <q4_gemm/q4_gemm.cuh>
+
+#include <cstdio>
+#include <vector>
+
+#include "common/check.h"
+#include "common/memory.h"
+#include "common/operator.h"
+#include "common/operators/q4_product.h"
+#include "common/program.h"
+#include "common/report.h"
+#include "tests.h"
+
+namespace q4_header_test {
+namespace {
+
+using ladder::Type;
+using Op = ladder::Q4Product;
+
+template <class T>
+constexpr Type type_of = std::is_same_v<T, float>    ? Type::float32
+                         : std::is_same_v<T, __half> ? Type::float16
+                                                     : Type::bfloat16;
+
+int64_t stride_of(const ladder::Variant& variant, int tensor, int64_t contiguous) {
+  const int64_t stride = variant.places[tensor].layout.stride;
+  return stride > 0 ? stride : contiguous;
+}
+
+// One kind of product on all edge cases. W is Repacked or Blocks, B void for no bias. `quantized`: x is quantized by a
+// call of its own. `dependent`: with the launches that may overlap.
+template <class W, class X, class Y, class B = void>
+int products(const char* name, bool cpu, bool quantized = false, bool dependent = false) {
+  Op::Types types = {type_of<X>, type_of<Y>};
+  types.repacked = std::is_same_v<W, q4_gemm::Repacked>;
+  if constexpr (!std::is_void_v<B>) types.bias = type_of<B>;
+  const ladder::Operator& op = Op::get(types);
+  int passed = 0;
+  std::string failure;
+  for (const ladder::Shape& shape : op.edge_cases(cpu)) {
+    const int64_t m = shape[0], n = shape[1], k = shape[2];
+    const ladder::Case drawn(op, shape, 1);
+    const ladder::DeviceMemory<> numbers = ladder::allocate(q4_gemm::quantized_size(n, k));
+    const ladder::DeviceMemory<> workspace = ladder::allocate(q4_gemm::workspace_size(m, n, k) + 16);
+    for (const ladder::Variant& variant : op.variants(shape)) {
+      q4_gemm::Options options;
+      options.x_stride = stride_of(variant, Op::kX, k);
+      options.y_stride = stride_of(variant, Op::kY, m);
+      options.dependent_launch = dependent;
+      options.workspace = workspace.get();
+      const ladder::Launcher launch = [&](const ladder::Arguments& a, cudaStream_t stream) {
+        const W weights = {a.tensor<void>(Op::kWeights)};
+        const auto multiply = [&](const auto& x) {
+          if constexpr (std::is_void_v<B>)
+            CUDA_CHECK(q4_gemm::multiply(weights, x, a.tensor<Y>(Op::kY), m, n, k, nullptr, options, stream));
+          else
+            CUDA_CHECK(q4_gemm::multiply(weights, x, a.tensor<Y>(Op::kY), m, n, k, a.tensor<const B>(Op::kBias),
+                                         options, stream));
+        };
+        if (quantized) {
+          CUDA_CHECK(q4_gemm::quantize(a.tensor<const X>(Op::kX), numbers.get(), n, k, options, stream));
+          multiply(q4_gemm::Quantized{numbers.get()});
+        } else {
+          multiply(a.tensor<const X>(Op::kX));
+        }
+      };
+      ladder::Problem problem(drawn, variant);
+      const ladder::Outcome outcome = problem.check(launch, ladder::thread_orders(cpu));
+      if (outcome.failure.empty())
+        ++passed;
+      else if (failure.empty())
+        failure = problem.context() + ": " + outcome.failure;
+    }
+  }
+  std::printf("%s  %s, %d problems\n", failure.empty() ? "pass" : "FAIL", name, passed);
+  if (!failure.empty()) std::printf("      %s\n", failure.c_str());
+  std::fflush(stdout);
+  return failure.empty() ? 0 : 1;
+}
+
+int body() {
+  using q4_gemm::Blocks;
+  using q4_gemm::Repacked;
+  ladder::require_device();
+  const ladder::Device device = ladder::current_device();
+  std::printf("%s\n", device.line().c_str());
+  const bool cpu = device.cpu;
+  int failed = arguments() + activations();
+  failed += products<Repacked, float, float>("repacked, float32", cpu);
+  failed += products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu);
+  failed += products<Repacked, __nv_bfloat16, __nv_bfloat16, float>("repacked, bfloat16 with a float32 bias", cpu);
+  failed += products<Repacked, float, __nv_bfloat16>("repacked, float32 to bfloat16, dependent", cpu, false, true);
+  failed += products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true);
+  failed += products<Blocks, float, float>("blocks, float32", cpu);
+  failed += products<Blocks, __nv_bfloat16, __half, __nv_bfloat16>("blocks, bfloat16 to float16 with bias", cpu);
+  std::printf(failed ? "%d parts failed\n" : "all right\n", failed);
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace q4_header_test
+
+int main(int, char** argv) {
+  return ladder::guarded(argv[0], [] { return q4_header_test::body(); });
+}

@@ -1,0 +1,9 @@
+// The parts of the test program. Each prints a line for what it checked, and returns how many checks failed.
+#pragma once
+
+namespace q4_header_test {
+
+int arguments();
+int activations();
+
+}  // namespace q4_header_test
