@@ -33,7 +33,10 @@ __device__ inline EightNumbers quantized(const float (&x)[8]) {
   const float inverse = d < 0x1p-126f ? 0.0f : __fdiv_rn(1.0f, d);  // of a subnormal number it may be infinite
   unsigned numbers[8];
 #pragma unroll
-  for (int i = 0; i < 8; ++i) numbers[i] = static_cast<unsigned>(static_cast<int>(roundf(__fmul_rn(x[i], inverse))));
+  for (int i = 0; i < 8; ++i) {  // as roundf: to the nearest, halves away from zero
+    const float scaled = __fmul_rn(x[i], inverse);
+    numbers[i] = static_cast<unsigned>(static_cast<int>(__fadd_rz(scaled, copysignf(0.5f, scaled))));
+  }
   const auto word = [&](int i) {
     return __byte_perm(__byte_perm(numbers[i], numbers[i + 1], 0x0040),
                        __byte_perm(numbers[i + 2], numbers[i + 3], 0x0040), 0x5410);

@@ -19,14 +19,14 @@
 
 namespace q4_gemm::detail {
 
-// A kernel: groups of 64 rows of a block, warps that share a tile, tiles that a warp has asked for and not used yet
-// plus the one it uses, and tiles of 8 columns.
-template <int groups, int phases, int depth, int column_tiles>
+// A kernel: groups of 64 rows of a block, warps that share a tile, slots of a warp, of which all but one are on their
+// way, columns, which are 1 or a multiple of 8, and the blocks for which a multiprocessor has registers.
+template <int groups, int phases, int depth, int columns, int together>
 struct FewShape {
-  static constexpr int kGroups = groups, kPhases = phases, kDepth = depth, kColumnTiles = column_tiles;
+  static constexpr int kGroups = groups, kPhases = phases, kDepth = depth, kColumns = columns, kTogether = together;
   static constexpr int kWarps = kGroups * kGroupTiles * kPhases, kThreads = 32 * kWarps, kRows = kGroups * kGroupRows;
-  static constexpr int kColumns = 8 * kColumnTiles;
-  static constexpr int kTogether = (kColumnTiles > 2 ? 512 : 1024) / kThreads;  // blocks for which there are registers
+  static constexpr int kColumnTiles = (columns + 7) / 8, kLaneColumns = columns == 1 ? 1 : 2;  // of a tile, a lane's
+  static constexpr int kScaleBytes = 16 * kLaneColumns;  // of a chunk of x, for the columns of a lane
 };
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
@@ -50,7 +50,8 @@ struct FewProblem {
   bool dependent = false;
 };
 
-constexpr int kSlotBytes = 512 + 64;  // of a tile: numbers, then scales
+// What a warp asks for at once: two tiles, of neighbouring chunks.
+constexpr int kUnit = 2, kTileBytes = 512, kSlotBytes = kUnit * (kTileBytes + 64);  // numbers, then scales
 constexpr int kSlicePad = 4;
 
 // How the shared memory of a block is used: slots of all warps, x, sums of the warps.
@@ -65,7 +66,7 @@ __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int clust
   memory.slots = 0;
   memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * kSlotBytes : 0;
   memory.x_scales = memory.x_numbers + pass_chunks * columns * kChunk;
-  memory.sums = memory.x_scales + pass_chunks * pairs * 16;
+  memory.sums = memory.x_scales + pass_chunks * pairs * S::kScaleBytes;
   memory.sums_size = S::kPhases * cluster * columns * (S::kRows / cluster + kSlicePad);
   const bool has_sums = S::kPhases * cluster > 1;
   memory.all = memory.sums + (has_sums ? 2 * memory.sums_size * 4 : 0);
@@ -73,43 +74,61 @@ __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int clust
 }
 
 // 16 (q - 8) of four nibbles each, as signed bytes: in 4 bits, q with its top bit flipped is q - 8 in two's complement.
-__device__ inline int low_nibbles(unsigned word) { return static_cast<int>((word << 4 & 0xf0f0f0f0u) ^ 0x80808080u); }
-__device__ inline int high_nibbles(unsigned word) { return static_cast<int>((word & 0xf0f0f0f0u) ^ 0x80808080u); }
+// (word & mask) ^ flip is one instruction, but the compiler makes two of it if it sees both constants.
+__device__ inline int signed_nibbles(unsigned word) {
+#if defined(__SIMT__) || !defined(__CUDA_ARCH__)
+  return static_cast<int>((word & 0xf0f0f0f0u) ^ 0x80808080u);
+#else
+  int result;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(result) : "r"(word), "r"(0xf0f0f0f0u), "r"(0x80808080u));
+  return result;
+#endif
+}
 
-// A float with 1.5 · 2^23 in its bits' place of whole numbers: with a whole number of magnitude below 2^22 added to its
-// bits, it is that number plus 1.5 · 2^23.
+// The tensor cores begin to add at the bits of the float 1.5 · 2^23. With a whole number of magnitude below 2^22 added,
+// these bits are the float 1.5 · 2^23 + number. So d · number is one fused multiply-add, d · float - d · 1.5 · 2^23,
+// whose last part is exact: the scales of x, of 11 bits, lie in shared memory with that product.
 constexpr int kMagicBits = 0x4b400000;
 constexpr float kMagic = 0x1.8p23f;
 
 // A block quantizes `count` chunks of x from `first` on, or copies them if they are quantized, in the order in which
-// lanes read them: for each chunk and column, 16 bytes for each t, of the chunk's two blocks 8 bytes each. Scales are
-// divided by the 16 of the nibbles: for each chunk and pair of columns, those of the first block, then of the second.
+// lanes read them: for each chunk and column, 16 bytes for each t, of the chunk's two blocks 8 bytes each. Scales,
+// which are divided by the 16 of the nibbles: for each chunk and pair of columns, for each block, those of the columns,
+// then their products with -kMagic. Eight neighbouring threads have a chunk of a column, each eight numbers.
 template <class S, class P>
-__device__ void quantize_part(const P& p, int64_t first_column, int columns, int first, int count, unsigned* numbers,
+__device__ void quantize_part(const P& p, int64_t first_column, int columns, int first, int count, char* numbers,
                               float* scales) {
+  constexpr int kLane = S::kLaneColumns, kGroupsOf8 = S::kThreads / 8;
   constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
-  const int column_tasks = count * 8, tasks = columns * column_tasks, pairs = (columns + 1) / 2;
-  for (int begin = 0; begin < tasks; begin += kBatch * S::kThreads) {
+  const int pairs = (columns + 1) / 2, b = threadIdx.x / 4 % 2, t = threadIdx.x % 4;
+  // From one piece of work to the next, without a division.
+  const int more_columns = kGroupsOf8 / count, more_chunks = kGroupsOf8 % count;
+  struct Place {
+    int column, chunk;
+  };
+  Place next = {static_cast<int>(threadIdx.x) / 8 / count, static_cast<int>(threadIdx.x) / 8 % count};
+  const int steps = (columns * count + kGroupsOf8 - 1) / kGroupsOf8;
+  for (int step = 0; step < steps; step += kBatch) {
     typename decltype(p.x)::Loaded loaded[kBatch];
+    Place places[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int task = begin + i * S::kThreads + static_cast<int>(threadIdx.x);
-      const int column = task / column_tasks, rest = task - column * column_tasks;
-      const int block = (first + rest / 8) * kChunkBlocks + rest / 4 % 2;
-      if (task < tasks && block < p.row_blocks)
-        p.x.load(loaded[i], first_column + column, int64_t{block} * kBlock + rest % 4 * 8);
+      places[i] = next;
+      const int block = (first + next.chunk) * kChunkBlocks + b;
+      if (next.column < columns && block < p.row_blocks)
+        p.x.load(loaded[i], first_column + next.column, int64_t{block} * kBlock + 8 * t);
       else
         p.x.clear(loaded[i]);
+      next.column += more_columns, next.chunk += more_chunks;
+      if (next.chunk >= count) next.chunk -= count, ++next.column;
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      if (begin + i * S::kThreads >= tasks) break;
-      const int task = begin + i * S::kThreads + static_cast<int>(threadIdx.x);
-      const int column = task / column_tasks, rest = task - column * column_tasks;
-      const int chunk = rest / 8, b = rest / 4 % 2, t = rest % 4;
+      if (step + i >= steps) break;
       const EightNumbers eight = p.x.numbers_of(loaded[i]);
-      if (task >= tasks) continue;
-      unsigned* to = numbers + (chunk * columns + column) * (kChunk / 4) + 2 * b;
+      const auto [column, chunk] = places[i];
+      if (column >= columns) continue;
+      auto* to = reinterpret_cast<unsigned*>(numbers + (chunk * columns + column) * kChunk + 8 * b);
       if constexpr (std::is_same_v<decltype(p.w), Packed>) {
         *reinterpret_cast<uint2*>(to + 4 * t) = eight.words;
       } else {  // four numbers i belong to lane i % 4, with those that stand 16 places later
@@ -117,9 +136,11 @@ __device__ void quantize_part(const P& p, int64_t first_column, int columns, int
         to[(2 * t + 1) % 4 * 4 + t / 2] = eight.words.y;
       }
       if (t != 0) continue;
-      float* scale = scales + (chunk * pairs + column / 2) * 4 + 2 * b + column % 2;
-      scale[0] = eight.d * 0.0625f;
-      if (column % 2 == 0 && column + 1 == columns) scale[1] = 0.0f;
+      float* scale = scales + ((chunk * pairs + column / kLane) * kChunkBlocks + b) * 2 * kLane + column % kLane;
+      const float d = eight.d * 0.0625f;
+      scale[0] = d;
+      scale[kLane] = -kMagic * d;
+      if (kLane == 2 && column % 2 == 0 && column + 1 == columns) scale[1] = scale[kLane + 1] = 0.0f;
     }
   }
 }
@@ -139,6 +160,33 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
   }
 }
 
+// A tile times 8 columns: x_numbers and x_scales are where the lane's part of the chunk begins.
+template <class S>
+__device__ void multiply_tile(float (&sums)[4], const unsigned (&words)[4], const float (&d)[4], const char* x_numbers,
+                              const char* x_scales) {
+  constexpr int kLane = S::kLaneColumns;
+  const uint4 x = *reinterpret_cast<const uint4*>(x_numbers);
+  const unsigned x_words[4] = {x.x, x.y, x.z, x.w};
+  alignas(16) float of_x[kChunkBlocks][2][kLane];  // scales, then their products with -kMagic
+#pragma unroll
+  for (int i = 0; i < kLane; ++i) reinterpret_cast<float4*>(of_x)[i] = reinterpret_cast<const float4*>(x_scales)[i];
+#pragma unroll
+  for (int b = 0; b < kChunkBlocks; ++b) {
+    const unsigned row = words[2 * b], row_8 = words[2 * b + 1];
+    const int a[4] = {signed_nibbles(row << 4), signed_nibbles(row_8 << 4), signed_nibbles(row), signed_nibbles(row_8)};
+    const int column[2] = {static_cast<int>(x_words[2 * b]), static_cast<int>(x_words[2 * b + 1])};
+    int products[4] = {kMagicBits, kMagicBits, kMagicBits, kMagicBits};
+    int8_mma(products, a, column);
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+      for (int i = 0; i < kLane; ++i) {
+        const float product = fmaf(of_x[b][0][i], __int_as_float(products[2 * h + i]), of_x[b][1][i]);
+        sums[2 * h + i] = fmaf(d[2 * b + h], product, sums[2 * h + i]);
+      }
+  }
+}
+
 template <class S, class W, class X, class B, class Y>
 __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
   constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles;
@@ -147,7 +195,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   char* const shared = reinterpret_cast<char*>(shared_memory);
 #if __CUDA_ARCH__ >= 900
   const auto cluster = cooperative_groups::this_cluster();
-  if (p.cluster > 1) cluster.barrier_arrive();  // the wait is below, where it no longer takes time
+  if (p.cluster > 1) __cluster_barrier_arrive_relaxed();  // the wait is below, where it no longer takes time
 #endif
   const int rank = static_cast<int>(blockIdx.x) % p.cluster, clusters = static_cast<int>(gridDim.x) / p.cluster;
   const int first_set = static_cast<int>(blockIdx.x) / p.cluster;
@@ -158,42 +206,63 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const int tile = warp % (S::kWarps / kPhases), phase = warp / (S::kWarps / kPhases);  // of the block's rows
   const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
 
-  // Where the next tile comes from, and goes to.
+  // Where the next two tiles come from, and go to. The warps that share a tile take turns.
+  const int first_chunk = begin + phase * kUnit, stride = kPhases * kUnit;
+  const int warp_units = first_chunk < end ? (end - first_chunk + stride - 1) / stride : 0;  // of each set
+  // Where k ends with the first chunk of a unit, the slot's second tile has scales of zero, and any numbers.
+  const int last_half = warp_units > 0 && first_chunk + (warp_units - 1) * stride + 1 >= p.chunks ? 1 : 0;
   char* const slots = shared + memory.slots + warp * kDepth * kSlotBytes;
-  int fetch_set = first_set, fetch_chunk = begin + phase, fetch_slot = 0;
   const auto group_of = [&](int set) { return int64_t{set} * S::kGroups + tile / kGroupTiles; };
+  const uint4 *from_numbers = nullptr, *from_scales = nullptr;
+  int fetch_set = first_set, fetch_left = 0;
+  char* fetch_slot = slots;
+  const auto copy = [&](int tiles) {
+    for (int u = 0; u < tiles; ++u)
+      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + u * kPieceLanes, 16);
+    if (lane < 4 * kUnit)
+      __pipeline_memcpy_async(fetch_slot + kUnit * kTileBytes + 16 * lane,
+                              lane < 4 * tiles ? from_scales : from_numbers, 16, lane < 4 * tiles ? 0 : 16);
+  };
   const auto fetch = [&] {
     if constexpr (kPacked) {
-      while (fetch_set < p.sets && (fetch_chunk >= end || group_of(fetch_set) >= p.w.groups))
-        fetch_set += clusters, fetch_chunk = begin + phase;
-      if (fetch_set < p.sets) {
-        const int64_t lanes = ((group_of(fetch_set) * p.chunks + fetch_chunk) * kGroupTiles + tile % kGroupTiles) * 32;
-        char* slot = slots + fetch_slot * kSlotBytes;
-        __pipeline_memcpy_async(slot + 16 * lane, p.w.numbers + lanes + lane, 16);
-        if (lane < 4)
-          __pipeline_memcpy_async(slot + 512 + 16 * lane, reinterpret_cast<const uint4*>(p.w.scales + lanes / 4) + lane,
-                                  16);
-        fetch_chunk += kPhases;
+      if (fetch_left == 0 && fetch_set < p.sets && group_of(fetch_set) < p.w.groups) {
+        const int64_t piece = group_of(fetch_set) * p.chunks + first_chunk;
+        from_numbers = p.w.numbers + (piece * kGroupTiles + tile % kGroupTiles) * 32 + lane;
+        from_scales = reinterpret_cast<const uint4*>(p.w.scales) +
+                      ((piece + lane / 4) * kGroupTiles + tile % kGroupTiles) * 4 + lane % 4;
+        fetch_left = warp_units;
+        fetch_set += clusters;
+      }
+      if (fetch_left > last_half)
+        copy(kUnit);
+      else if (fetch_left > 0)
+        copy(1);
+      if (fetch_left > 0) {
+        from_numbers += stride * kPieceLanes;
+        from_scales += stride * kPieceScaleLanes / 2;
+        --fetch_left;
       }
       __pipeline_commit();
-      fetch_slot = fetch_slot + 1 == kDepth ? 0 : fetch_slot + 1;
+      fetch_slot = fetch_slot == slots + (kDepth - 1) * kSlotBytes ? slots : fetch_slot + kSlotBytes;
     }
   };
   if (p.dependent) let_next_kernel_start();
+#pragma unroll 1
   for (int i = 0; i < kDepth - 1; ++i) fetch();
   if (p.dependent) wait_for_previous_kernel();
 
-  auto* x_numbers = reinterpret_cast<uint4*>(shared + memory.x_numbers);
-  auto* x_scales = reinterpret_cast<float4*>(shared + memory.x_scales);
-  const uint4* lane_numbers[kColumnTiles];
-  const float4* lane_scales[kColumnTiles];
+  char* const x_numbers = shared + memory.x_numbers;
+  char* const x_scales = shared + memory.x_scales;
+  int lane_numbers[kColumnTiles], lane_scales[kColumnTiles];  // of the warp's first chunk
 #pragma unroll
   for (int j = 0; j < kColumnTiles; ++j) {  // columns that are not there are others once more
-    lane_numbers[j] = x_numbers + min(8 * j + g, columns - 1) * 4 + t;
-    lane_scales[j] = x_scales + min(4 * j + t, pairs - 1);
+    lane_numbers[j] = (phase * kUnit * columns + min(8 * j + g, columns - 1)) * kChunk + 16 * t;
+    lane_scales[j] = (phase * kUnit * pairs + (S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1))) * S::kScaleBytes;
   }
+  const int numbers_step = columns * kChunk, scales_step = pairs * S::kScaleBytes;
 
-  int slot = 0, buffer = 0;
+  const char* slot = slots;
+  int buffer = 0;
   bool has_x = false;
   for (int set = first_set; set < p.sets; set += clusters) {
     float sums[kColumnTiles][4] = {};
@@ -201,47 +270,44 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       const int pass_end = min(pass + p.pass_chunks, end);
       if (!has_x) {
         if (pass > begin || set > first_set) __syncthreads();  // nobody still reads the pass before
-        quantize_part<S>(p, first_column, columns, pass, pass_end - pass, reinterpret_cast<unsigned*>(x_numbers),
+        quantize_part<S>(p, first_column, columns, pass, (pass_end - pass + 1) / kUnit * kUnit, x_numbers,
                          reinterpret_cast<float*>(x_scales));
         __syncthreads();
         has_x = p.pass_chunks >= end - begin;
       }
       if (group_of(set) * kGroupRows >= p.m) continue;
-      for (int chunk = pass + phase; chunk < pass_end; chunk += kPhases) {
-        unsigned words[4];
-        float d[4];
+      const char *unit_numbers[kColumnTiles], *unit_scales[kColumnTiles];
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j)
+        unit_numbers[j] = x_numbers + lane_numbers[j], unit_scales[j] = x_scales + lane_scales[j];
+      for (int chunk = pass + phase * kUnit; chunk < pass_end; chunk += stride) {
         if constexpr (kPacked) {
           __pipeline_wait_prior(kDepth - 2);
-          __syncwarp();  // all lanes' copies of this tile are there, and no lane still reads the slot that comes next
+          __syncwarp();  // all lanes' copies of this slot are there, and no lane still reads the slot that comes next
           fetch();
-          const char* from = slots + slot * kSlotBytes;
-          const uint4 numbers = reinterpret_cast<const uint4*>(from)[lane];
-          const uint2 scales = reinterpret_cast<const uint2*>(from + 512)[g];
-          words[0] = numbers.x, words[1] = numbers.y, words[2] = numbers.z, words[3] = numbers.w;
-          d[0] = scale_of(scales.x & 0xffff), d[1] = scale_of(scales.x >> 16);
-          d[2] = scale_of(scales.y & 0xffff), d[3] = scale_of(scales.y >> 16);
-          slot = slot + 1 == kDepth ? 0 : slot + 1;
-        } else {
-          load_blocks(p.w, int64_t{set} * S::kRows + tile * kTileRows, int64_t{chunk} * kChunkBlocks, words, d);
         }
 #pragma unroll
-        for (int j = 0; j < kColumnTiles; ++j) {
-          const uint4 x = lane_numbers[j][(chunk - pass) * columns * 4];
-          const float4 of_x = lane_scales[j][(chunk - pass) * pairs];
-          const unsigned x_words[4] = {x.x, x.y, x.z, x.w};
-          const float x_d[4] = {of_x.x, of_x.y, of_x.z, of_x.w};
-#pragma unroll
-          for (int b = 0; b < kChunkBlocks; ++b) {
-            const unsigned row = words[2 * b], row_8 = words[2 * b + 1];
-            const int a[4] = {low_nibbles(row), low_nibbles(row_8), high_nibbles(row), high_nibbles(row_8)};
-            const int column[2] = {static_cast<int>(x_words[2 * b]), static_cast<int>(x_words[2 * b + 1])};
-            int products[4] = {kMagicBits, kMagicBits, kMagicBits, kMagicBits};
-            int8_mma(products, a, column);
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-              sums[j][i] += d[2 * b + i / 2] * x_d[2 * b + i % 2] * (__int_as_float(products[i]) - kMagic);
+        for (int u = 0; u < kUnit; ++u) {
+          unsigned words[4];
+          float d[4];
+          if constexpr (kPacked) {
+            const uint4 numbers = reinterpret_cast<const uint4*>(slot + u * kTileBytes)[lane];
+            const uint2 scales = reinterpret_cast<const uint2*>(slot + kUnit * kTileBytes + u * 64)[g];
+            words[0] = numbers.x, words[1] = numbers.y, words[2] = numbers.z, words[3] = numbers.w;
+            d[0] = scale_of(scales.x & 0xffff), d[1] = scale_of(scales.x >> 16);
+            d[2] = scale_of(scales.y & 0xffff), d[3] = scale_of(scales.y >> 16);
+          } else {
+            if (chunk + u >= end) break;
+            load_blocks(p.w, int64_t{set} * S::kRows + tile * kTileRows, int64_t{chunk + u} * kChunkBlocks, words, d);
           }
+#pragma unroll
+          for (int j = 0; j < kColumnTiles; ++j)
+            multiply_tile<S>(sums[j], words, d, unit_numbers[j] + u * numbers_step, unit_scales[j] + u * scales_step);
         }
+        if constexpr (kPacked) slot = slot == slots + (kDepth - 1) * kSlotBytes ? slots : slot + kSlotBytes;
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; ++j)
+          unit_numbers[j] += stride * numbers_step, unit_scales[j] += stride * scales_step;
       }
     }
 
@@ -266,7 +332,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
     const int slice = S::kRows / p.cluster, step = slice + kSlicePad;
     float* const parts = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.sums_size;
 #if __CUDA_ARCH__ >= 900
-    if (p.cluster > 1 && set == first_set) cluster.barrier_wait();  // all blocks have begun: their memory is there
+    if (p.cluster > 1 && set == first_set) __cluster_barrier_wait();  // all blocks have begun: their memory is there
 #endif
 #pragma unroll
     for (int h = 0; h < 2; ++h) {

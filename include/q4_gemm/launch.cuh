@@ -70,13 +70,14 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   p.row_blocks = static_cast<int>(k / kBlock);
   p.chunks = static_cast<int>(chunks_of(k));
   p.cluster = cluster;
-  p.part_chunks = static_cast<int>(divided_up(p.chunks, cluster));
+  p.part_chunks = static_cast<int>(divided_up(p.chunks, kUnit * cluster)) * kUnit;
   p.sets = static_cast<int>(divided_up(p.m, S::kRows));
+  constexpr int kStep = S::kPhases * kUnit;  // chunks that a block multiplies at once
   const int columns = static_cast<int>(std::min<int64_t>(p.n, S::kColumns));
-  const int one_pass = few_memory<S, W>(columns, S::kPhases, cluster).all;
-  const int least = few_memory<S, W>(columns, 0, cluster).all, per_chunk = (one_pass - least) / S::kPhases;
-  const int most = (device.block_bytes - least) / per_chunk / S::kPhases * S::kPhases;
-  if (most < S::kPhases) return cudaErrorInvalidConfiguration;
+  const int least = few_memory<S, W>(columns, 0, cluster).all;
+  const int per_step = few_memory<S, W>(columns, kStep, cluster).all - least;
+  const int most = (device.block_bytes - least) / per_step * kStep;
+  if (most < kStep) return cudaErrorInvalidConfiguration;
   p.pass_chunks = std::min(p.part_chunks, most);
 
   const int bytes = few_memory<S, W>(columns, p.pass_chunks, cluster).all;
@@ -127,10 +128,10 @@ template <const auto& table, size_t i = 0, class P>
 cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream_t stream) {
   constexpr FewChoice choice = table[i];
   if constexpr (i + 1 < std::size(table))
-    if (p.n > choice.columns || p.m * k > choice.weights) return launch_first<table, i + 1>(p, k, device, stream);
+    if (p.n > choice.most_columns || p.m * k > choice.weights) return launch_first<table, i + 1>(p, k, device, stream);
   const int cluster = device.has_clusters ? choice.cluster : 1;
-  return launch_few<FewShape<choice.groups, choice.phases, choice.depth, choice.column_tiles>>(p, k, cluster, device,
-                                                                                               stream);
+  return launch_few<FewShape<choice.groups, choice.phases, choice.depth, choice.columns, choice.together>>(
+      p, k, cluster, device, stream);
 }
 
 // A call: checked, and launched as the policy says, in so many columns at a time as a grid may have.

@@ -181,7 +181,7 @@ void normalizing(int64_t n, int64_t k, bool adds, bool weighted) {
       }
     }
   }
-  expect(wrong == 0 && off * 1000 <= n * k,
+  expect(wrong == 0 && off * 200 <= n * k,
          text("norm of %lld x %lld%s%s: %lld wrong, %lld off by one", static_cast<long long>(n),
               static_cast<long long>(k), adds ? ", residual" : "", weighted ? ", weight" : "",
               static_cast<long long>(wrong), static_cast<long long>(off)));

@@ -7,9 +7,9 @@ namespace q4_gemm::policies {
 
 struct H200 {
   static constexpr FewChoice kFew[] = {
-      {8, 8 << 20, 1, 4, 10, 1, 8},
-      {8, kAnySize, 4, 1, 10, 1, 8},
-      {kAnySize, kAnySize, 4, 1, 10, 2, 8},
+      {1, kAnySize, 1, 4, 6, 1, 1, 2},
+      {8, kAnySize, 1, 4, 6, 8, 1, 2},
+      {kAnySize, kAnySize, 4, 1, 6, 16, 1, 8},
   };
 };
 
