@@ -336,10 +336,10 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
 #endif
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int row = tile * kTileRows + g + 8 * h, owner = row / slice;
+      const int row = tile * kTileRows + g + 8 * h;
       float* to = parts + (rank * kPhases + phase) * columns * step + row % slice;
 #if __CUDA_ARCH__ >= 900
-      if (p.cluster > 1) to = cluster.map_shared_rank(to, owner);
+      if (p.cluster > 1) to = cluster.map_shared_rank(to, row / slice);
 #endif
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)

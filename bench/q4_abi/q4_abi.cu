@@ -1,0 +1,89 @@
+// include/q4_gemm behind a C ABI: what a language without C++ templates calls, and what is timed beside its peers.
+// Functions that return an int return a cudaError_t; types that are not named here are cudaErrorInvalidValue.
+//
+//   nvcc -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -Iinclude bench/q4_abi/q4_abi.cu -o libq4_gemm.so
+#include <q4_gemm/q4_gemm.cuh>
+
+extern "C" {
+
+enum q4_gemm_dtype { Q4_GEMM_FLOAT32 = 0, Q4_GEMM_FLOAT16 = 1, Q4_GEMM_BFLOAT16 = 2, Q4_GEMM_QUANTIZED = 3 };
+
+size_t q4_gemm_packed_size(int64_t m, int64_t k) { return q4_gemm::packed_size(m, k); }
+size_t q4_gemm_quantized_size(int64_t n, int64_t k) { return q4_gemm::quantized_size(n, k); }
+size_t q4_gemm_workspace_size(int64_t m, int64_t n, int64_t k) { return q4_gemm::workspace_size(m, n, k); }
+
+int q4_gemm_repack(const void* blocks, void* packed, int64_t m, int64_t k, void* stream) {
+  return q4_gemm::repack(blocks, packed, m, k, static_cast<cudaStream_t>(stream));
+}
+
+}  // extern "C"
+
+namespace {
+
+// function(X()) for the type of a code.
+template <class Function>
+int with_type(int dtype, const Function& function) {
+  switch (dtype) {
+    case Q4_GEMM_FLOAT32:
+      return function(float());
+    case Q4_GEMM_FLOAT16:
+      return function(__half());
+    case Q4_GEMM_BFLOAT16:
+      return function(__nv_bfloat16());
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+int q4_gemm_quantize(int dtype, const void* x, void* quantized, int64_t n, int64_t k, int dependent_launch,
+                     void* stream) {
+  q4_gemm::Options options;
+  options.dependent_launch = dependent_launch != 0;
+  return with_type(dtype, [&](auto of_type) -> int {
+    return q4_gemm::quantize(static_cast<const decltype(of_type)*>(x), quantized, n, k, options,
+                             static_cast<cudaStream_t>(stream));
+  });
+}
+
+// residual and residual_out, of x's type, may be null, and so may weight, which is of x's type too.
+int q4_gemm_rms_norm_quantize(int dtype, const void* x, const void* residual, void* residual_out, const void* weight,
+                              void* quantized, int64_t n, int64_t k, float eps, int dependent_launch, void* stream) {
+  q4_gemm::NormOptions options;
+  options.eps = eps;
+  options.dependent_launch = dependent_launch != 0;
+  return with_type(dtype, [&](auto of_type) -> int {
+    using T = decltype(of_type);
+    const auto *typed_x = static_cast<const T*>(x), *typed_weight = static_cast<const T*>(weight);
+    const auto on = static_cast<cudaStream_t>(stream);
+    if (residual == nullptr) return q4_gemm::rms_norm_quantize(typed_x, typed_weight, quantized, n, k, options, on);
+    return q4_gemm::add_rms_norm_quantize(typed_x, static_cast<const T*>(residual), static_cast<T*>(residual_out),
+                                          typed_weight, quantized, n, k, options, on);
+  });
+}
+
+// y = W · x. Weights are repacked, or blocks of q4_0. x is of a type of above or quantized, and y is of x's type, or
+// float32 if x is quantized. workspace has q4_gemm_workspace_size bytes.
+int q4_gemm_multiply(int repacked, const void* weights, int x_dtype, const void* x, void* y, int64_t m, int64_t n,
+                     int64_t k, int dependent_launch, void* workspace, void* stream) {
+  q4_gemm::Options options;
+  options.dependent_launch = dependent_launch != 0;
+  options.workspace = workspace;
+  const auto multiply = [&](const auto& typed_x, auto* typed_y) -> int {
+    const auto on = static_cast<cudaStream_t>(stream);
+    if (repacked) return q4_gemm::multiply(q4_gemm::Repacked{weights}, typed_x, typed_y, m, n, k, nullptr, options, on);
+    return q4_gemm::multiply(q4_gemm::Blocks{weights}, typed_x, typed_y, m, n, k, nullptr, options, on);
+  };
+  if (x_dtype == Q4_GEMM_QUANTIZED) return multiply(q4_gemm::Quantized{x}, static_cast<float*>(y));
+  return with_type(x_dtype, [&](auto of_type) -> int {
+    using T = decltype(of_type);
+    return multiply(static_cast<const T*>(x), static_cast<T*>(y));
+  });
+}
+
+const char* q4_gemm_error(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+}  // extern "C"

@@ -1,0 +1,130 @@
+"""include/q4_gemm: its answers on the CPU device, how it compiles, what the analysis says of it, and whether its tests can
+fail. The test program is that of tests/q4_header, whose main.cu says how to run it on a GPU."""
+
+import re
+import shutil
+
+import pytest
+
+from conftest import BUILD, ROOT, full_but, run
+
+HEADER = ROOT / "include/q4_gemm"
+TESTS = ROOT / "tests/q4_header"
+OBJECTS = BUILD / "tests/q4_header"
+SIMTCC = [ROOT / "simt/simtcc", "-std=c++17"]
+
+
+@pytest.mark.parametrize("order", full_but(["forward", "reversed"], "reversed"))
+def test_answers(order):
+    result = run(OBJECTS / "q4_header_test", timeout=600, SIMT_ORDER=order)
+    assert result.returncode == 0 and result.stdout.endswith("all right\n"), result.stdout + result.stderr
+    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 9
+
+
+def test_compiles_in_two_files(tmp_path):
+    for name, text in {
+        "first.cu": "cudaError_t f(void* w) { return q4_gemm::repack(w, w, 64, 64); }",
+        "second.cu": "cudaError_t f(void*);\nint main() { return q4_gemm::repack(nullptr, nullptr, 0, 64) + (f(nullptr) != 1); }",
+    }.items():
+        (tmp_path / name).write_text(f"#include <q4_gemm/q4_gemm.cuh>\n{text}\n", encoding="utf-8")
+    warnings = ["-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
+    made = run(*SIMTCC, f"-I{ROOT}/include", *warnings, "first.cu", "second.cu", "-o", "program", cwd=tmp_path)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    assert run(tmp_path / "program").returncode == 0
+
+
+def test_the_example_of_the_page_runs(tmp_path):
+    page = (HEADER / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")
+    made = run(*SIMTCC, f"-I{ROOT}/include", "example.cu", "-o", "example", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "example").stdout == re.search(r"It prints (\S+):", page).group(1) + "\n"
+
+
+# --- Known-wrong headers and the analysis -------------------------------------------------------------------
+
+
+def build(folder, *options, change=None, sources=("main.cu",)):
+    """The test program with a copy of the header in which (pattern, replacement) is applied."""
+    copy = shutil.copytree(HEADER, folder / "include/q4_gemm")
+    if change:
+        changed = 0
+        for path in copy.glob("*.cuh"):
+            text, count = re.subn(*change, path.read_text(encoding="utf-8"))
+            path.write_text(text, encoding="utf-8")
+            changed += count
+        assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
+    objects = [OBJECTS / f"{path.name}.o" for path in sorted(TESTS.glob("*.cu")) if path.name not in sources]
+    files = [*(TESTS / name for name in sources), *objects, BUILD / "libcommon.a", "-o", folder / "program"]
+    made = run(*SIMTCC, f"-I{folder}/include", f"-I{ROOT}", "-w", *options, *files, timeout=900)
+    assert made.returncode == 0, made.stderr
+    return folder / "program"
+
+
+# name: (what is replaced, by what, the file whose tests must fail)
+MUTANTS = {
+    "nibbles_exchanged": (r"signed_nibbles\(row << 4\)", "signed_nibbles(row)", "main.cu"),
+    "missing_minus_eight": (r"\^ 0x80808080u", "^ 0u", "main.cu"),
+    "scale_of_the_other_block": (r"d\[2 \* b \+ h\], product", "d[2 * (1 - b) + h], product", "main.cu"),
+    "stale_slot": (r"__pipeline_wait_prior\(kDepth - 2\)", "__pipeline_wait_prior(kDepth - 1)", "main.cu"),
+    "tail_of_n": (r"columns = static_cast<int>\(min\(p\.n - first_column, int64_t\{S::kColumns\}\)\)",
+                  "columns = S::kColumns", "main.cu"),
+    "sums_of_one_phase": (r"part < p\.cluster \* kPhases", "part < p.cluster", "main.cu"),
+    "bias_ignored": (r"p\.bias != nullptr\) sum \+=", "p.bias != nullptr) sum += 0.0f *", "main.cu"),
+    "odd_chunk_not_masked": (r"lane < 4 \* tiles \? 0 : 16\)", "0)", "main.cu"),
+    "residual_not_added": (r"to_float\(x\.values\[j\]\) \+ to_float\(kept\.values\[j\]\)",
+                           "to_float(x.values[j])", "activations.cu"),
+    "halves_cut_off": (r"copysignf\(0\.5f, scaled\)", "copysignf(0.25f, scaled)", "activations.cu"),
+    "nan_is_lost": (r"most = max\(most, __float_as_uint\(x\[i\]\) & 0x7fffffffu\)",
+                    "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))", "activations.cu"),
+    "overlap_not_seen": (r"begin < other\.end && other\.begin < end", "false", "arguments.cu"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", full_but(MUTANTS, "halves_cut_off", "overlap_not_seen"))
+def test_wrong_header_is_rejected(name, tmp_path):
+    pattern, replacement, source = MUTANTS[name]
+    program = build(tmp_path, "-O1", change=(pattern, replacement), sources=[source])
+    result = run(program, timeout=600)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "FAIL" in result.stdout or "hazard" in result.stderr, result.stdout + result.stderr
+
+
+HAZARDS = r"""
+#include <q4_gemm/q4_gemm.cuh>
+
+// Two sets of rows for each cluster's blocks, an odd number of chunks, several columns.
+int main() {
+  const int64_t m = 130, n = 3, k = 1056;
+  void *blocks, *packed, *numbers;
+  float *x, *y;
+  cudaMalloc(&blocks, m * k / 32 * 18);
+  cudaMalloc(&packed, q4_gemm::packed_size(m, k));
+  cudaMalloc(&numbers, q4_gemm::quantized_size(n, k));
+  cudaMalloc(&x, 4 * n * k);
+  cudaMalloc(&y, 4 * m * n);
+  cudaMemset(blocks, 0x11, m * k / 32 * 18);
+  cudaMemset(x, 0, 4 * n * k);
+  int failed = q4_gemm::repack(blocks, packed, m, k);
+  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, m, n, k);
+  failed += q4_gemm::multiply(q4_gemm::Blocks{blocks}, x, y, m, 1, k);
+  failed += q4_gemm::add_rms_norm_quantize(x, x, x, nullptr, numbers, n, k);
+  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
+  return failed + cudaDeviceSynchronize();
+}
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("barriers", ["all", "none"])
+def test_hazards(tmp_path, barriers):
+    shutil.copytree(HEADER, tmp_path / "include/q4_gemm")
+    if barriers == "none":
+        path = tmp_path / "include/q4_gemm/few_columns.cuh"
+        path.write_text(path.read_text(encoding="utf-8").replace("__syncthreads();", ""), encoding="utf-8")
+    (tmp_path / "hazards.cu").write_text(HAZARDS, encoding="utf-8")
+    made = run(*SIMTCC, "--analyze", f"-I{tmp_path}/include", "hazards.cu", "-o", "hazards", cwd=tmp_path, timeout=600)
+    assert made.returncode == 0, made.stderr
+    result = run(ROOT / "simt/analyze", "--program", tmp_path / "hazards", timeout=600)
+    found = re.search(r"^hazards: (.*)", result.stdout, re.MULTILINE)
+    assert found and (found.group(1) == "none") == (barriers == "all"), result.stdout + result.stderr
