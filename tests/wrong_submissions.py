@@ -321,7 +321,7 @@ WRONG = [
         "elements wrong",
     ),
     (
-        "a pair's second element",
+        "one element of each pair",
         "precision/04",
         [("__hadd(__low2half(sums), __high2half(sums))", "__low2half(sums)")],
         "elements wrong",
@@ -392,6 +392,18 @@ WRONG = [
 
 # What only looks like a solution. Most break a rule for the text and are not built.
 FOOLING = [
+    (
+        "the reference compiled anew",
+        "05",
+        [("#pragma once", "#pragma once\n#define LADDER_OPERATOR")],
+        "LADDER_OPERATOR would change how the grader looks at your kernels",
+    ),
+    (
+        "a program that says nothing",
+        "05",
+        [("template <int kBlockSize>\nvoid launch", "int run_stage();\ntemplate <int kBlockSize>\nvoid launch")],
+        "run_stage would change how the grader looks at your kernels",
+    ),
     (
         "the solution included",
         "05",
