@@ -7,7 +7,8 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage, tune,
+    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage,
+    terms, tune,
 )  # fmt: skip
 
 JOBS = {
@@ -21,6 +22,7 @@ JOBS = {
     "readme": readme,
     "plot": plots,
     "site": site,
+    "terms": terms,
     "stage": stage,
     "grade": grade,
     "quiz": quiz,

@@ -1,0 +1,56 @@
+"""The way in: the course by weeks names every lecture, ladder and exercise; pages say what they take for granted."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from ladder import __main__ as command_line
+from ladder import ladders, terms
+
+COURSE = (ROOT / "COURSE.md").read_text(encoding="utf-8")
+LADDERS = ladders.all_ladders()
+
+
+def test_the_course_has_every_lecture_and_ladder():
+    linked = {(ROOT / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", COURSE)}
+    assert {ladder.folder / "README.md" for ladder in LADDERS} - linked == set()
+    assert {path for path in (ROOT / "lectures").glob("W*/README.md")} - linked == set()
+
+
+def exercises_of_course():
+    """The stages that the tables of the course name as exercises: `01` to `07`, `W2L1/0` to `W2L1/8`, `vector/02`."""
+    rows = [line.split("|")[3] for line in COURSE.splitlines() if re.match(r"\| \d", line)]
+    for first, last in re.findall(r"`([\w/]+)`(?: to `([\w/]+)`)?", " ".join(rows)):
+        ladder, _, number = first.rpartition("/")
+        end = (last or first).rpartition("/")[2]
+        for one in range(int(number), int(end) + 1) if number.isdigit() else []:
+            yield ladders.find(f"{ladder or ladders.DEFAULT}/{one}").id
+
+
+def test_the_course_has_every_exercise():
+    written = {f"{path.parent.name}/{path.stem}" for path in (ROOT / "exercises").glob("*/*.md")}
+    assert set(exercises_of_course()) == written
+
+
+@pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.id)
+def test_pages_say_what_they_take_for_granted(ladder):
+    for page in {ladder.folder / "README.md", *(stage.page for stage in ladder.stages)}:
+        assert re.search(r"^\*Takes for granted: [^*]+\*$", page.read_text(encoding="utf-8"), re.MULTILINE), page
+
+
+def test_words_of_the_glossary_are_linked_at_their_first_use(capsys):
+    assert command_line.main(["terms"]) == 0, capsys.readouterr().err
+
+
+def test_a_word_without_a_link_is_found():
+    text = "# About lanes\n\n`lane` and [a lane](x.md).\n\nEach lane reads. A lane.\n"
+    assert [text[where:].split()[0:2] for where, *_ in terms.unlinked(text)] == [["lane", "reads."]]
+    linked = text.replace("Each lane", "Each [lane](../GLOSSARY.md#lane)")
+    assert terms.unlinked(linked) == []
+    assert [word for _, word, _ in terms.unlinked("A race.\n\nSee [race](GLOSSARY.md#race).\n")] == ["race"]
+
+
+def test_every_word_is_in_the_glossary():
+    text = (ROOT / terms.GLOSSARY).read_text(encoding="utf-8")
+    assert {place for place in terms.TERMS if f'<a id="{place}"></a>' not in text} == set()

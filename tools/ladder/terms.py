@@ -1,0 +1,86 @@
+"""Where the pages use a word of the glossary for the first time, and whether they link it there.
+
+python3 -m ladder terms names the places without a link; with --write it puts the links in.
+"""
+
+import os
+import re
+
+from . import ladders, readme, results
+from .ladders import Unusable
+
+GLOSSARY = "GLOSSARY.md"
+PAGES = re.compile(r"README\.md|COURSE\.md|(lectures|assignment\d)/.*")  # from the root; others are no part of the course
+TERMS = {  # the place in the glossary: the word as it stands in a sentence
+    "sm": r"SMs?",
+    "lane": r"lanes?|warps?",
+    "barrier": r"barriers?",
+    "shuffle": r"shuffles?",
+    "cluster": r"clusters?",
+    "grid-barrier": r"barriers? over the grid|cooperative launch(?:es)?",
+    "fence": r"fences?|atomic operations?",
+    "dependent-launch": r"dependent launch(?:es)?",
+    "bulk-copy": r"bulk cop(?:y|ies)|mbarriers?",
+    "cp-async": r"cp\.async",
+    "dp4a": r"dp4a",
+    "sector": r"sectors?|coalesced",
+    "bank": r"bank conflicts?|banks?",
+    "wavefront": r"wavefronts?",
+    "local": r"local memory",
+    "policy": r"cache polic(?:y|ies)|evict_first|evict_last",
+    "latency": r"latency",
+    "occupancy": r"occupancy",
+    "critical-path": r"critical path",
+    "roofline": r"roofline",
+    "tensor-core": r"tensor cores?",
+    "datasheet": r"datasheet",
+    "copy-kernel": r"copy kernel",
+    "cold-cache": r"cold cache",
+    "graph": r"CUDA graphs?",
+    "oracle": r"oracle",
+    "race": r"races?",
+}
+NO_PROSE = re.compile(
+    r"^```.*?^```|<!-- (?:table|figures)\S*:begin.*?:end -->|<!--.*?-->|^#.*?$|^\|.*?$|!?\[[^\]]*\]\([^)]*\)|`[^`\n]*`"
+    r"|^<.*?$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def arguments(parser):
+    parser.add_argument("--write", action="store_true", help="put the links in")
+
+
+def prose(text):
+    """The text with blanks in place of code, tables, headings, comments and links, so that places stay the same."""
+    return NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def unlinked(text):
+    """[(where, the word, its place in the glossary)] of first uses without a link, the last one first."""
+    words, found = prose(text), []
+    for place, pattern in TERMS.items():
+        first = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", words)
+        link = text.find(f"{GLOSSARY}#{place})")
+        if first and not 0 <= link < first.start():
+            found.append((first.start(), first.group(), place))
+    return sorted(found, reverse=True)
+
+
+def pages():
+    return [page for page in readme.pages() if PAGES.fullmatch(str(page.relative_to(ladders.ROOT)))]
+
+
+def run(given):
+    lacking = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        found = unlinked(text)
+        lacking += [f"{results.shown(page)}: {word} (#{place})" for _, word, place in found]
+        for where, word, place in found if given.write else []:
+            target = f"{os.path.relpath(ladders.ROOT / GLOSSARY, page.parent)}#{place}"
+            text = f"{text[:where]}[{word}]({target}){text[where + len(word):]}"
+        if given.write and found:
+            page.write_text(text, encoding="utf-8")
+    if lacking and not given.write:
+        raise Unusable("\n  ".join(["used before the glossary is linked; --write links them:", *lacking]))
