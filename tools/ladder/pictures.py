@@ -334,9 +334,48 @@ def draw_exchange(target):
     picture.save(target.with_name("pictures_exchange"))
 
 
+CALLS = {  # a line of Nsight Compute's own report: what to read in it
+    "Section: GPU Speed Of Light Throughput": "a section; the window has the same, in the same order",
+    "DRAM Throughput": "how busy the memory was: the first number to read",
+    "Duration": "one launch, with empty caches",
+    "L2 Cache Throughput": "how busy L2 was, which also serves second reads",
+    "Compute (SM) Throughput": "how busy arithmetic was: compare with the memory",
+    "Section: Warp State Statistics": "the section that says what the warps wait for",
+    "Warp Cycles Per Issued Instruction": "from one instruction of a warp to its next",
+    "Avg. Active Threads Per Warp": "how many of the 32 lanes take part",
+}
+
+
+def draw_report(folder, target):
+    """Nsight Compute's own text, as it is stored of 02_reduction5, with numbers at the lines to read."""
+    path = folder / "matrix/ncu_details/02_reduction5.txt"
+    if not path.is_file():
+        return
+    sections = re.split(r"^(?=    Section: )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    chosen = [section for name in CALLS if name.startswith("Section") for section in sections if name in section]
+    lines = []
+    for section in chosen:
+        lines += [line[4:] for line in section.partition("\n\n")[0].splitlines()] + [""]
+    picture = Picture(960, 70 + 17 * len(lines) + 30, "A part of Nsight Compute's report on 02_reduction5, with the lines to read numbered")
+    picture.words(20, 30, "What ncu --page details prints of 02_reduction5", 15, bold=True)
+    calls, number = dict(CALLS), 0
+    for place, line in enumerate(lines):
+        y = 60 + 17 * place
+        key = next((name for name in calls if line.strip().startswith(name)), None)
+        if key:
+            number += 1
+            picture.box(14, y - 12, 484, 16, "#fff3d6", "none", 3)
+            picture.words(524, y, str(number), 13, VERMILLION, "middle", True)
+            picture.words(540, y, calls.pop(key), 13)
+            picture.line(498, y - 4, 514, y - 4, VERMILLION)
+        picture.fixed(20, y, line)
+    picture.words(20, 60 + 17 * len(lines), f"From profiling_results/{folder.name}/matrix/ncu_details/02_reduction5.txt.", 11, GREY)
+    picture.save(target.with_name(f"{folder.name}_pictures_report"))
+
+
 def draw(folder, target):
     """All pictures; those of a GPU's results have its name."""
     for one in (draw_sectors, draw_tree_and_butterfly, draw_banks, draw_time_lines, draw_exchange):
         one(target / "pictures")
-    for one in (draw_hierarchy, draw_rows_in_flight):
+    for one in (draw_hierarchy, draw_rows_in_flight, draw_report):
         one(folder, target / "pictures")

@@ -36,6 +36,11 @@ class Picture:
             f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}" text-anchor="{at}"{weight}>{escape(text)}</text>'
         )
 
+    def fixed(self, x, y, text, size=12):
+        """Text in which all letters are equally wide, with its blanks."""
+        style = "font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" xml:space=\"preserve\""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{INK}" {style}>{escape(text)}</text>')
+
     def save(self, target):
         text = "\n".join(
             [
