@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "assignment1/rms_norm/vector/13_prefetch/kernel.cuh"
+#include "assignment1/rms_norm/vector/14_copied_words/kernel.cuh"
 #include "assignment1/rms_norm/vector/controls/form.cuh"
 #include "common/operators/rms_norm_vector.h"
 
@@ -28,6 +29,7 @@ constexpr RmsNormVectorBfloat16::Launch form =
 
 const std::vector<Stage<RmsNormVectorBfloat16>> all = {
     {"13_prefetch", "13 with bfloat16", untyped<prefetch::launch<bf16>>, kHopper},
+    {"14_copied_words", "14 with bfloat16", untyped<copied_words::launch<bf16>>, kHopper},
     {"12_plain_launch", "12, launched the ordinary way",
      form<0, 128, 256, 4, Exchange::block, Next::plain, Early::nothing>, kHopper},
     {"12_one_word", "12 with bfloat16", form<1, 128, 256, 4, Exchange::block, Next::after_sum, Early::nothing>,
@@ -41,7 +43,6 @@ const std::vector<Stage<RmsNormVectorBfloat16>> all = {
      form<5, 128, 256, 4, Exchange::block, Next::at_once, Early::bulk>, kHopper},
     {"13_one_warp", "one warp reads all words", form<6, 128, 256, 4, Exchange::one_warp>, kHopper},
     {"13_every_warp", "every warp reads all words", form<7, 128, 256, 4, Exchange::every_warp>, kHopper},
-    {"13_pairs", "a copy of the words for each pair of blocks", form<8, 128, 256, 4, Exchange::pairs>, kHopper},
     {"13_cluster_8", "clusters of 8 blocks add up first",
      form<9, 128, 256, 4, Exchange::cluster, Next::at_once, Early::lines, 8>, kHopper},
     {"13_cluster_16", "clusters of 16 blocks add up first",
@@ -51,6 +52,14 @@ const std::vector<Stage<RmsNormVectorBfloat16>> all = {
     {"13_128_threads", "128 threads with 8 packs each", form<13, 128, 128, 8>, kHopper},
     {"13_132_blocks", "a block on every SM of an H200", form<14, 132, 256, 4>, kHopper},
     {"13_64_blocks", "64 blocks of 512 threads", form<15, 64, 512, 4>, kHopper},
+    {"14_own_copy", "a copy of the words for each block", form<8, 128, 256, 4, Exchange::own>, kHopper},
+    {"14_copy_for_four", "a copy of the words for every four blocks", form<16, 128, 256, 4, Exchange::quads>, kHopper},
+    {"14_without_prefetch", "14 without the prefetch",
+     form<17, 128, 256, 4, Exchange::pairs, Next::at_once, Early::nothing>, kHopper},
+    {"14_trigger_after_wait", "the next kernel may begin after the wait",
+     form<18, 128, 256, 4, Exchange::pairs, Next::after_wait>, kHopper},
+    {"14_trigger_after_sum", "the next kernel may begin after the sum",
+     form<19, 128, 256, 4, Exchange::pairs, Next::after_sum>, kHopper},
 };
 
 }  // namespace ladder::vector::bfloat16

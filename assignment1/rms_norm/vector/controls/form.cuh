@@ -1,4 +1,4 @@
-// 13_prefetch with each of its choices as a parameter: the shape of the grid, how sums are exchanged, when the next
+// 13_prefetch and 14_copied_words with each of their choices as a parameter: the shape of the grid, how sums are exchanged, when the next
 // kernel may start, and what is asked for before the wait. T is float or __nv_bfloat16.
 #pragma once
 
@@ -23,15 +23,17 @@ enum class Exchange {
   block,       // the first threads of a block read a word each, and the block adds them up
   one_warp,    // one warp reads all words, the block reads their sum
   every_warp,  // every warp reads all words and needs no other warp
-  pairs,       // as `block`, but each pair of blocks has a copy of the words, so that fewer blocks read one address
+  own,         // as `block`, but each block has a copy of the words, so that fewer blocks read one address
+  pairs,       // each pair of blocks
+  quads,       // every four blocks
   cluster,     // the blocks of a cluster add up first; every warp reads one word per cluster
 };
 enum class Next {
-  plain,
-  waits,
-  after_sum,
-  at_once
-};                                          // an ordinary launch; dependent: triggers at the end, early, first
+  plain,       // an ordinary launch
+  after_sum,   // dependent: the next kernel may begin when the sum is known,
+  after_wait,  // after the wait for the kernel before,
+  at_once      // or at the very beginning
+};
 enum class Early { nothing, lines, bulk };  // prefetched before the wait: by lanes, or a stretch by one thread
 
 template <int kNumber_, int kBlocks_, int kThreads_, int kVectors_, Exchange kExchange_, Next kNext_, Early kEarly_,
@@ -40,12 +42,16 @@ struct Form {
   static constexpr int kNumber = kNumber_;  // of a program: each form has its own words
   static constexpr int kBlocks = kBlocks_, kThreads = kThreads_, kVectors = kVectors_, kCluster = kCluster_;
   static constexpr Exchange kExchange = kExchange_;
+  static constexpr int kReaders = kExchange == Exchange::own     ? 1  // blocks that read a copy, if there are copies
+                                  : kExchange == Exchange::pairs ? 2
+                                  : kExchange == Exchange::quads ? 4
+                                                                 : 0;
   static constexpr Next kNext = kNext_;
   static constexpr Early kEarly = kEarly_;
 };
 
-constexpr int kMostBlocks = 132, kMostCopies = kMostBlocks / 2, kMostForms = 24;
-__device__ uint64_t words[kMostForms][kMostCopies * kMostBlocks];  // number of the launch << 32 | bits of the sum
+constexpr int kMostBlocks = 132, kMostForms = 24;
+__device__ uint64_t words[kMostForms][kMostBlocks * kMostBlocks];  // number of the launch << 32 | bits of the sum
 using Word = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
 constexpr auto relaxed = cuda::memory_order_relaxed;
 
@@ -106,10 +112,11 @@ __device__ float exchange(float sum, unsigned number) {
   uint64_t* const all = words[F::kNumber];
   const int tid = threadIdx.x, blocks = gridDim.x;
   const uint64_t word = uint64_t{number} << 32 | __float_as_uint(sum);
-  if constexpr (F::kExchange == Exchange::pairs) {
-    const int copies = (blocks + 1) / 2;
+  if constexpr (F::kReaders > 0) {
+    const int copies = (blocks + F::kReaders - 1) / F::kReaders;
+    const uint64_t* const copy = all + blockIdx.x / F::kReaders * blocks;
     if (tid < copies) Word(all[tid * blocks + blockIdx.x]).store(word, relaxed);
-    return block_sum<F::kThreads, 1>(tid < blocks ? received(all + blockIdx.x / 2 * blocks + tid, number) : 0.0f);
+    return block_sum<F::kThreads, 1>(tid < blocks ? received(copy + tid, number) : 0.0f);
   }
 #if __CUDA_ARCH__ >= 900
   if constexpr (F::kExchange == Exchange::cluster) {
@@ -179,6 +186,9 @@ __global__ void __launch_bounds__(F::kThreads)
     if (const int64_t i = first + v * step; i < part.count) kept_weight[v] = weight_at(i);
 #if __CUDA_ARCH__ >= 900
   if constexpr (F::kNext != Next::plain) cudaGridDependencySynchronize();
+#endif
+#if __CUDA_ARCH__ >= 900
+  if constexpr (F::kNext == Next::after_wait) cudaTriggerProgrammaticLaunchCompletion();
 #endif
   const unsigned number = static_cast<unsigned>(Word(*own_word<F>()).load(relaxed) >> 32) + 1;
 #pragma unroll

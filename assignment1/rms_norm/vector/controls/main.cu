@@ -1,9 +1,10 @@
-// Kernels beside 12_one_word and 13_prefetch: one choice changed at a time.
+// Kernels beside 12_one_word, 13_prefetch and 14_copied_words: one choice changed at a time.
 #include <vector>
 
 #include "assignment1/rms_norm/vector/11_dependent_launch/kernel.cuh"
 #include "assignment1/rms_norm/vector/12_one_word/kernel.cuh"
 #include "assignment1/rms_norm/vector/13_prefetch/kernel.cuh"
+#include "assignment1/rms_norm/vector/14_copied_words/kernel.cuh"
 #include "common/operators/rms_norm_vector.h"
 #include "form.cuh"
 
@@ -22,6 +23,7 @@ const std::vector<Stage<RmsNormVector>> all = {
     dependent_launch::stage,
     one_word::stage,
     prefetch::stage,
+    copied_words::stage,
     {"12_plain_launch", "12, launched the ordinary way",
      form<0, 128, 512, 4, Exchange::block, Next::plain, Early::nothing>, kHopper},
     {"12_early_trigger", "12, with 13's early trigger and no prefetch",
@@ -33,7 +35,6 @@ const std::vector<Stage<RmsNormVector>> all = {
      form<4, 128, 512, 4, Exchange::block, Next::at_once, Early::bulk>, kHopper},
     {"13_one_warp", "one warp reads all words", form<5, 128, 512, 4, Exchange::one_warp>, kHopper},
     {"13_every_warp", "every warp reads all words", form<6, 128, 512, 4, Exchange::every_warp>, kHopper},
-    {"13_pairs", "a copy of the words for each pair of blocks", form<7, 128, 512, 4, Exchange::pairs>, kHopper},
     {"13_cluster_8", "clusters of 8 blocks add up first",
      form<8, 128, 512, 4, Exchange::cluster, Next::at_once, Early::lines, 8>, kHopper},
     {"13_cluster_16", "clusters of 16 blocks add up first",
@@ -42,6 +43,14 @@ const std::vector<Stage<RmsNormVector>> all = {
     {"13_1024_threads", "1024 threads with 2 float4 each", form<11, 128, 1024, 2>, kHopper},
     {"13_132_blocks", "a block on every SM of an H200", form<12, 132, 512, 4>, kHopper},
     {"13_64_blocks", "64 blocks of 1024 threads", form<13, 64, 1024, 4>, kHopper},
+    {"14_own_copy", "a copy of the words for each block", form<7, 128, 512, 4, Exchange::own>, kHopper},
+    {"14_copy_for_four", "a copy of the words for every four blocks", form<14, 128, 512, 4, Exchange::quads>, kHopper},
+    {"14_without_prefetch", "14 without the prefetch",
+     form<15, 128, 512, 4, Exchange::pairs, Next::at_once, Early::nothing>, kHopper},
+    {"14_trigger_after_wait", "the next kernel may begin after the wait",
+     form<16, 128, 512, 4, Exchange::pairs, Next::after_wait>, kHopper},
+    {"14_trigger_after_sum", "the next kernel may begin after the sum",
+     form<17, 128, 512, 4, Exchange::pairs, Next::after_sum>, kHopper},
 };
 
 }  // namespace ladder::vector
