@@ -17,6 +17,7 @@ NO_HAZARD = {
     "dropped_tail",
     "eps_outside_root",
     "first_256_partial_sums",
+    "half_of_the_words",
     "head_taken_for_tail",
     "input_before_wait",  # launches do not overlap on the CPU device
     "mean_of_block",

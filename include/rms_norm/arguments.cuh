@@ -40,7 +40,7 @@ struct Options {
   Cache cache = Cache::tuned;
 };
 
-constexpr size_t kWorkspaceBytes = 128 + 64 * 128 * sizeof(uint64_t);
+constexpr size_t kWorkspaceBytes = 64 * 128 * sizeof(uint64_t);
 
 // The stride of rows that follow each other without gaps.
 constexpr int64_t kContiguous = INT64_MIN;

@@ -89,6 +89,12 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   }
 
   __device__ auto load_x(int64_t i) const { return load<N, !kContiguous>(x + i * N, reads); }
+  // Asks L2 for the line of 128 bytes that the pack is in. That is allowed before wait_for_previous_kernel(), also if
+  // that kernel writes x: no register and no L1 cache gets a value, and L2 is where its writes arrive.
+  __device__ void prefetch(int64_t i) const {
+    cuda::apply_access_property(x + i * N, 1, cuda::access_property::normal());
+    if constexpr (P::kAdds) cuda::apply_access_property(residual + i * N, 1, cuda::access_property::normal());
+  }
   __device__ auto load_residual(int64_t i) const {
     if constexpr (P::kAdds)
       return load<N, true>(residual + i * N, reads);
@@ -196,6 +202,12 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     } else {
       for_each(packs, [&](int v, int i) { weight[v] = load<N>(p.weight + first + i * N); });
     }
+  }
+  __device__ void prefetch_input(const Row& row, int packs) const {
+    constexpr int kLine = 128 / (N * sizeof(X));  // packs
+    for_each(packs, [&](int, int i) {
+      if (i % kLine == 0) row.prefetch(i);
+    });
   }
   // Loads what is normalized; returns the sum of its squares.
   template <bool hint_sums = true>
@@ -348,9 +360,15 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
   const Row row(p, number, element(0));
   Exchange exchange(parts, part, p.workspace);
   Share share(kThreads);
+  // Two kernels fit on a multiprocessor if neither has more than half of the threads that there can be at 64 registers
+  // each. Only then has this one begun long before the other one ends.
+  constexpr bool kAcrossGpu = kParts == 0;
+  if (kAcrossGpu && kThreads <= kMostThreads / 2 && p.dependent) share.prefetch_input(row, count(0));
   share.load_weight(p, element(0), count(0));
   ends.load_weight();
   if (p.dependent) wait_for_previous_kernel();
+  // All blocks across the GPU run at once, so that the next kernel takes nothing away from them.
+  if (kAcrossGpu && p.dependent) let_next_kernel_start();
 
   exchange.begin();
   float sum = ends.add_input(share.load_input(row, count(0)));
@@ -366,7 +384,7 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
     }
   }
   sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
-  if (p.dependent) let_next_kernel_start();
+  if (!kAcrossGpu && p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
   with_rounding<access>(p, [&](auto rounded) {
     share.template store_output<rounded.value>(row, count(0), rstd);

@@ -254,6 +254,7 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       const int parts = static_cast<int>(together / rows);
       set_cache(p, cache, longer, Eviction::last);
       if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
+      if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }

@@ -156,8 +156,15 @@ struct ClusterExchange {
 
 // Between blocks that all run at once, through memory. A block sends its sum as one 64-bit word that holds the sum and
 // the number of the launch: whoever reads the right number also has the sum. Each pair of blocks has a copy of the
-// words, since many readers of one address take turns. The kernel counts its launches itself, in the workspace, by
-// adding kSplitBlocks each time; the host cannot, since all replays of a graph have the same arguments.
+// words, since many readers of one address take turns. The host cannot count launches, since all replays of a graph
+// have the same arguments. So a block finds the number of the launch before in its own word of the first copy, which no
+// other block reads at that moment; and block 0 writes the words of blocks that this launch does not have, so that the
+// first copy always holds one number.
+//
+// Two launches on one workspace may overlap, if the second one is a dependent launch. Why one set of words is enough:
+// all accesses to the workspace come after wait_for_previous_kernel(), which returns when all blocks of the launch
+// before have ended. So no block writes a word that a block of the launch before still waits for, and begin() finds
+// what that launch left. Within a launch, a block writes its words once, and after a barrier behind begin().
 //
 // A workspace that was not prepared, or that two kernels use at once, may make a block wait for ever. A program
 // compiled with RMS_NORM_CHECKED defined stops waiting after a few seconds instead: the launch fails with
@@ -166,29 +173,32 @@ struct MemoryExchange {
   using Atomic = cuda::atomic_ref<uint64_t, cuda::thread_scope_device>;
   static constexpr auto relaxed = cuda::memory_order_relaxed;
   const int parts, part;
-  uint64_t* const workspace;
-  uint64_t number = 0;
+  uint64_t* const workspace;  // copies of kSplitBlocks words
+  unsigned number = 0;        // in the threads that have to do with a word
   __device__ MemoryExchange(int parts, int part, uint64_t* workspace)
       : parts(parts), part(part), workspace(workspace) {}
-  __device__ void begin() { number = Atomic(workspace[0]).load(relaxed) / kSplitBlocks + 1; }
+  __device__ void begin() {
+    if (threadIdx.x < kSplitBlocks)
+      number = static_cast<unsigned>(Atomic(workspace[blockIdx.x]).load(relaxed) >> 32) + 1;
+  }
   template <int kThreads>
   __device__ float sum(float value) {
+    static_assert(kThreads >= kSplitBlocks, "a thread for each word");
     const int tid = threadIdx.x, copies = (parts + 1) / 2;
-    uint64_t* const words = workspace + 16 + (blockIdx.x - part) * copies;
-    if (tid < copies) Atomic(words[tid * parts + part]).store(number << 32 | __float_as_uint(value), relaxed);
-    uint64_t word = 0;
+    uint64_t* const words = workspace + (blockIdx.x - part);  // of the row
+    uint64_t word = uint64_t{number} << 32 | __float_as_uint(value);
+    if (tid < copies) Atomic(words[tid * kSplitBlocks + part]).store(word, relaxed);
+    if (blockIdx.x == 0 && threadIdx.x >= gridDim.x && tid < kSplitBlocks) Atomic(workspace[tid]).store(word, relaxed);
     if (tid < parts) {
       [[maybe_unused]] int64_t left = int64_t{1} << kMostPolls;
       do {
-        word = Atomic(words[part / 2 * parts + tid]).load(relaxed);
+        word = Atomic(words[part / 2 * kSplitBlocks + tid]).load(relaxed);
 #ifdef RMS_NORM_CHECKED
         if (--left == 0) __trap();
 #endif
-      } while (word >> 32 != (number & 0xffffffffu));
+      } while (word >> 32 != number);
     }
-    value = row_sum<kThreads, 1>(__uint_as_float(static_cast<unsigned>(word)));
-    if (tid == 0) Atomic(workspace[0]).fetch_add(blockIdx.x > 0 ? 1 : kSplitBlocks + 1 - gridDim.x, relaxed);
-    return value;
+    return row_sum<kThreads, 1>(tid < parts ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f);
   }
 
  private:

@@ -1,5 +1,5 @@
-// 14_copied_words: 13_prefetch, in which each pair of blocks has a copy of the words, and which is compiled for its
-// number of threads.
+// 14_copied_words: 13_prefetch, in which each pair of blocks has a copy of the words. It is compiled for its number of
+// threads, and lets the next kernel in after the wait.
 //
 // It removes readers of one address: in 13 every block reads each word again and again until it is there, and they take
 // turns at it. Here two blocks read a copy that nobody else reads, and a block writes its word into all copies, each
@@ -71,9 +71,6 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t first = int64_t{blockIdx.x} * kThreads + threadIdx.x, step = int64_t{gridDim.x} * kThreads;
   const auto weight_at = [&](int64_t i) { return weight == nullptr ? ones<T>() : vec_weight[i]; };
 
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
   // One lane in eight: its 16 bytes and those of the next seven lanes are a line of 128 bytes.
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
@@ -85,6 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     if (const int64_t i = first + v * step; i < part.count) kept_weight[v] = weight_at(i);
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();  // the kernel before has ended: no third kernel is on the GPU
 #endif
   const unsigned number = static_cast<unsigned>(Word(words[0][blockIdx.x]).load(relaxed) >> 32) + 1;
 #pragma unroll

@@ -1,5 +1,5 @@
-// 13_prefetch and 14_copied_words with each of their choices as a parameter: the shape of the grid, how sums are exchanged, when the next
-// kernel may start, and what is asked for before the wait. T is float or __nv_bfloat16.
+// 13_prefetch and 14_copied_words with each of their choices as a parameter: the shape of the grid, how sums are
+// exchanged, when the next kernel may start, and what is asked for before the wait. T is float or __nv_bfloat16.
 #pragma once
 
 #include <cooperative_groups.h>
