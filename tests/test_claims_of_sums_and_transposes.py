@@ -116,29 +116,43 @@ class TestVectorSweeps:
     def test_lengths(self, folder):
         took = times(folder / "lengths.csv", "n")
         assert all(0.5 < took[stage, "65536"] / took[stage, "1048576"] < 0.6
-                   for stage, n in took if n == "65536" and stage[:2] in ("09", "10", "11", "12", "13"))  # fmt: skip
-        assert more(took, "09_registers", "06_vectorized", "2097152") < 0.93
+                   for stage, n in took if n == "65536" and stage[:2] in ("09", "10", "11", "12", "13", "14"))  # fmt: skip
+        assert more(took, "09_registers", "06_vectorized", "2097152") < 0.94
         assert more(took, "09_registers", "06_vectorized", "4194304") > 0.99
-        assert took["13_prefetch", "4194304"] > 2.1 * took["13_prefetch", "2097152"]
+        for stage in ("13_prefetch", "14_copied_words"):
+            assert took[stage, "4194304"] > 2.1 * took[stage, "2097152"]
+            assert 1.05 < more(took, stage, "12_one_word", "4194304") < 1.08
         assert more(took, "12_one_word", "11_dependent_launch", "65536") > 1.04
 
     def test_controls(self, folder):
         long, short = "1048576", "65536"
         took = times(folder / "controls.csv", "n")
-        assert min((us, stage) for (stage, n), us in took.items() if n == long)[1] == "13_pairs"
         for control, share, of_short in (
-            ("13_prefetch", 1.11, 1.10), ("13_pairs", 0.91, 0.99), ("12_early_trigger", 1.11, 1.02),
-            ("12_with_prefetch", 1.03, 1.16), ("13_bulk_prefetch", 0.97, 0.93), ("13_one_warp", 1.09, 1.23),
-            ("13_every_warp", 1.67, 2.36), ("13_cluster_8", 1.22, 1.49), ("13_cluster_16", 1.21, 1.43),
-            ("13_256_threads", 1.0, 1.02), ("13_1024_threads", 1.06, 1.37), ("13_132_blocks", 0.96, 1.07),
-            ("13_64_blocks", 1.0, 1.12),
+            ("13_prefetch", 1.11, 1.12), ("12_early_trigger", 1.13, 1.09), ("12_with_prefetch", 1.04, 1.22),
+            ("13_bulk_prefetch", 0.97, 0.95), ("13_one_warp", 1.08, 1.22), ("13_every_warp", 1.87, 2.70),
+            ("13_cluster_8", 1.23, 1.52), ("13_cluster_16", 1.21, 1.45), ("13_256_threads", 0.99, 1.01),
+            ("13_1024_threads", 1.03, 1.18), ("13_132_blocks", 0.92, 0.93), ("13_64_blocks", 0.98, 1.10),
+            ("14_copied_words", 0.84, 0.91), ("14_one_copy", 0.96, 1.09), ("14_trigger_at_once", 0.90, 0.99),
         ):  # fmt: skip
             assert more(took, control, "13_fixed_shape", long) == pytest.approx(share, abs=0.015)
             assert more(took, control, "13_fixed_shape", short) == pytest.approx(of_short, abs=0.015)
+        assert more(took, "12_plain_launch", "12_early_trigger", long) == pytest.approx(1.10, abs=0.015)
+
+    def test_controls_of_14(self, folder):
+        took = times(folder / "controls.csv", "n")
+        assert more(took, "14_copied_words", "14_one_copy", "1048576") == pytest.approx(0.87, abs=0.015)
+        for name, shares in (("controls", (1.04, 1.0, 1.17, 1.16)), ("bfloat16", (0.99, 0.94, 1.18, 1.29))):
+            took = times(folder / f"{name}.csv", "n")
+            controls = ("14_own_copy", "14_copy_for_four", "14_without_prefetch", "14_trigger_after_sum")
+            for control, share in zip(controls, shares):
+                assert more(took, control, "14_copied_words", "1048576") == pytest.approx(share, abs=0.015)
 
     def test_bfloat16_reaches_the_aim_with_copies_of_the_words_only(self, folder):
         took = {stage: us for (stage, n), us in times(folder / "bfloat16.csv", "n").items() if n == "1048576"}
-        assert [stage for stage, us in took.items() if us <= 3.6] == ["13_pairs"]
+        reached = {stage for stage, us in took.items() if us <= 3.6}
+        assert reached == {"14_copied_words", "14_own_copy", "14_copy_for_four", "14_trigger_at_once"}
+        assert 0.73 < took["14_copied_words"] / took["13_prefetch"] < 0.77
+        assert took["14_copied_words"] / took["13_fixed_shape"] == pytest.approx(0.87, abs=0.015)
         stages = ("12_early_trigger", "12_with_prefetch", "13_fixed_shape")
         trigger, prefetch, both = (1 - took[stage] / took["12_one_word"] for stage in stages)
         assert trigger + prefetch < 0.05 < 0.12 < both

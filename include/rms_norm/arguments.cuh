@@ -29,7 +29,8 @@ struct Options {
   Rounding rounding = Rounding::gemma;
 
   // Programmatic dependent launch: the kernel starts while the kernel before it on the stream ends. It reads the weight
-  // at once, and waits for that kernel before it reads anything else; so that kernel must not write the weight. It
+  // at once, and waits for that kernel before it reads anything else; so that kernel must not write the weight. (It may
+  // ask the L2 cache for x and residual at once: a prefetch, which keeps no value that could grow old.) It
   // needs compute capability 9.0; elsewhere the launch is a plain one.
   bool dependent_launch = false;
 
