@@ -18,7 +18,7 @@ STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0
 export S ARGS RESULTS GPU GUESS
 
 .PHONY: all help run test stage analyze exercise grade hint solution watch quiz bench peers chain tune plots readme site profile \
-        programs objects gpu-code libs gpu-libs compile-check format clean
+        programs objects gpu-code libs gpu-libs analysis-libs compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -108,12 +108,16 @@ libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk
 gpu-libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk gpu-code
+analysis-libs:
+	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk analysis
 programs: $(LEAVES:%=%/programs)
 COMPILED := $(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES))
 objects: $(COMPILED:%=%/objects)
 gpu-code: $(COMPILED:%=%/gpu-code)
 %/program: libs
 	@$(MAKE) -C $* program LIBS=ready
+%/analyzed: analysis-libs
+	@$(MAKE) -C $* analyzed LIBS=ready
 %/programs: libs
 	@$(MAKE) -C $* programs LIBS=ready
 %/objects: libs

@@ -39,7 +39,8 @@ endif
 
 # nvcc's options; simt/simtcc takes the same. With -O3, g++ takes almost half as long again as with -O2, and its kernels
 # run as long.
-CUFLAGS := $(if $(filter cuda,$(BACKEND)),-O3,-O2) -std=c++17 -lineinfo -I$(ROOT) -Xcompiler -Wall,-Wextra
+OPTIMIZATION ?= $(if $(filter cuda,$(BACKEND)),-O3,-O2)
+CUFLAGS := $(OPTIMIZATION) -std=c++17 -lineinfo -I$(ROOT) -Xcompiler -Wall,-Wextra
 ifeq ($(BACKEND),cuda)
   CUFLAGS += -Werror all-warnings
   COMPILER := $(NVCC) $(if $(filter-out g++,$(CXX)),-ccbin $(CXX)) \

@@ -9,7 +9,7 @@ COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu)
 LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
 DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)
 
-.PHONY: prepare gpu-code sources FORCE
+.PHONY: prepare gpu-code analysis sources FORCE
 prepare: $(LIBCOMMON) $(LIBSIMT) $(DESCRIPTIONS)
 gpu-code: sources $(patsubst %,$(BUILD)/%.fatbin,$(wildcard common/*.cu))
 
@@ -26,6 +26,9 @@ $(FLAGS_FILE): $(BUILD)/tools.ok FORCE
 
 $(LIBSIMT): $(BUILD)/tools.ok FORCE
 	@$(MAKE) -s -C simt BUILD=../build/simt CXX='$(CXX)'
+
+analysis: prepare
+	@$(MAKE) -s -C simt BUILD=../build/simt CXX='$(CXX)' ../build/simt/libsimt_analysis.a
 
 # What is made from the folders of a ladder, and of an operator's header the part that only the harness needs. It counts as
 # changed only if its text did.

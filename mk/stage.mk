@@ -124,7 +124,9 @@ $(ANALYZED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 # simtcc would build it in silence.
 ANALYSIS := $(ROOT)/build/simt/libsimt_analysis.a
 $(ANALYSIS): prepare
+ifneq ($(LIBS),ready)
 	@$(MAKE) -s -C $(ROOT)/simt -j"$$(nproc)" BUILD=../build/simt CXX='$(CXX)' ../build/simt/$(@F)
+endif
 
 $(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$(NAME) for analysis"

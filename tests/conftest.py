@@ -33,8 +33,9 @@ collect_ignore = [] if TORCH else ["test_python_torch.py", "test_python_suites.p
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
-test_simt test_grading test_analyze test_header test_nvcc test_python_package test_build test_plots test_cli test_lecture_w1l2
-test_mutants test_lecture_w4l1 test_new_ladder test_readme test_vector_mutant_hazards test_mutant_hazards
+test_simt test_grading test_analyze test_header test_build test_python_package test_nvcc test_plots test_cli
+test_lecture_w1l2 test_vector test_new_ladder test_lecture_w3 test_lecture_w4l1 test_mutant_hazards test_readme
+test_lecture_w2l3 test_mutants
 """.split()
 
 # The tests use the tools as Python modules; programs that make starts find the tools through make, as for a user.
@@ -42,6 +43,10 @@ TOOLS = str(ROOT / "tools")
 PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", TOOLS)]
 sys.path.insert(0, TOOLS)
 os.environ["PYTHONPATH"] = os.pathsep.join([TOOLS, *PYTHONPATH])
+
+# Where python3 is a script that looks for Python, such as pyenv's, it takes longer than what most tests do with Python.
+if (shutil.which("python3") or "").endswith("/shims/python3"):
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(os.path.realpath(sys.executable)), os.environ["PATH"]])
 
 # make's own variables would make the builds below belong to the make that started the tests.
 ENVIRONMENT = {

@@ -22,7 +22,7 @@ def each(stages):
 def counted(tmp_path_factory):
     """A folder with the counters of every stage, counted now."""
     folder = tmp_path_factory.mktemp("counted")
-    result = make("analyze", "S=all", f"RESULTS={folder}")
+    result = make("analyze", "S=all", f"RESULTS={folder}", timeout=1800)
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
 

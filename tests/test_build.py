@@ -13,7 +13,9 @@ import pytest
 from conftest import BACKEND, BUILD, LADDER, ROOT, cores, make, run
 
 STAGE = "05_warp_shuffle"
-HAS_NVCC = bool(shutil.which("nvcc") or os.path.exists("/usr/local/cuda/bin/nvcc"))
+NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+HAS_NVCC = os.path.exists(NVCC)
+FAST = "-Ofc max" if HAS_NVCC and "--Ofast-compile" in run(NVCC, "--help").stdout else ""
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +83,9 @@ def test_touched_kernel_is_rebuilt_soon(built, suffix):
 
 
 def test_touched_header_rebuilds_its_users_only(built):
-    (built / "common/table.h").touch()
+    (built / "common/operators/copy.h").touch()
     output = build(built)
-    assert "common/table.cpp" in output and "common/compare.cpp" not in output
+    assert "common/operators/copy.cpp" in output and "common/operators/sum.cpp" not in output
 
 
 def test_change_of_a_kernel_reaches_the_program(built):
@@ -192,12 +194,16 @@ def test_how_long_a_job_takes_stands_beside_it(job):
 
 @pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
 class TestWithNvcc:
+    # The oldest and the newest architecture that the pages name, and the one with Hopper's own instructions; to compile is
+    # what matters, and not how fast the code is.
+    CHOICE = {"cuda": ["ARCHS=80 90a 120", f"OPTIMIZATION=-O0 {FAST}"], "cpu": []}
+
     @pytest.mark.full
     def test_backends_do_not_mix(self, built):
         """cpu, cuda, cpu again: each has its own objects, and the program is always the one that was asked for."""
         said = {}
         for backend in ("cuda", "cpu", "cuda", "cpu"):
-            result = make(f"-j{cores()}", f"BACKEND={backend}", "-C", f"{LADDER}/{STAGE}", cwd=built)
+            result = make(f"-j{cores()}", f"BACKEND={backend}", *self.CHOICE[backend], "-C", f"{LADDER}/{STAGE}", cwd=built)
             assert result.returncode == 0, result.stdout + result.stderr
             assert ("compile" in result.stdout) == (backend not in (BACKEND, *said))
             said[backend] = os.path.realpath(built / LADDER / STAGE / "rms_norm_test")
@@ -210,8 +216,8 @@ class TestWithNvcc:
 
     @pytest.mark.full
     def test_every_file_compiles(self, built):
-        """Host code too, for the architecture for which the test above has compiled the library if there is no GPU."""
-        result = make(f"-j{cores()}", "objects", "BACKEND=cuda", "ARCHS=90", cwd=built, timeout=1800)
+        """Host code too; the test above has compiled the library."""
+        result = make(f"-j{cores()}", "objects", "BACKEND=cuda", *self.CHOICE["cuda"], cwd=built, timeout=1800)
         assert result.returncode == 0, result.stdout + result.stderr
 
 

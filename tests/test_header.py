@@ -6,13 +6,14 @@ import shutil
 
 import pytest
 
-from conftest import BUILD, ROOT, full_but, run
+from conftest import BUILD, FULL, ROOT, full_but, run
 
 HEADER = ROOT / "include/rms_norm"
 TESTS = ROOT / "tests/header"
 OBJECTS = BUILD / "tests/header"
 PROGRAM = OBJECTS / "header_test"
 SIMTCC = [ROOT / "simt/simtcc", f"-I{ROOT}"]
+FAST = [] if FULL else ["-O0"]  # where what is compiled matters, and how fast it runs does not
 WARNINGS = ["-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
 STANDARDS = ["c++17", "c++20"]
 
@@ -27,7 +28,7 @@ def summary(result):
 # --- Answers ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "float16 fused_add:")])
+@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "bfloat16 fused_add:")])
 def test_answers(order, groups):
     result = run(PROGRAM, "--quick", "--filter", groups, timeout=600, SIMT_ORDER=order)
     passed, failed, _ = summary(result)
@@ -52,7 +53,7 @@ def test_bad_command_lines(arguments):
 @pytest.mark.parametrize("standard", full_but(STANDARDS, "c++17"))
 def test_compiles_in_two_files_for_the_cpu_device(tmp_path, standard):
     files = [TESTS / "alone/first.cu", TESTS / "alone/second.cu", "-o", tmp_path / "program"]
-    made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *WARNINGS, *files)
+    made = run(*SIMTCC, f"-I{ROOT}/include", f"-std={standard}", *FAST, *WARNINGS, *files)
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
     assert run(tmp_path / "program").returncode == 0
 
@@ -125,7 +126,7 @@ int main() {
 
 def test_the_interface(tmp_path):
     (tmp_path / "interface.cu").write_text(INTERFACE, encoding="utf-8")
-    made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *WARNINGS, "interface.cu", "-o", "interface", cwd=tmp_path)
+    made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *FAST, *WARNINGS, "interface.cu", "-o", "interface", cwd=tmp_path)
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
     assert run(tmp_path / "interface").stdout == "done\n"
 
@@ -185,7 +186,7 @@ def test_usual_types_are_compiled_once(tmp_path):
 def test_the_example_of_the_page_runs(tmp_path):
     page = (HEADER / "README.md").read_text(encoding="utf-8")
     (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")
-    made = run(ROOT / "simt/simtcc", f"-I{ROOT}/include", "example.cu", "-o", "example", cwd=tmp_path)
+    made = run(ROOT / "simt/simtcc", f"-I{ROOT}/include", *FAST, "example.cu", "-o", "example", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     assert run(tmp_path / "example").stdout == "1.0000\n"
 
@@ -229,11 +230,11 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("name", full_but(MUTANTS, "residual_not_stored", "tail_dropped"))
+@pytest.mark.parametrize("name", full_but(MUTANTS, "tail_dropped"))
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, group = MUTANTS[name]
     source = "backward.cu" if group == "backward" else "bfloat16.cu"
-    program = build(tmp_path, "-O1", change=(pattern, replacement), source=source)
+    program = build(tmp_path, "-O0", change=(pattern, replacement), source=source)
     result = run(program, "--quick", "--filter", f"bfloat16 {group}", timeout=300)
     assert result.returncode == 1 and summary(result)[1] > 0, result.stdout + result.stderr
 
@@ -265,6 +266,7 @@ class TestAnalysis:
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 
+    @pytest.mark.full  # tests/test_mutant_hazards.py shows the kind
     def test_sees_a_missing_barrier(self, tmp_path):
         program = build(tmp_path, "--analyze", change=(r"__syncthreads\(\);", ""))
         result = analyzed(program, "--rows", "3", "--cols", "4096")

@@ -22,6 +22,10 @@ def arguments(parser):
     )
 
 
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
 def make(*words):
     if machine.make("--no-print-directory", *words):
         raise Unusable("the build failed, see above")
@@ -41,7 +45,6 @@ def count(of, work, out):
 
 def compute(ladder, work, out):
     """Writes the tables of the ladder's experiments that need no GPU, without what changes from day to day."""
-    make("-C", str(ladder.path), "BACKEND=cpu", "program")
     program = ladders.ROOT / "build/cpu" / ladder.path / ladder.program
     machine.measure(f"{ladder.id}'s experiments", work, 600, program, "--no-small", "--csv-dir", work / ladder.id)
     for name in ladder.computed:
@@ -62,14 +65,17 @@ def run(given):
         return stage.start(given.stage, "analyze")
     stages = ladders.stages_of(asked or "all")
     work, out = machine.workplace(f"analyze_all/{os.getpid()}")  # two of these may run at the same time
-    for ladder in dict.fromkeys(one.ladder for one in stages):
+    of_stages = list(dict.fromkeys(one.ladder for one in stages))
+    for ladder in of_stages:
         if not ladder.analyze:
             raise Unusable(f"{ladder.path}/ladder.json has no input to analyze")
         (out / ladder.id).mkdir()
-        make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
-        if ladder.computed:
-            compute(ladder, work, out)
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    computing = [ladder for ladder in of_stages if ladder.computed]
+    for target, those in (("program", computing), ("analyzed", of_stages)):
+        make(f"-j{cores()}", "BACKEND=cpu", "libs", *(f"{ladder.path}/{target}" for ladder in those))
+    for ladder in computing:
+        compute(ladder, work, out)
+    with concurrent.futures.ThreadPoolExecutor(cores()) as pool:
         for done in pool.map(lambda one: count(one, work, out), stages):
             print(done, flush=True)
     (out / results.ENVIRONMENT).write_text(f"g++: {compiler()}\n", encoding="utf-8")
