@@ -22,6 +22,7 @@ from .ladders import ROOT, Unusable
 TOOLS = ROOT / "tools/site"
 BUILD = ROOT / "build"
 REPORTS = BUILD / "site_reports"
+PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)]+)\))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -104,12 +105,13 @@ class Site:
             part = COMMENT.sub("", part)
             part = part.replace("<details>", '<details markdown="1">')
             part = re.sub(r"^( {2,3})(?=\S)", "    ", part, flags=re.MULTILINE)  # of list items
-            return re.sub(
+            part = re.sub(
                 r"`[^`\n]*`|" + LINK.pattern,
                 lambda found: found.group() if found.group().startswith("`")
                 else found.group(1) + self.target(page, found.group(2)) + found.group(3),
                 part,
             )  # fmt: skip
+            return PICTURE.sub(r"[\1](\2)", part)  # a picture opens by itself in its own size, for small screens
 
         result, last = "", 0
         for fence in FENCE.finditer(text):
@@ -156,7 +158,10 @@ class Site:
     def branch(self, page, below):
         """A page and those in the folders below it, each of which may have pages below itself."""
         entries = [str(place_of(page))]
-        heads = [one for one in below if not any(one != other and other.name == "README.md" and other.parent in one.parents for other in below)]
+        parents = {other: [one for one in below if one.name == "README.md" and one != other and one.parent in other.parents] for other in below}
+        places = [ladder.folder for ladder in ladders.all_ladders()]  # in the course's order
+        heads = [one for one in below if not parents[one]]
+        heads.sort(key=lambda one: places.index(one.parent) if one.parent in places else len(places))
         for head in heads:
             under = [one for one in below if one != head and head.name == "README.md" and head.parent in one.parents]
             entries.append({short_title(head): self.branch(head, under) if under else str(place_of(head))})
