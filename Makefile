@@ -48,7 +48,7 @@ help:
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'
 	@echo 'make site               build the course as pages for a browser, build/site/index.html, with the reports of every'
-	@echo '                        stage; needs no GPU (15 minutes the first time)'
+	@echo '                        stage, which it counts the first time; needs no GPU'
 	@echo 'make programs           build every program, run none'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
 	@echo 'make format             run clang-format over every C++ and CUDA file'
