@@ -15,4 +15,21 @@ struct FewChoice {
   int groups, phases, depth, columns, together, cluster;
 };
 
+// Where the scales are multiplied in.
+enum class Scales {
+  // x is quantized to q8_1. Tensor cores multiply whole numbers, exactly, and after each block of 32 both scales are
+  // multiplied to float32 sums.
+  exact,
+  // A weight is d · (q - 8) rounded to float16, and so is x, which is not quantized. Relative error of a weight, and of
+  // a number of x: 2^-11 at most.
+  rounded_to_half,
+};
+
+// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, of which a
+// multiprocessor has `together`, and how long such blocks take for 64 numbers of k, in microseconds.
+struct ManyChoice {
+  int columns, groups, together;
+  float microseconds;
+};
+
 }  // namespace q4_gemm

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -11,6 +12,7 @@
 
 #include "arguments.cuh"
 #include "few_columns.cuh"
+#include "many_columns.cuh"
 #include "norm.cuh"
 #include "policy.cuh"
 
@@ -120,7 +122,13 @@ const B* bias_of(B* bias) {
   return bias;
 }
 
-constexpr size_t workspace_bytes(int64_t, int64_t, int64_t) { return 0; }
+// x as float16, in tiles of up to 128 columns, and scales.
+constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kFrom = 17, kMostColumns = 128;
+  if (m < 1 || n < kFrom || k < 1) return 0;
+  return static_cast<size_t>((n + kMostColumns - 1) / kMostColumns * chunks_of(k)) *
+         XTile<kMostColumns, Scales::exact>::kBytes;
+}
 
 // The first row of a table that takes the product. The table is known at compile time, so that no kernel is compiled
 // that it does not name.
@@ -134,6 +142,60 @@ cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream
       p, k, cluster, device, stream);
 }
 
+// x is converted, and the product starts while it is, in so many parts of k. Sets `done` unless the GPU has no wgmma,
+// or y too many tiles.
+template <class S, class X, class B, class Y>
+cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int parts, int64_t k, bool dependent,
+                        cudaStream_t stream, bool& done) {
+  constexpr int kWarps = 8, kMostTiles = 65535;
+  const auto kernel = many_columns_kernel<S, B, Y>;
+  cudaFuncAttributes attributes;
+  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel)) return error;
+  const int64_t column_tiles = divided_up(p.n, S::kColumns), row_tiles = divided_up(p.w.groups, S::kGroups);
+  if (attributes.maxThreadsPerBlock < S::kThreads || column_tiles > kMostTiles || row_tiles > kMostTiles)
+    return cudaSuccess;
+  done = true;
+  p.x = static_cast<const unsigned char*>(workspace);
+  const int64_t warps = column_tiles * (S::kColumns / 8) * p.w.chunks * kChunkBlocks;
+  if (const cudaError_t error =
+          launch(convert_x_kernel<S::kColumns, S::kScales, X>, dim3(static_cast<unsigned>(divided_up(warps, kWarps))),
+                 32 * kWarps, 0, 1, dependent, stream, x, static_cast<unsigned char*>(workspace), p.n, k, dependent))
+    return error;
+  const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles));
+  return launch(kernel, grid, S::kThreads, S::kBytes, parts, true, stream, p);
+}
+
+struct ManyPlan {
+  size_t choice;
+  int parts;  // of k: 1, 2, 4 or 8
+};
+
+// The shape and the parts that need the least time, if each wave of clusters takes as long as one of its blocks, and
+// four chunks more to begin and to end.
+template <class Policy>
+ManyPlan plan_of(int64_t groups, int64_t n, int64_t chunks) {
+  ManyPlan best = {};
+  float least = INFINITY;
+  for (size_t i = 0; i < std::size(Policy::kMany); ++i)
+    for (int log = 0; log < 4 && int64_t{1} << log <= chunks; ++log) {
+      const ManyChoice& c = Policy::kMany[i];
+      const int64_t tiles = divided_up(groups, c.groups) * divided_up(n, c.columns);
+      const int64_t waves = divided_up(tiles, Policy::kClusters[log] * c.together);
+      const float time = static_cast<float>(waves * (divided_up(chunks, 1 << log) + 4)) * c.microseconds;
+      if (time < least) least = time, best = {i, 1 << log};
+    }
+  return best;
+}
+template <class Policy, size_t i = 0, class X, class B, class Y>
+cudaError_t launch_plan(const ManyPlan& plan, const ManyProblem<B, Y>& p, const X& x, void* workspace, int64_t k,
+                        bool dependent, cudaStream_t stream, bool& done) {
+  if constexpr (i + 1 < std::size(Policy::kMany))
+    if (plan.choice != i) return launch_plan<Policy, i + 1>(plan, p, x, workspace, k, dependent, stream, done);
+  constexpr ManyChoice c = Policy::kMany[i];
+  using S = ManyShape<c.columns, c.groups, Policy::kScales, c.together>;
+  return launch_many<S>(p, x, workspace, plan.parts, k, dependent, stream, done);
+}
+
 // A call: checked, and launched as the policy says, in so many columns at a time as a grid may have.
 template <class Policy, class W, class X, class Y, class B>
 cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
@@ -144,6 +206,15 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
   if (const cudaError_t error = query(device)) return error;
   if (!device.has_tensor_cores) return cudaErrorNotSupported;
   const auto columns = x_of(x, n, k, options.x_stride);
+  if constexpr (std::is_same_v<W, Repacked>)
+    if (options.workspace != nullptr && n >= Policy::kManyFrom && device.has_clusters) {
+      bool done = false;
+      const ManyProblem<B, Y> p = {{weights.data, m, k}, nullptr, bias, y, stride_of(options.y_stride, m), m, n};
+      const ManyPlan plan = plan_of<Policy>(p.w.groups, n, p.w.chunks);
+      const cudaError_t error =
+          launch_plan<Policy>(plan, p, columns, options.workspace, k, options.dependent_launch, stream, done);
+      if (error != cudaSuccess || done) return error;
+    }
   FewProblem<decltype(weights_of(weights, m, k)), std::remove_const_t<decltype(columns)>, B, Y> p = {
       weights_of(weights, m, k), columns, bias, y, stride_of(options.y_stride, m), m, n,
       /*first_column=*/0};

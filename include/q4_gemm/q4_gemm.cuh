@@ -26,7 +26,7 @@
 
 namespace q4_gemm {
 
-// The bytes that Options::workspace must have for a product; often 0.
+// The bytes that Options::workspace must have for a product, if it is given; 0 if it would not be used.
 constexpr size_t workspace_size(int64_t m, int64_t n, int64_t k) { return detail::workspace_bytes(m, n, k); }
 
 // y = W · x + bias. See arguments.cuh for the types of weights and x, and for Options.

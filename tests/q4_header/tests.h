@@ -5,5 +5,6 @@ namespace q4_header_test {
 
 int arguments();
 int activations();
+int rounded_scales();
 
 }  // namespace q4_header_test

@@ -1,0 +1,350 @@
+// Many columns: Hopper's tensor cores multiply float16, four warps at a time, and weights become float16 in the
+// registers that the tensor cores read.
+//
+// A thread block has a tile of 64 · kGroups rows and kColumns columns of y, and a part of k. One warp, the producer,
+// lets the copy engine bring chunks of 64 k into a ring in shared memory: numbers, scales and x, each in the order in
+// which it is used. Four warps for each group of 64 rows, the consumers, multiply. The blocks of a cluster have the
+// same tile and different parts of k, and add up their sums through distributed shared memory.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+#include <cuda/barrier>
+
+#include "activations.cuh"
+#include "choice.cuh"
+#include "elements.cuh"
+#include "layout.cuh"
+#include "wgmma.cuh"
+
+namespace q4_gemm {
+
+namespace detail {
+
+// x as the copy engine wants it: for each tile of columns and each chunk of k, eight panels, of 8 k each, which have
+// 16 bytes for each column. The order of k within a block is that in which a word of weights falls apart. If scales are
+// exact, the scales of x follow as float32: those of the chunk's first block, then those of its second.
+template <int kColumns, Scales kScales>
+struct XTile {
+  static constexpr int kPanels = kChunk / 8;
+  static constexpr int kNumbers = kPanels * kColumns;  // uint4
+  static constexpr int kBytes = kNumbers * 16 + (kScales == Scales::exact ? kChunkBlocks * kColumns * 4 : 0);
+};
+
+__device__ inline uint32_t bits_of(__half2 two) {
+  uint32_t bits;
+  memcpy(&bits, &two, sizeof bits);
+  return bits;
+}
+__device__ inline __half2 as_half2(uint32_t bits) {
+  __half2 two;
+  memcpy(&two, &bits, sizeof two);
+  return two;
+}
+
+__device__ inline void whole_numbers(const EightNumbers& eight, float (&to)[8]) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    to[i] = static_cast<float>(static_cast<signed char>((i < 4 ? eight.words.x : eight.words.y) >> i % 4 * 8));
+}
+// The numbers themselves, as closely as they are known.
+__device__ inline void values_of(const EightNumbers& eight, float (&to)[8]) {
+  whole_numbers(eight, to);
+#pragma unroll
+  for (float& value : to) value *= eight.d;
+}
+template <class T>
+__device__ void values_of(const Eight<T>& eight, float (&to)[8]) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i) to[i] = to_float(eight.values[i]);
+}
+
+// A thread converts eight neighbouring numbers of a column. Four neighbouring lanes have a block, and a warp the same
+// block of eight columns, so that it writes 128 bytes at a time. X is Columns or QuantizedColumns.
+template <int kColumns, Scales kScales, class X>
+__global__ void __launch_bounds__(256)
+    convert_x_kernel(X x, unsigned char* __restrict__ to, int64_t n, int64_t k, bool dependent) {
+  let_next_kernel_start();
+  if (dependent) wait_for_previous_kernel();
+  using Tile = XTile<kColumns, kScales>;
+  const int64_t blocks = (k + kChunk - 1) / kChunk * kChunkBlocks,
+                warp = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
+  const int64_t block = warp % blocks, column = warp / blocks * 8 + threadIdx.x % 32 / 4;
+  if (warp / blocks * 8 >= (n + kColumns - 1) / kColumns * kColumns) return;
+  const int t = threadIdx.x % 4;
+  typename X::Loaded loaded;
+  if (column < n && block * kBlock < k)
+    x.load(loaded, column, block * kBlock + 8 * t);
+  else
+    x.clear(loaded);
+
+  unsigned char* tile = to + (column / kColumns * (blocks / kChunkBlocks) + block / kChunkBlocks) * Tile::kBytes;
+  const int place = static_cast<int>(column % kColumns), b = static_cast<int>(block % kChunkBlocks);
+  float v[8];
+  if constexpr (kScales == Scales::exact) {
+    const EightNumbers eight = x.numbers_of(loaded);
+    whole_numbers(eight, v);
+    if (t == 0) reinterpret_cast<float*>(tile + Tile::kNumbers * 16)[b * kColumns + place] = eight.d;
+  } else {
+    values_of(loaded, v);
+  }
+  constexpr int kFirst[4] = {0, 4, 1, 5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
+  auto* words = reinterpret_cast<uint32_t*>(tile);
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    words[((4 * b + i) * kColumns + place) * 4 + t] = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
+}
+
+// The four pairs of a word, as float16: q - 8, exactly. 0x6400 is 1024, whose last bits are whole numbers.
+__device__ inline void numbers_of(uint32_t word, uint32_t (&pairs)[4]) {
+  const __half2 minus_1032 = as_half2(0xe408e408u), minus_72 = as_half2(0xd480d480u), sixteenth = as_half2(0x2c002c00u);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t low = word >> 8 * i & 0x000f000fu, high = word >> 8 * i & 0x00f000f0u;
+    pairs[2 * i] = bits_of(__hadd2(as_half2(low | 0x64006400u), minus_1032));
+    pairs[2 * i + 1] = bits_of(__hfma2(as_half2(high | 0x64006400u), sixteenth, minus_72));
+  }
+}
+
+// What the two wgmmas of a block of 32 k take from a lane: rows[h] is the word of row g + 8 h, scales the bits of both
+// rows' scales.
+template <Scales kScales>
+__device__ void fragments_of(uint32_t row, uint32_t row_8, uint32_t scales, uint32_t (&a)[2][4]) {
+  const uint32_t words[2] = {row, row_8};
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    uint32_t pairs[4];
+    numbers_of(words[h], pairs);
+    if (kScales == Scales::rounded_to_half) {
+      const __half2 both = as_half2(scales), d = h == 0 ? __low2half2(both) : __high2half2(both);
+#pragma unroll
+      for (uint32_t& pair : pairs) pair = bits_of(__hmul2(as_half2(pair), d));
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[i / 2][i % 2 * 2 + h] = pairs[i];
+  }
+}
+
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+static_assert(sizeof(Barrier) == sizeof(uint64_t), "an mbarrier has 64 bits");
+
+// Waits until the barrier's phase of this parity has ended. (Barrier::wait_parity sleeps between its tries.)
+__device__ inline void wait_for(Barrier& barrier, uint32_t parity) {
+#ifdef __SIMT__
+  barrier.wait_parity(parity != 0);
+#elif __CUDA_ARCH__ >= 900
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&barrier));
+  uint32_t done = 0;
+  while (done == 0)
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(done)
+                 : "r"(address), "r"(parity)
+                 : "memory");
+#endif
+}
+
+// How many registers each thread of this warpgroup has from here on: more, which others have given away, or fewer.
+template <bool kMore, int kRegisters>
+__device__ void set_registers() {
+#if !defined(__SIMT__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  if constexpr (kMore)
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  else
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+#endif
+}
+
+// The shape of a kernel: its tile of y, and the ring. A copy takes the engine about as long whether it is short or
+// long, so a stage of the ring has several chunks where they are small.
+template <int columns, int groups, Scales scales, int blocks_per_sm>
+struct ManyShape {
+  static constexpr int kColumns = columns, kGroups = groups, kBlocksPerSm = blocks_per_sm;
+  static constexpr Scales kScales = scales;
+  using X = XTile<kColumns, kScales>;
+  static constexpr int kChunks = kColumns == 128 ? 2 : 4;
+  static constexpr int kNumbers = kChunks * X::kBytes, kGroupNumbers = kChunks * kPieceBytes;  // where numbers begin
+  static constexpr int kRowScales = kNumbers + kGroups * kGroupNumbers, kGroupScales = kChunks * kPieceScales * 2;
+  static constexpr int kStage = kRowScales + kGroups * kGroupScales;
+  static constexpr int kRows = kGroups * kGroupRows, kSumStride = kRows + 4;  // from column to column: other banks
+  static constexpr int kSums = kColumns * kSumStride * 4;
+  static constexpr int kRoom = (kBlocksPerSm == 1 ? 226 : 112) * 1024;
+  static constexpr int kStages = kRoom / kStage < 12 ? kRoom / kStage : 12;
+  static constexpr int kBytes = kStages * kStage > kSums ? kStages* kStage : kSums;
+  // Where consumers need more registers than an even share, four producer warps give theirs away (setmaxnreg).
+  static constexpr bool kMoreRegisters = kColumns == 128 && kGroups == 4;
+  static constexpr int kThreads = kGroups * 128 + (kMoreRegisters ? 128 : 32);
+  static_assert(kStages >= 2 && kBytes <= kRoom && kStage % 128 == 0, "a ring of copies");
+};
+
+// Code for sm_90 lacks wgmma, which belongs to sm_90a: there a kernel takes no more than a warp, and so the host knows.
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__SIMT__)
+constexpr bool kHasWgmma = true;
+#else
+constexpr bool kHasWgmma = false;
+#endif
+
+template <class B, class Y>
+struct ManyProblem {
+  Packed w;
+  const unsigned char* x;  // as convert_x_kernel leaves it
+  const B* bias;           // or nullptr
+  Y* y;
+  int64_t y_stride, m, n;
+};
+
+// gridDim.x blocks are a cluster and share k.
+template <class S, class B, class Y>
+__global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
+    many_columns_kernel(ManyProblem<B, Y> p) {
+#if __CUDA_ARCH__ >= 900
+  namespace cg = cooperative_groups;
+  constexpr int kColumns = S::kColumns;
+  constexpr bool kExact = S::kScales == Scales::exact;
+  extern __shared__ __align__(128) unsigned char ring[];
+  __shared__ uint64_t barriers[2][S::kStages];
+  auto* full = reinterpret_cast<Barrier*>(barriers[0]);
+  auto* empty = reinterpret_cast<Barrier*>(barriers[1]);
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int64_t first_group = int64_t{blockIdx.z} * S::kGroups, chunks = p.w.chunks;
+  const int64_t begin = chunks * blockIdx.x / gridDim.x, end = chunks * (blockIdx.x + 1) / gridDim.x;
+  const int count = static_cast<int>(end - begin), stages = (count + S::kChunks - 1) / S::kChunks;
+  const auto until_all_have_read = [] { __syncthreads(); };
+
+  if (thread == 0) {
+    for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 4 * S::kGroups);
+    cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+  }
+  __syncthreads();
+
+  if (warp >= 4 * S::kGroups) {
+    if (S::kMoreRegisters) set_registers<false, 24>();
+    const auto copy = [](unsigned char* to, const void* from, int bytes, Barrier& barrier) {
+      cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
+                                    cuda::aligned_size_t<16>(bytes), barrier);
+    };
+    const auto copy_weights = [&](int i) {
+      unsigned char* stage = ring + i % S::kStages * S::kStage;
+      Barrier& barrier = full[i % S::kStages];
+      const int there = min(S::kChunks, count - i * S::kChunks);
+      constexpr int kPiece = kPieceBytes + kPieceScales * 2;
+      static_cast<void>(cuda::device::barrier_arrive_tx(barrier, 1, there * (S::X::kBytes + S::kGroups * kPiece)));
+      for (int group = 0; group < S::kGroups; ++group) {  // groups past the end bring the last one again
+        const int64_t piece = min(first_group + group, p.w.groups - 1) * chunks + begin + i * S::kChunks;
+        copy(stage + S::kNumbers + group * S::kGroupNumbers, p.w.numbers + piece * kPieceLanes, there * kPieceBytes,
+             barrier);
+        copy(stage + S::kRowScales + group * S::kGroupScales, p.w.scales + piece * kPieceScaleLanes,
+             there * kPieceScales * 2, barrier);
+      }
+    };
+    const auto copy_x = [&](int i) {
+      const int64_t first = blockIdx.y * chunks + begin + i * S::kChunks;
+      copy(ring + i % S::kStages * S::kStage, p.x + first * S::X::kBytes,
+           min(S::kChunks, count - i * S::kChunks) * S::X::kBytes, full[i % S::kStages]);
+    };
+    if (thread == 128 * S::kGroups) {
+      for (int i = 0; i < min(stages, S::kStages); ++i) copy_weights(i);
+      wait_for_previous_kernel();  // it writes x
+      for (int i = 0; i < min(stages, S::kStages); ++i) copy_x(i);
+      for (int i = S::kStages; i < stages; ++i) {
+        wait_for(empty[i % S::kStages], (i / S::kStages - 1) % 2);
+        copy_weights(i);
+        copy_x(i);
+      }
+    }
+    until_all_have_read();
+  } else {
+    if (S::kMoreRegisters) set_registers<true, 112>();
+    float sums[kColumns / 2], products[kColumns / 2];
+#pragma unroll
+    for (int i = 0; i < kColumns / 2 && kExact; ++i) sums[i] = 0.0f;
+    uint32_t a[2][2][4];  // for each block of a chunk: one is being made while the other is multiplied
+    int slot = 0, before = 0;
+    uint32_t parity = 0;
+    const auto release = [&](int i) {
+      __syncwarp();
+      if (lane == 0) static_cast<void>(empty[i].arrive());
+    };
+
+    for (int i = 0; i < count; ++i) {
+      const int chunk = i % S::kChunks;
+      if (chunk == 0) wait_for(full[slot], parity);
+      const unsigned char* stage = ring + slot * S::kStage;
+      const unsigned char* tile = stage + chunk * S::X::kBytes;
+      const int piece = warp / 4 * S::kChunks + chunk;
+      const uint4 numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers)[piece * kPieceLanes + thread % 128];
+      const uint2 scales =
+          reinterpret_cast<const uint2*>(stage + S::kRowScales)[piece * kPieceScaleLanes + thread % 128 / 4];
+      const auto begin_block = [&](int b, bool add, float(&to)[kColumns / 2]) {
+        const auto* panels = reinterpret_cast<const uint4*>(tile) + 4 * b * kColumns;
+        begin_wgmma();
+        wgmma<kColumns>(to, a[b][0], panels, add);
+        wgmma<kColumns>(to, a[b][1], panels + 2 * kColumns, true);
+        commit_wgmma();
+      };
+      fragments_of<S::kScales>(numbers.x, numbers.y, scales.x, a[0]);
+      if constexpr (!kExact) {
+        begin_block(0, i > 0, sums);
+        wait_for_wgmma<1>();  // the chunk before has been multiplied
+        if (chunk == 0 && i > 0) release(before);
+        fragments_of<S::kScales>(numbers.z, numbers.w, scales.y, a[1]);
+        begin_block(1, true, sums);
+        wait_for_wgmma<1>();  // a[0] may be written again
+      } else {
+        const auto add_block = [&](int b, uint32_t d) {
+          const float2 of_rows = __half22float2(as_half2(d));
+          const auto* of_x = reinterpret_cast<const float*>(tile + S::X::kNumbers * 16) + b * kColumns + lane % 4 * 2;
+          wait_for_wgmma<0>();
+          pin(products);
+#pragma unroll
+          for (int j = 0; j < kColumns / 8; ++j) {
+            const float2 columns = *reinterpret_cast<const float2*>(of_x + 8 * j);
+            sums[4 * j] += of_rows.x * columns.x * products[4 * j];
+            sums[4 * j + 1] += of_rows.x * columns.y * products[4 * j + 1];
+            sums[4 * j + 2] += of_rows.y * columns.x * products[4 * j + 2];
+            sums[4 * j + 3] += of_rows.y * columns.y * products[4 * j + 3];
+          }
+        };
+        begin_block(0, false, products);
+        fragments_of<S::kScales>(numbers.z, numbers.w, scales.y, a[1]);
+        add_block(0, scales.x);
+        begin_block(1, false, products);
+        add_block(1, scales.y);
+        if (chunk == S::kChunks - 1) release(slot);
+      }
+      if (chunk < S::kChunks - 1) continue;
+      before = slot;
+      if (++slot == S::kStages) slot = 0, parity ^= 1;
+    }
+    wait_for_wgmma<0>();
+    pin(sums);
+
+    until_all_have_read();  // the sums take the ring's place
+    float* to = reinterpret_cast<float*>(ring) + warp * kTileRows + lane / 4;
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i)
+      to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8] = sums[i];
+  }
+
+  const cg::cluster_group cluster = cg::this_cluster();
+  cluster.sync();
+  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
+  const int last = S::kRows * kColumns * (part + 1) / parts;
+  for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kThreads) {
+    const int64_t row = first_group * kGroupRows + i % S::kRows, column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
+    if (row >= p.m || column >= p.n) continue;
+    float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
+    float sum = 0.0f;
+    for (int other = 0; other < parts; ++other) sum += *cluster.map_shared_rank(place, other);
+    if (p.bias != nullptr) sum += to_float(p.bias[row]);
+    p.y[column * p.y_stride + row] = from_float<Y>(sum);
+  }
+  cluster.sync();  // a block's shared memory lives until all have read it
+#endif
+}
+
+}  // namespace detail
+}  // namespace q4_gemm
