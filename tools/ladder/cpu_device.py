@@ -155,6 +155,8 @@ def profile_of(folder, stage):
     """(path, scale) of the stored counters: those of the same input, or else those of the main input, scaled to it."""
     given, main = elements(stage.ladder.analyze), elements(stage.ladder.main)
     for name, scale in (("ncu_small", 1), ("ncu", given / main)):
+        if name == "ncu" and stage.ladder.unscalable:
+            continue
         path = folder / stage.ladder.id / name / f"{stage.name}.csv"
         if path.is_file():
             return path, scale

@@ -8,6 +8,8 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     main       the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
     cpu_device the main input without a GPU, where main would take minutes there
     analyze    the smaller input that make analyze counts on
+    unscalable  true if the counts of main are not those of analyze times the elements, as where stores do not grow with
+               k: then only what scripts/gpu_check.sh counts on the smaller input is compared with them
     sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
                "without": [stages that are left out]}}; with "program": "controls/rms_norm_controls" those of another
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes;
@@ -37,7 +39,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed", "element"),
+    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed", "element", "unscalable"),
 }
 
 
