@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       const uint4 numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers)[piece * kPieceLanes + thread % 128];
       const uint2 scales =
           reinterpret_cast<const uint2*>(stage + S::kRowScales)[piece * kPieceScaleLanes + thread % 128 / 4];
-      const auto begin_block = [&](int b, bool add, float(&to)[kColumns / 2]) {
+      const auto begin_block = [&](int b, bool add, auto& to) {
         const auto* panels = reinterpret_cast<const uint4*>(tile) + 4 * b * kColumns;
         begin_wgmma();
         wgmma<kColumns>(to, a[b][0], panels, add);

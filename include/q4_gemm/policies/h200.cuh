@@ -1,4 +1,5 @@
-// The policy of one GPU. Chosen by hand: its rows have not been measured against others yet.
+// The policy of one GPU. kFew is chosen by hand: its rows have not been measured against others yet. The times of kMany
+// are of single runs.
 #pragma once
 
 #include "../choice.cuh"
