@@ -1,6 +1,6 @@
 #!/bin/bash
-# Usage: fresh_machine.sh bookworm|trixie|jammy|noble [COMMAND ...]
-# Makes a fresh Debian 12 or 13, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
+# Usage: fresh_machine.sh bookworm|trixie|forky|jammy|noble [COMMAND ...]
+# Makes a fresh Debian 12, 13 or 14, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
 # commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
 #   FOLDER=dir       where the machine is made and kept, with a new clone each time; default: in /var/tmp, and deleted
 #   MIRROR=url       where the distribution's packages come from
@@ -12,9 +12,9 @@ refuse() { echo "fresh_machine: $*" >&2; exit 2; }
 
 distribution=${1:-}
 case $distribution in
-  bookworm | trixie) mirror=http://deb.debian.org/debian components=main script=sid ;;
+  bookworm | trixie | forky) mirror=http://deb.debian.org/debian components=main script=sid ;;
   jammy | noble) mirror=http://archive.ubuntu.com/ubuntu components=main,universe script=gutsy ;;
-  *) refuse "'$distribution' is not a distribution that is known here; say bookworm, trixie, jammy or noble." ;;
+  *) refuse "'$distribution' is not a distribution that is known here; say bookworm, trixie, forky, jammy or noble." ;;
 esac
 shift
 [ $# -gt 0 ] || set -- 'make run' 'make test'
