@@ -82,6 +82,8 @@ const char* name_of_operation(Operation operation) {
       return "grid_barrier";
     case Operation::fence:
       return "fence";
+    case Operation::texture_read:
+      return "texture_read";
     case Operation::other:
       return "other";
   }

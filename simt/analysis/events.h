@@ -72,6 +72,7 @@ enum class Operation : uint8_t {
   cluster_wait,
   grid_barrier,
   fence,
+  texture_read,
   other
 };
 struct OperationCall {

@@ -19,6 +19,7 @@ OPERATIONS = {  # the dump's name -> one of them, several of them
     "cluster_wait": ("cluster barrier", "cluster barriers"),
     "grid_barrier": ("grid barrier", "grid barriers"),
     "fence": ("fence", "fences"),
+    "texture_read": ("texture read", "texture reads"),
     "other": ("other operation", "other operations"),
 }
 

@@ -10,7 +10,8 @@ NOTES = {
     "byte moved: above 100 % where lanes share what they read.",
     "Model": "wavefronts of 8- and 16-byte accesses to shared memory; which lanes run together after a branch; which "
     "loads the compiler keeps: g++ compiled this, and nvcc may merge, repeat or drop one.",
-    "Unknown without hardware": "time, cache hits, what DRAM moved, occupancy and stalls; arithmetic is not counted.",
+    "Unknown without hardware": "time, cache hits, what DRAM moved, occupancy and stalls; the sectors that texture reads "
+    "touch, since a GPU lays out a texture's array in an order of its own; arithmetic is not counted.",
 }
 
 

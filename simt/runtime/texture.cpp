@@ -8,6 +8,7 @@
 #include <string>
 
 #include "memory.h"
+#include "scheduler_parts.h"
 #include "simt/rounding.h"
 #include "state.h"
 #include "textures.h"
@@ -22,6 +23,7 @@ struct cudaArray {
   unsigned flags;
 };
 
+namespace simt {  // what stands outside of it is the student's, for the analysis
 namespace {
 
 struct Texture {
@@ -222,12 +224,14 @@ Texel texel_at(const Texture& t, const int64_t (&place)[3]) {
 }
 
 }  // namespace
+}  // namespace simt
 
 // --- In kernels ----------------------------------------------------------------------------------------------------
 
 namespace simt {
 
 Texel fetch(cudaTextureObject_t object, int dimensions, const float* at, int layer, const char* function, Site site) {
+  SIMT_ENTER(current(function), texture_read);
   const Texture& t = known(object, function, site);
   if (t.dimensions != dimensions || t.layered != (layer >= 0))
     device_fault(cudaErrorInvalidTexture,
@@ -269,6 +273,7 @@ Texel fetch(cudaTextureObject_t object, int dimensions, const float* at, int lay
 }
 
 Texel fetch_linear(cudaTextureObject_t object, int at, Site site) {
+  SIMT_ENTER(current("tex1Dfetch"), texture_read);
   const Texture& t = known(object, "tex1Dfetch", site);
   if (t.dimensions != 0)
     device_fault(cudaErrorInvalidTexture, "tex1Dfetch reads linear memory; this texture is of an array", site);

@@ -1,5 +1,5 @@
 // Arrays, texture objects and what kernels read through them: one to three dimensions and layers. A texture knows its
-// place in memory, so that a fetch is a call of the runtime. The analysis does not count fetches.
+// place in memory, so that a fetch is a call of the runtime. The analysis counts fetches, but not their sectors.
 #pragma once
 #include <type_traits>
 

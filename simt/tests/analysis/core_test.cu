@@ -301,6 +301,30 @@ TEST_CASE("operations are counted by the warp") {
   CHECK(count_of(Operation::block_barrier).calls == 4);
 }
 
+__global__ void texture_reads(cudaTextureObject_t texture, float* out) {
+  float v = tex1Dfetch<float>(texture, threadIdx.x);
+  if (threadIdx.x < 16) v += tex1Dfetch<float>(texture, 2 * threadIdx.x);
+  out[threadIdx.x] = v;
+}
+
+TEST_CASE("texture reads are counted by the warp, and are no requests to memory") {
+  Device<float> in(64), out(64);
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear.devPtr = in.data;
+  resource.res.linear.desc = cudaCreateChannelDesc<float>();
+  resource.res.linear.sizeInBytes = 64 * sizeof(float);
+  const cudaTextureDesc how = {};
+  cudaTextureObject_t texture = 0;
+  REQUIRE(cudaCreateTextureObject(&texture, &resource, &how, nullptr) == cudaSuccess);
+  run([&] { texture_reads<<<1, 64>>>(texture, out.data); });
+  CHECK(count_of(Operation::texture_read).calls == 3);
+  CHECK(count_of(Operation::texture_read).lanes == 64 + 16);
+  CHECK(sum_of(Space::global, Kind::load, 4).requests == 0);
+  CHECK(sum_of(Space::global, Kind::store, 4).requests == 2);
+  CHECK(cudaDestroyTextureObject(texture) == cudaSuccess);
+}
+
 // --- Atomics, fences and barriers in memory --------------------------------------------------------------------------
 
 __global__ void add(int* sum, int* spread) {
