@@ -38,8 +38,11 @@ for axis in "xyz":
 MMA_TYPES = {  # the types of the factors and the depths that they come with
     "f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32), "f64": (4,),
 }  # fmt: skip
+MBARRIER_WITHOUT_EFFECT = set("noComplete b64 release acquire relaxed cta cluster shared shared::cta shared::cluster".split())
 ADVICE = [  # what to use instead of the instructions that start so
-    ("cp.async.bulk", "use cuda::memcpy_async, or give it a CPU form under #ifdef __SIMT__"),
+    ("cp.async.bulk.tensor", "use cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared and its relatives of "
+     "<cuda/barrier>, or give it a CPU form under #ifdef __SIMT__"),
+    ("cp.async.bulk", "use cuda::device::memcpy_async_tx of <cuda/barrier>, or give it a CPU form under #ifdef __SIMT__"),
     ("cp.async", "use __pipeline_memcpy_async, __pipeline_commit and __pipeline_wait_prior of <cuda_pipeline.h>"),
     ("ld.", "use __ldg, __ldcs, __ldcg or __ldlu"),
     ("st.", "use __stcs, __stcg or __stwt"),
@@ -87,6 +90,7 @@ class Assembly:
         self.outputs = outputs
         self.operands = outputs + inputs
         self.registers = {}  # PTX's name -> ours
+        self.labels = {}
         self.lines = []
 
     def translate(self):
@@ -100,16 +104,22 @@ class Assembly:
                 self.lines.append(f"auto& simt_l{k} = ({operand.expression}); uint64_t simt_p{k} = {first};")
             else:
                 self.lines.append(f"const uint64_t simt_p{k} = ::simt::ptx::in<'{letter}'>({operand.expression});")
-        self.statements(without_comments(self.code))
+        self.statements(without_comments(self.code).replace("%=", "0"))  # the number that makes a label unique
         for k, operand in enumerate(self.outputs):
             letter = operand.constraint.strip("=+&")
             self.lines.append(f"::simt::ptx::out<'{letter}'>(simt_l{k}, simt_p{k});")
-        return f"do {{ {' '.join(self.lines)} }} while (0)"
+        labels = f"__label__ {', '.join(self.labels.values())}; " if self.labels else ""
+        return f"do {{ {labels}{' '.join(self.lines)} }} while (0)"
 
     def statements(self, code):
-        for statement in self.cut(code):
+        statements = self.cut(code)
+        names = [statement[:-1] for statement in statements if statement.endswith(":")]
+        self.labels = {name: "simt_to_" + re.sub(r"\W", "_", name) for name in names}
+        for statement in statements:
             if statement in ("{", "}"):
                 self.lines.append(statement)
+            elif statement.endswith(":"):
+                self.lines.append(f"{self.labels[statement[:-1]]}:;")
             elif statement.startswith(".reg"):
                 self.declare(statement)
             else:
@@ -117,14 +127,18 @@ class Assembly:
 
     @staticmethod
     def cut(code):
-        """Statements, and the braces around some: a brace after an operand holds a vector."""
+        """Statements, labels, and the braces around some statements: a brace after an operand holds a vector."""
         statements, current = [], ""
         depth = 0
-        for c in " ".join(code.split()):
+        code = " ".join(code.split())
+        for k, c in enumerate(code):
             if c == "{" and not current.strip():
                 statements.append("{")
             elif c == "}" and not current.strip() and depth == 0:
                 statements.append("}")
+            elif c == ":" and ":" not in (code[k - 1], code[k + 1 : k + 2]) and re.fullmatch(r"\s*[$%\w]+\s*", current):
+                statements.append(current.strip() + ":")
+                current = ""
             elif c == ";":
                 if current.strip():
                     statements.append(current.strip())
@@ -375,7 +389,7 @@ class Assembly:
     def on_prefetch(self, parts, arguments):
         return True
 
-    on_prefetchu = on_applypriority = on_prefetch
+    on_prefetchu = on_applypriority = on_setmaxnreg = on_prefetch
 
     def on_createpolicy(self, parts, arguments):
         self.set(arguments[0], "0")
@@ -414,6 +428,8 @@ class Assembly:
         return self.atomic(parts, "_", arguments)
 
     def on_cp(self, parts, arguments):
+        if parts[1:3] == ["async", "bulk"]:
+            return self.bulk_copy(parts[3:], arguments)
         words = [part for part in parts[1:] if not part.startswith("L2::")]
         if words == ["async", "commit_group"]:
             self.lines.append("__pipeline_commit();")
@@ -431,11 +447,64 @@ class Assembly:
             return False
         return True
 
+    def bulk_copy(self, words, arguments):
+        if words[0] in ("commit_group", "wait_group", "prefetch"):
+            return True  # what goes to global memory is there when its instruction is over
+        if words[-1] == "L2::cache_hint":
+            words, arguments = words[:-1], arguments[:-1]
+        to, from_, way = words
+        target, source = self.address(arguments[0], to), self.address(arguments[1], from_)
+        values = f"{target}, {source}, {self.value(arguments[2])}"
+        shared = ("shared::cta", "shared::cluster")
+        if to in shared and from_ in ("global", "shared::cta") and way == "mbarrier::complete_tx::bytes":
+            return self.run(f"::simt::ptx::bulk_to_shared({values}, {self.address(arguments[3], to)})")
+        is_group = to == "global" and from_ == "shared::cta" and way == "bulk_group" and len(arguments) == 3
+        return is_group and self.run(f"::simt::ptx::bulk_to_global({values})")
+
+    def on_mbarrier(self, parts, arguments):
+        words = [part for part in parts[1:] if part not in MBARRIER_WITHOUT_EFFECT]
+        space = next((part for part in parts if part.startswith("shared")), "generic")
+        (name, *more), place = words, next(k for k, argument in enumerate(arguments) if argument.startswith("["))
+        barrier = f"::simt::ptx::mbarrier({self.address(arguments[place], space)})"
+        values = [self.value(argument) for argument in arguments[place + 1 :]]
+        site = "::simt::Site::here()"
+        if name == "init" and not more:
+            return self.run(f"{barrier}.init(static_cast<int64_t>({values[0]}))")
+        if name == "inval" and not more:
+            return self.run(f"{barrier}.invalidate()")
+        if name in ("expect_tx", "complete_tx") and not more:
+            sign = {"expect_tx": "", "complete_tx": "-"}[name]
+            return self.run(f"{barrier}.arrive(0, 0, {sign}static_cast<int64_t>({values[0]}), {site}, [] {{}})")
+        if name in ("arrive", "arrive_drop") and more in ([], ["expect_tx"]):
+            threads, bytes_ = ("1", values[0]) if more else (values[0] if values else "1", "0")
+            threads = f"static_cast<int64_t>({threads})"
+            dropped = threads if name == "arrive_drop" else "0"
+            arrival = f"{barrier}.arrive({threads}, {dropped}, static_cast<int64_t>({bytes_}), {site}, [] {{}})"
+            self.set(arguments[0] if place else "_", arrival)
+            return True
+        if name in ("try_wait", "test_wait") and more in ([], ["parity"]):
+            mask = "1" if more else "7"
+            self.set(arguments[0], f"uint64_t({barrier}.test(static_cast<unsigned>({values[0]}), {mask}, {site}))")
+            return True
+        return False
+
     # Waiting and the lanes of a warp.
 
     def run(self, code):
         self.lines.append(f"{code};")
         return True
+
+    def on_bra(self, parts, arguments):
+        return arguments[0] in self.labels and self.run(f"goto {self.labels[arguments[0]]}")
+
+    def on_elect(self, parts, arguments):
+        target, _, predicate = (part.strip() for part in arguments[0].partition("|"))
+        mask = f"static_cast<unsigned>({self.value(arguments[1])})"
+        self.lines.append(f"{{ __syncwarp({mask}); const uint64_t simt_leader = __ffs(static_cast<int>({mask})) - 1;")
+        self.set(target, "simt_leader")
+        self.set(predicate, "uint64_t(::simt::lane_id() == simt_leader)")
+        self.lines.append("}")
+        return parts[1:] == ["sync"]
 
     def on_bar(self, parts, arguments):
         if parts[1:] == ["warp", "sync"]:

@@ -218,7 +218,7 @@ bool Worker::start_step() {
   if (timed_out) {
     timed_out = false;
     lane = &warp->lanes[__builtin_ctz(warp->step)];
-    fail_at(cudaErrorLaunchTimeout, lane->pc, analysis::FaultKind::timeout, kTimeoutSentence);
+    fail_at(cudaErrorLaunchTimeout, lane->pc, analysis::FaultKind::timeout, timeout_sentence(*lane));
   }
   if (first->starts_block)
     analysis::tell([&](analysis::Observer& o) { o.ran(where(*warp), first->pc, warp->together); });

@@ -21,10 +21,13 @@
 namespace simt {
 
 void (*before_death)() = nullptr;
-const char* const kTimeoutSentence =
-    "the kernel makes no progress: it spins on something that no resident thread will change, or one thread computes "
-    "for "
-    "longer than SIMT_TIMEOUT seconds";
+std::string timeout_sentence(const Lane& lane) {
+  char what[160] =
+      "spins on something that no resident thread will change, or one thread computes for longer than "
+      "SIMT_TIMEOUT seconds";
+  if (lane.describe) lane.describe(lane.polled_object, what, sizeof what);
+  return std::string("the kernel makes no progress: it ") + what;
+}
 
 namespace {
 
@@ -104,7 +107,7 @@ void on_watchdog(int, siginfo_t*, void* context) {
   const uintptr_t pc = program_counter(context);
   w->interrupted_at = pc;
   if (w->in_kernel && w->lane && (may_be_stopped_at(pc) || w->must_end_anywhere))
-    fail_at_line(*w, cudaErrorLaunchTimeout, pc, kTimeoutSentence);
+    fail_at_line(*w, cudaErrorLaunchTimeout, pc, timeout_sentence(*w->lane));
 }
 
 // Ends a worker's kernel where it is safe: between two of the runtime's own calls, or in the program's code. Where the

@@ -10,6 +10,7 @@
 namespace simt {
 
 class Worker;
+struct Lane;
 
 constexpr int kSignals = 4;
 
@@ -19,7 +20,7 @@ void install_fault_handlers();
 // What is left to do when a signal is about to end the process; null for nothing.
 extern void (*before_death)();
 
-extern const char* const kTimeoutSentence;
+std::string timeout_sentence(const Lane& lane);  // it is the lane that runs
 
 // In place while kernels run, whatever handlers the program has. Starts the watchdog the first time.
 class FaultHandlers {

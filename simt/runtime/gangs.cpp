@@ -21,6 +21,18 @@ char* map_pages(size_t size) {
   return static_cast<char*>(pages) + kGuard;
 }
 
+// The blocks' shared memory lies within 2 GiB: inline PTX keeps the lower half of an address, also of another block's.
+static char* map_arena() {
+  constexpr size_t kAll = size_t{1} << 30, kOne = (kSharedLimit + kGuard - 1) / kGuard * kGuard + kGuard;
+  static void* const reserved = mmap(nullptr, kAll, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  static std::atomic<size_t> used{kGuard};
+  const size_t at = used.fetch_add(kOne);
+  if (reserved == MAP_FAILED || at + kOne > kAll) return map_pages(kSharedLimit);
+  char* arena = static_cast<char*>(reserved) + at;
+  if (mprotect(arena, kSharedLimit, PROT_READ | PROT_WRITE) != 0) return map_pages(kSharedLimit);
+  return arena;
+}
+
 void Worker::run(Launch& l) {
   launch = &l;
   worker = this;
@@ -58,7 +70,7 @@ void Worker::prepare() {
 #endif
   blocks_.resize(l.blocks_per_gang);
   while (arenas_.size() < blocks_.size()) {
-    arenas_.push_back(map_pages(kSharedLimit));  // whole pages
+    arenas_.push_back(map_arena());  // whole pages
     std::memset(arenas_.back(), kPoison, kSharedLimit);
   }
   warp_count_ = static_cast<unsigned>(l.blocks_per_gang) * l.warps_per_block;

@@ -56,6 +56,7 @@ void Worker::run_gang() {
       for (Lane& lane : warps_[i].lanes) {
         lane.copies.clear();
         lane.commits.clear();
+        lane.describe = nullptr;
       }
   }
   check_arenas();
@@ -185,8 +186,9 @@ void Worker::release(Warp& warp, uint32_t lanes) {
 
 __attribute__((noinline)) void Worker::end_by_timeout() {
   timed_out = false;
+  if (lane->describe) fail(cudaErrorLaunchTimeout, timeout_sentence(*lane), lane->polled_at);
   const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-  fail_at_line(*this, cudaErrorLaunchTimeout, caller, kTimeoutSentence);
+  fail_at_line(*this, cudaErrorLaunchTimeout, caller, timeout_sentence(*lane));
 }
 
 void Worker::yield() {
@@ -438,6 +440,13 @@ uint32_t present_lanes() { return current("a lane's number").lane->warp->present
 uint32_t warp_id() {
   const Worker& w = current("a warp's number");
   return w.launch->warp_at[w.lane->warp->index % w.launch->warps_per_block];
+}
+
+void note_polling(Describe* describe, const void* object, Site site) {
+  Lane& lane = *current("a barrier in memory").lane;
+  lane.describe = describe;
+  lane.polled_object = object;
+  lane.polled_at = site;
 }
 
 void yield() {

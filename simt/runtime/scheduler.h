@@ -85,6 +85,9 @@ struct Lane : LaneStep {
   std::vector<size_t> commits;    // copies.size() at each commit
   const char* waits_for;          // with `site`, for the report of a deadlock
   Site site;
+  Describe* describe = nullptr;  // what it polls
+  const void* polled_object = nullptr;
+  Site polled_at = {};
 };
 
 // Lanes of one warp that wait for each other.

@@ -108,6 +108,9 @@ T& dynamic_shared() {
 
 // --- Waiting and ordering ------------------------------------------------------------------------------------------
 void yield();  // lets the other resident lanes run
+// What the lane polls, in words, if the watchdog ends the kernel; null when it polls no more.
+using Describe = void(const void* object, char* text, size_t size);
+void note_polling(Describe* describe, const void* object, Site site);
 // Called before each atomic: global atomics take place in block order, so that results do not depend on the number of
 // workers; every so often the lane yields, so that a lane that spins on a lock lets its owner run.
 void atomic_point(const void* address);

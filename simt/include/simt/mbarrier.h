@@ -1,6 +1,7 @@
 // The barrier in memory behind cuda::barrier, block-wide cuda::pipeline and __mbarrier_t: one 64-bit word, as on the
 // GPU. A phase ends when all expected threads have arrived and all expected bytes have landed.
 #pragma once
+#include <cstdio>
 #include <unordered_map>
 #include <vector>
 
@@ -54,6 +55,11 @@ class Mbarrier {
     store({static_cast<uint64_t>(count), static_cast<uint64_t>(count), 0, 0});
   }
 
+  SIMT_OWN void invalidate() {
+    deferred().erase(this);
+    __atomic_store_n(&word_, ~static_cast<uint64_t>(0), __ATOMIC_SEQ_CST);
+  }
+
   // Returns the phase arrived in; complete() runs before the phase ends, in the last to arrive.
   template <class Complete>
   SIMT_OWN unsigned arrive(int64_t threads, int64_t dropped, int64_t bytes, Site site, Complete complete) {
@@ -91,6 +97,7 @@ class Mbarrier {
     if (__atomic_load_n(&word_, __ATOMIC_SEQ_CST) == ~static_cast<uint64_t>(0))
       device_fault(cudaErrorLaunchFailure, "the barrier was not initialized", site);
     const bool ended = has_ended(phase, mask, site);
+    note_polling(ended ? nullptr : describe, this, site);
     if (ended)
       note_acquire(this);
     else
@@ -137,6 +144,17 @@ class Mbarrier {
     if (((state.phase ^ phase) & mask) == 0) return false;
     land([&](const DeferredCopy& copy) { return !copy.counted && copy.phase != state.phase; });
     return true;
+  }
+
+  // Of a phase that has not ended.
+  static void describe(const void* barrier, char* text, size_t size) {
+    const State state = static_cast<const Mbarrier*>(barrier)->load();
+    const auto expected = static_cast<unsigned>(state.expected),
+               arrived = expected - static_cast<unsigned>(state.pending);
+    std::snprintf(text, size,
+                  "waits for the end of a phase of parity %u of a barrier in memory, at which %u of %u threads have "
+                  "arrived and %ld bytes are still expected",
+                  static_cast<unsigned>(state.phase & 1), arrived, expected, static_cast<long>(state.bytes));
   }
 
   // By barrier. A block, and therefore the shared memory to which copies go, belongs to one worker thread.

@@ -9,6 +9,7 @@
 #include "cuda_pipeline_primitives.h"
 #include "simt/device.h"
 #include "simt/integer.h"
+#include "simt/mbarrier.h"
 #include "simt/rounding.h"
 #include "simt/tensor_cores.h"
 
@@ -393,6 +394,30 @@ SIMT_FOR_CALLER inline void store_volatile(void* address, uint64_t word) {
 
 inline void cp_async(void* target, const void* source, uint64_t size, uint64_t kept, Site site = Site::here()) {
   __pipeline_memcpy_async(target, source, size, kept < size ? size - kept : 0, site);
+}
+
+// --- Barriers in memory and the copies that they count
+// -----------------------------------------------------------------
+inline Mbarrier& mbarrier(void* address, Site site = Site::here()) {
+  if (!is_shared(address)) device_fault(cudaErrorInvalidAddressSpace, "an mbarrier is not in shared memory", site);
+  if (reinterpret_cast<uintptr_t>(address) % sizeof(Mbarrier) != 0)
+    device_fault(cudaErrorMisalignedAddress, "an mbarrier does not begin at a multiple of 8 bytes", site);
+  return *static_cast<Mbarrier*>(address);
+}
+inline void bulk_to_shared(void* target, const void* source, uint64_t size, void* barrier, Site site = Site::here()) {
+  check_alignment(target, source, size, 16, site);
+  if (!is_shared(target))
+    device_fault(cudaErrorInvalidAddressSpace, "the target of cp.async.bulk is not in shared memory", site);
+  mbarrier(barrier, site).defer(target, source, size, true);
+}
+// The copy is done at once, so a missing wait does not show.
+SIMT_OWN inline void bulk_to_global(void* target, const void* source, uint64_t size, Site site = Site::here()) {
+  check_alignment(target, source, size, 16, site);
+  if (!is_shared(source))
+    device_fault(cudaErrorInvalidAddressSpace, "the source of cp.async.bulk is not in shared memory", site);
+  note_copy(target, source, size, 0, true);
+  std::memcpy(target, source, size);
+  note_landing(target, size, nullptr);
 }
 
 // --- Lanes ---------------------------------------------------------------------------------------------------------
