@@ -137,7 +137,7 @@ CHECKED = r"""
 
 using namespace rms_norm::detail;
 
-// A kernel of one block that waits for a second one, as blocks do whose workspace another kernel uses.
+// Two blocks that find different numbers of the launch before, as they do whose workspace another kernel uses too.
 int main() {
   constexpr int64_t kCols = 4096;
   float *x, *y;
@@ -147,9 +147,11 @@ int main() {
   cudaMalloc(&workspace, rms_norm::kWorkspaceBytes);
   cudaMemset(x, 0, sizeof(float) * kCols);
   rms_norm::init_workspace(workspace);
+  const uint64_t others = uint64_t{7} << 32;
+  cudaMemcpy(static_cast<uint64_t*>(workspace) + 1, &others, sizeof others, cudaMemcpyDefault);
   Problem<float, void, float, float> p = {x, nullptr, y};
   p.rows = 1, p.cols = kCols, p.workspace = static_cast<uint64_t*>(workspace);
-  row_in_parts<4, 4, 256, 0, false, rms_norm::Access::strided, MemoryExchange><<<1, 256>>>(p, kCols / 8, 2, 1);
+  row_in_parts<4, 4, 256, 0, false, rms_norm::Access::strided, MemoryExchange><<<2, 256>>>(p, kCols / 8, 2, 1);
   std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
