@@ -43,7 +43,7 @@ def test_every_page_is_an_exercise_of_the_course():
 @each
 def test_every_cut_applies_and_says_what_is_missing(exercise):
     skeleton = grade.skeleton(exercise)
-    assert skeleton.count(exercises.TODO) == sum(cut.put.count(exercises.TODO) for cut in exercise.cuts) > 0
+    assert skeleton.count(exercises.MARK) == sum(cut.put.count(exercises.MARK) for cut in exercise.cuts) > 0
     assert max(map(len, skeleton.splitlines())) <= 120
     assert skeleton.startswith(f"// Exercise {exercise.stage.name}: ")
     assert source(exercise).split("\n\n", 1)[0] not in skeleton, "the stage's own comment must not stand there"

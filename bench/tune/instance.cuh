@@ -16,7 +16,14 @@ constexpr int kParts[] = {1, 2, 4, 8};
 constexpr int kCombinations = std::size(kPacks) * std::size(kVectors) * std::size(kBlocks) * std::size(kParts);
 
 constexpr Shape combination(int i, Access access, Eviction reads) {
-  return {kPacks[i / 80], rms_norm::kAnySize, kVectors[i / 20 % 4], kBlocks[i / 4 % 5], kParts[i % 4], access, reads};
+  const auto next = [&i](const auto& choices) {
+    constexpr int kChoices = sizeof choices / sizeof choices[0];
+    const int chosen = choices[i % kChoices];
+    i /= kChoices;
+    return chosen;
+  };
+  const int parts = next(kParts), block = next(kBlocks), vectors = next(kVectors), packs = next(kPacks);
+  return {packs, rms_norm::kAnySize, vectors, block, parts, access, reads};
 }
 
 // Whether a shape that is possible is also worth a try, and not the same launch as another one:

@@ -22,10 +22,6 @@ def arguments(parser):
     )
 
 
-def cores():
-    return len(os.sched_getaffinity(0))
-
-
 def make(*words):
     if machine.make("--no-print-directory", *words):
         raise Unusable("the build failed, see above")
@@ -72,10 +68,10 @@ def run(given):
         (out / ladder.id).mkdir()
     computing = [ladder for ladder in of_stages if ladder.computed]
     for target, those in (("program", computing), ("analyzed", of_stages)):
-        make(f"-j{cores()}", "BACKEND=cpu", "libs", *(f"{ladder.path}/{target}" for ladder in those))
+        make(f"-j{machine.cores()}", "BACKEND=cpu", "libs", *(f"{ladder.path}/{target}" for ladder in those))
     for ladder in computing:
         compute(ladder, work, out)
-    with concurrent.futures.ThreadPoolExecutor(cores()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(machine.cores()) as pool:
         for done in pool.map(lambda one: count(one, work, out), stages):
             print(done, flush=True)
     (out / results.ENVIRONMENT).write_text(f"g++: {compiler()}\n", encoding="utf-8")

@@ -18,12 +18,12 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from . import ladders, markers
+from . import ladders, markers, results
 from .ladders import ROOT, Unusable
 
 FOLDER = ROOT / "exercises"
 MINE = ROOT / "my"  # the student's, which git does not see
-TODO = "YOUR CODE"  # in the comments of a skeleton that say what is missing
+MARK = "YOUR CODE"  # in the comments of a skeleton that say what is missing
 # The order of the course.
 COURSE = ("W1L1", "W2L1", "W2L3", "matrix", "vector", "precision", "serving", "q4_gemm")
 
@@ -95,7 +95,7 @@ class Exercise:
         """The stage's source without its first comment and with its cuts; head: lines for a comment in front."""
         text = self.stage.source.read_text(encoding="utf-8")
         for cut in self.cuts:
-            text = cut.apply(text, ladders_path(self.page))
+            text = cut.apply(text, results.shown(self.page))
         body = re.sub(r"\A(//.*\n)+", "", text)
         return comment(head) + body
 
@@ -108,17 +108,13 @@ def comment(paragraphs):
     return "".join(f"// {line}".rstrip() + "\n" for line in lines)
 
 
-def ladders_path(path):
-    return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
-
-
 def page_of(stage):
     return FOLDER / stage.ladder.id / f"{stage.name}.md"
 
 
 def read(stage):
     """The exercise of a stage; Unusable if its page is not as the first lines of this file say."""
-    page, where = page_of(stage), ladders_path(page_of(stage))
+    page, where = page_of(stage), results.shown(page_of(stage))
     text = page.read_text(encoding="utf-8")
     head = HEAD.match(text)
     if not head or head["name"] != stage.name:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from . import exercises, ideas, ladders, machine, results, rules, stage
 from .bench import options
-from .exercises import ROOT, TODO, ladders_path
+from .exercises import MARK, ROOT
 from .ladders import Unusable
 
 SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
@@ -65,7 +65,7 @@ class Workplace:
         # A stage that is one file brings its own main, LADDER_MAIN, unless it is told that others are there too.
         self.write("main.cu", [
             "#define LADDER_ALL_STAGES",
-            f'#include "{ladders_path(file)}"',
+            f'#include "{results.shown(file)}"',
             "",
             f"int main(int argc, char** argv) {{ return ladder::run_stage({where}, argc, argv); }}",
         ])  # fmt: skip
@@ -81,7 +81,7 @@ class Workplace:
     def make(self, backend, *targets):
         """(exit code, what make said)"""
         given = [f"BACKEND={backend}", f"LADDER={self.exercise.stage.ladder.path}"]
-        words = ["--no-print-directory", "-C", self.path, f"-j{len(os.sched_getaffinity(0))}", *given, *targets]
+        words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", *given, *targets]
         return machine.make(*words, quiet=True)
 
     def built(self, kind):
@@ -174,7 +174,7 @@ def hazard_text(work, hazard):
 
 def compiler_errors(work, output):
     """The first errors, at the student's lines."""
-    name = ladders_path(work.file)
+    name = results.shown(work.file)
     kinds = re.compile(r"\berror\b|undefined reference|multiple definition")
     lines = [line.strip() for line in output.splitlines() if kinds.search(line)]
     found = []
@@ -184,15 +184,17 @@ def compiler_errors(work, output):
     return list(dict.fromkeys(found))[:5] or output.strip().splitlines()[-5:]
 
 
+def missing(text):
+    """What the marked comments of a skeleton still say."""
+    lines = enumerate(text.splitlines(), 1)
+    return [f"line {number}: {line.partition(MARK)[2].strip(': ')}" for number, line in lines if MARK in line]
+
+
 def grade(exercise, file, name=""):
     """The Report of a file. name: the folder below build/grade, if it is not the exercise's own."""
     text = file.read_text(encoding="utf-8")
     report = Report()
-    report.missing = [
-        f"line {number}: {line.partition(TODO)[2].strip(': ')}"
-        for number, line in enumerate(text.splitlines(), 1)
-        if TODO in line
-    ]
+    report.missing = missing(text)
     report.rules = rules.broken(exercise, text, skeleton(exercise))
     if report.rules:
         return report
@@ -224,7 +226,7 @@ def wrapped(text, mark="  - "):
 
 
 def print_report(exercise, report, seconds):
-    name = f"{ladders_path(exercise.file)}"
+    name = f"{results.shown(exercise.file)}"
     if report.passed:
         said = "Right values in every order, no hazard, and the counters show the idea."
         print(f"{name}: passed. {said} ({seconds:.0f} s)")
@@ -242,7 +244,7 @@ def print_report(exercise, report, seconds):
         for line in report.missing:
             print(wrapped(line))
     if report.hazards or report.ideas:
-        program = ladders_path(Workplace(exercise, exercise.file).built("analyze"))
+        program = results.shown(Workplace(exercise, exercise.file).built("analyze"))
         words = " ".join(map(str, options(exercise.given)))
         print(f"Line by line: simt/analyze --program {program} -- --analyze {words}")
     print(f"make hint S={exercise.asked} helps.")
@@ -262,7 +264,7 @@ def timed(program, work, *given):
     csv.unlink(missing_ok=True)
     code, output = start([program, *given, "--csv", csv])
     if code:
-        raise Unusable(f"{ladders_path(program)} fails there: {output.strip()[-400:]}")
+        raise Unusable(f"{results.shown(program)} fails there: {output.strip()[-400:]}")
     return float(results.read(csv)[0]["microseconds"])
 
 
@@ -285,7 +287,7 @@ def time_on_gpu(exercise):
 
 def grade_and_remember(exercise):
     if not exercise.file.is_file():
-        raise Unusable(f"there is no {ladders_path(exercise.file)} yet: make exercise S={exercise.asked} writes it")
+        raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
     if not (ROOT / "build/cpu/libcommon.a").is_file():
         print("The first time, the CPU device and the harness are built, which takes some minutes.", flush=True)
     begun = time.monotonic()
@@ -339,7 +341,7 @@ def watch(given):
         if changed != seen or changed is None:
             seen = changed
             grade_and_remember(exercise)
-            print(f"watching {ladders_path(exercise.file)}; Ctrl-C ends it", flush=True)
+            print(f"watching {results.shown(exercise.file)}; Ctrl-C ends it", flush=True)
         time.sleep(0.5)
 
 
@@ -349,14 +351,14 @@ def watch(given):
 def write_skeleton(given):
     exercise = exercises.find(given.exercise)
     if exercise.file.exists():
-        file = ladders_path(exercise.file)
+        file = results.shown(exercise.file)
         raise Unusable(f"{file} is there already, and stays as it is; move it away to begin anew")
     exercise.file.parent.mkdir(parents=True, exist_ok=True)
-    exercise.file.write_text(skeleton(exercise), encoding="utf-8")
-    print(f"{ladders_path(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")
-    for number, line in enumerate(exercise.file.read_text(encoding="utf-8").splitlines(), 1):
-        if TODO in line:
-            print(wrapped(f"line {number}: {line.partition(TODO)[2].strip(': ')}"))
+    text = skeleton(exercise)
+    exercise.file.write_text(text, encoding="utf-8")
+    print(f"{results.shown(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")
+    for line in missing(text):
+        print(wrapped(line))
     print(f"make grade S={exercise.asked} checks it.")
 
 
@@ -373,4 +375,4 @@ def hint(given):
 def solution(given):
     one = exercises.find(given.exercise).stage
     print(one.source.read_text(encoding="utf-8"))
-    print(f"// {ladders_path(one.source)}; {ladders_path(one.page)} explains it.")
+    print(f"// {results.shown(one.source)}; {results.shown(one.page)} explains it.")

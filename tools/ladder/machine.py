@@ -112,6 +112,11 @@ def environment(gpu, runtime, before, after, datasheet=""):
     return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
 
 
+def cores():
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def workplace(job):
     """An empty folder build/<job>, which is kept when the job fails, and the folder for its results in it."""
     folder = ladders.ROOT / "build" / job

@@ -8,8 +8,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from . import exercises, ladders, rules
-from .exercises import ladders_path
+from . import exercises, ladders, results, rules
 
 SHOWS = {
     "values": "some elements are wrong or never written, in whatever order the threads run",
@@ -124,7 +123,7 @@ def show(one, place, count):
 def answer(one):
     source = one.path.read_text(encoding="utf-8")
     about = re.match(r"((?://.*\n)+)", source).group(1).replace("// ", "").replace("\n", " ")
-    print(f"{about.strip()}\nThe line as it stands in {ladders_path(one.path)}:")
+    print(f"{about.strip()}\nThe line as it stands in {results.shown(one.path)}:")
     for number, line in enumerate(source.splitlines(), 1):
         if FAULT.search(line):
             print(f"{number:4}  {line.strip()}")

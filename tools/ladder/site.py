@@ -205,7 +205,7 @@ def count_reports():
     for ladder in dict.fromkeys(stage.ladder for stage in stages):
         print(f"site: the reports of {ladder.path}", flush=True)
         analyze.make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
-        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with concurrent.futures.ThreadPoolExecutor(machine.cores()) as pool:
             list(pool.map(report, ladder.stages))
     pages = {}
     for stage in stages:
