@@ -126,4 +126,4 @@ def test_hazards(tmp_path, barriers):
     assert made.returncode == 0, made.stderr
     result = run(ROOT / "simt/analyze", "--program", tmp_path / "hazards", timeout=600)
     found = re.search(r"^hazards: (.*)", result.stdout, re.MULTILINE)
-    assert found and (found.group(1) == "none") == (barriers == "all"), result.stdout + result.stderr
+    assert found and found.group(1).startswith("none") == (barriers == "all"), result.stdout + result.stderr

@@ -134,7 +134,7 @@ WRONG = [
                 "if (lane < kWarps) sum = warp_sum(warp_sums[lane]);",
             )
         ],
-        "shuffle",
+        "__shfl_down_sync",
     ),
     (
         "no head",

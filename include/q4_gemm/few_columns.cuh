@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   // Where the next two tiles come from, and go to. The warps that share a tile take turns.
   const int first_chunk = begin + phase * kUnit, stride = kPhases * kUnit;
   const int warp_units = first_chunk < end ? (end - first_chunk + stride - 1) / stride : 0;  // of each set
-  // Where k ends with the first chunk of a unit, the slot's second tile has scales of zero, and any numbers.
+  // Where k ends with the first chunk of a unit, the slot's second tile is filled with zeros.
   const int last_half = warp_units > 0 && first_chunk + (warp_units - 1) * stride + 1 >= p.chunks ? 1 : 0;
   char* const slots = shared + memory.slots + warp * kDepth * kSlotBytes;
   const auto group_of = [&](int set) { return int64_t{set} * S::kGroups + tile / kGroupTiles; };
@@ -217,8 +217,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   int fetch_set = first_set, fetch_left = 0;
   char* fetch_slot = slots;
   const auto copy = [&](int tiles) {
-    for (int u = 0; u < tiles; ++u)
-      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + u * kPieceLanes, 16);
+    for (int u = 0; u < kUnit; ++u)
+      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + (u < tiles ? u * kPieceLanes : 0), 16,
+                              u < tiles ? 0 : 16);
     if (lane < 4 * kUnit)
       __pipeline_memcpy_async(fetch_slot + kUnit * kTileBytes + 16 * lane,
                               lane < 4 * tiles ? from_scales : from_numbers, 16, lane < 4 * tiles ? 0 : 16);
