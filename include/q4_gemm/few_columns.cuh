@@ -218,8 +218,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   char* fetch_slot = slots;
   const auto copy = [&](int tiles) {
     for (int u = 0; u < kUnit; ++u)
-      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + (u < tiles ? u * kPieceLanes : 0), 16,
-                              u < tiles ? 0 : 16);
+      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + (u < tiles ? u * kPieceLanes : 0),
+                              16, u < tiles ? 0 : 16);
     if (lane < 4 * kUnit)
       __pipeline_memcpy_async(fetch_slot + kUnit * kTileBytes + 16 * lane,
                               lane < 4 * tiles ? from_scales : from_numbers, 16, lane < 4 * tiles ? 0 : 16);
