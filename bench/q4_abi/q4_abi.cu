@@ -1,7 +1,9 @@
 // include/q4_gemm behind a C ABI: what a language without C++ templates calls, and what is timed beside its peers.
 // Functions that return an int return a cudaError_t; types that are not named here are cudaErrorInvalidValue.
 //
-//   nvcc -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -Iinclude bench/q4_abi/q4_abi.cu -o libq4_gemm.so
+//   nvcc -t 0 -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -Iinclude bench/q4_abi/*.cu -o libq4_gemm.so
+#include "q4_abi.h"
+
 #include <q4_gemm/q4_gemm.cuh>
 
 extern "C" {
@@ -65,22 +67,19 @@ int q4_gemm_rms_norm_quantize(int dtype, const void* x, const void* residual, vo
   });
 }
 
-// y = W · x. Weights are repacked, or blocks of q4_0. x is of a type of above or quantized, and y is of x's type, or
-// float32 if x is quantized. workspace has q4_gemm_workspace_size bytes.
-int q4_gemm_multiply(int repacked, const void* weights, int x_dtype, const void* x, void* y, int64_t m, int64_t n,
-                     int64_t k, int dependent_launch, void* workspace, void* stream) {
-  q4_gemm::Options options;
-  options.dependent_launch = dependent_launch != 0;
-  options.workspace = workspace;
-  const auto multiply = [&](const auto& typed_x, auto* typed_y) -> int {
-    const auto on = static_cast<cudaStream_t>(stream);
-    if (repacked) return q4_gemm::multiply(q4_gemm::Repacked{weights}, typed_x, typed_y, m, n, k, nullptr, options, on);
-    return q4_gemm::multiply(q4_gemm::Blocks{weights}, typed_x, typed_y, m, n, k, nullptr, options, on);
-  };
-  if (x_dtype == Q4_GEMM_QUANTIZED) return multiply(q4_gemm::Quantized{x}, static_cast<float*>(y));
-  return with_type(x_dtype, [&](auto of_type) -> int {
+// y = W · x. Weights are repacked, or blocks of q4_0, and `rounded` is the policy whose scales are rounded to float16.
+// x is of a type of above, which is y's too, or quantized. workspace has q4_gemm_workspace_size bytes, or is null.
+int q4_gemm_multiply(int repacked, int rounded, const void* weights, int x_dtype, const void* x, int y_dtype, void* y,
+                     int64_t m, int64_t n, int64_t k, int dependent_launch, void* workspace, void* stream) {
+  if (x_dtype != y_dtype && x_dtype != Q4_GEMM_QUANTIZED) return cudaErrorInvalidValue;
+  q4_abi::Product product = {
+      repacked != 0, rounded != 0, weights, x, y, m, n, k, {}, static_cast<cudaStream_t>(stream)};
+  product.options.dependent_launch = dependent_launch != 0;
+  product.options.workspace = workspace;
+  return with_type(y_dtype, [&](auto of_type) -> int {
     using T = decltype(of_type);
-    return multiply(static_cast<const T*>(x), static_cast<T*>(y));
+    if (x_dtype == Q4_GEMM_QUANTIZED) return q4_abi::multiply<q4_gemm::Quantized, T>(product);
+    return q4_abi::multiply<T, T>(product);
   });
 }
 

@@ -8,7 +8,7 @@ import sys
 
 from . import (
     analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage,
-    terms, tune,
+    terms, tune_job,
 )  # fmt: skip
 
 JOBS = {
@@ -16,7 +16,7 @@ JOBS = {
     "profile": profile,
     "analyze": analyze,
     "compare": compare,
-    "tune": tune,
+    "tune": tune_job,
     "peers": peers,
     "chain": chain,
     "readme": readme,

@@ -1,7 +1,7 @@
-"""A ladder's kernels as a shared library for Python's ctypes, compiled where they are not up to date.
+"""Kernels as shared libraries for Python's ctypes, compiled where they are not up to date.
 
-The source is one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a
-GPU, else the CPU device; BACKEND=cuda or cpu overrides.
+Of a ladder: one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a GPU,
+else the CPU device; BACKEND=cuda or cpu overrides. Of a header: a folder of .cu files, which includes what is in include/.
 """
 
 import ctypes
@@ -59,6 +59,25 @@ def build(source, chosen):
         done = machine.run(*words)
         if done.returncode != 0:
             raise Unusable(f"{done.stdout.decode(errors='replace')}{results.shown(source)} does not compile, see above")
+    said.write_text(" ".join(command))
+    return target
+
+
+def build_folder(folder, target, command):
+    """The library `target` of all .cu files of a folder, made by this command with include/ on its path."""
+    files = sorted(folder.iterdir())
+    command = [*command, "-std=c++17", "-O3", "-shared", "-Xcompiler", "-fPIC", f"-I{ladders.ROOT / 'include'}"]
+    command += [*(str(path) for path in files if path.suffix == ".cu"), "-o", str(target)]
+    sources = [*files, *(ladders.ROOT / "include").rglob("*.cuh")]
+    said = target.with_suffix(".txt")
+    fresh = target.is_file() and said.is_file() and said.read_text() == " ".join(command)
+    if fresh and all(source.stat().st_mtime <= target.stat().st_mtime for source in sources):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    print(f"compiling {results.shown(folder)}", flush=True)
+    done = machine.run(*command)
+    if done.returncode != 0:
+        raise Unusable(f"{done.stdout.decode(errors='replace')}{results.shown(folder)} does not compile, see above")
     said.write_text(" ".join(command))
     return target
 

@@ -140,7 +140,7 @@ def verdicts(shapes):
     return said
 
 
-def excluded(shapes):
+def excluded(shapes, title=title, shape_name=shape_name):
     """Sentences on the competitors that were not timed, each reason once with its shapes."""
     reasons = {}
     for key, rows in shapes.items():

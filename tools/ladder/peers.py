@@ -19,7 +19,7 @@ import re
 import sys
 import time
 
-from . import competitors, graph_timing, ladders, machine, peer_tables, results
+from . import competitors, graph_timing, kernel_library, ladders, machine, peer_tables, results
 from .ladders import Unusable
 
 FORWARD = """
@@ -104,24 +104,11 @@ def requirements():
 
 
 def build_library(torch):
-    """bench/c_abi for this GPU, in build/peers/, compiled anew when a file or the compiler's command changed."""
+    """bench/c_abi for this GPU, in build/peers/."""
     major, minor = torch.cuda.get_device_capability()
-    root, target = ladders.ROOT, ladders.ROOT / "build/peers/librms_norm.so"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    command = [machine.find_nvcc(), "-t", "0", "-std=c++17", "-O3", f"-arch=sm_{major}{minor}", "-shared"]
-    files = sorted((root / "bench/c_abi").iterdir())
-    command += ["-Xcompiler", "-fPIC", f"-I{root / 'include'}"]
-    command += [*(str(path) for path in files if path.suffix == ".cu"), "-o", str(target)]
-    sources = [*files, *(root / "include").rglob("*.cuh")]
-    said = target.with_suffix(".txt")
-    fresh = target.is_file() and said.is_file() and said.read_text() == " ".join(command)
-    if not fresh or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
-        print("peers: compiling bench/c_abi", flush=True)
-        done = machine.run(*command)
-        if done.returncode != 0:
-            raise Unusable(f"{done.stdout.decode(errors='replace')}bench/c_abi does not compile, see above")
-        said.write_text(" ".join(command))
-    return competitors.library(target)
+    command = [machine.find_nvcc(), "-t", "0", f"-arch=sm_{major}{minor}"]
+    target = ladders.ROOT / "build/peers/librms_norm.so"
+    return competitors.library(kernel_library.build_folder(ladders.ROOT / "bench/c_abi", target, command))
 
 
 class Gpu:

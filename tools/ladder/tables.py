@@ -2,8 +2,8 @@
 
 import os
 
-from . import any_csv, chain_tables, counter_tables, counters, cpu_device, ladders, markers, model_tables, outputs
-from . import peer_tables, results, timed
+from . import any_csv, chain_tables, counter_tables, counters, cpu_device, gemm_tables, ladders, markers
+from . import model_tables, outputs, peer_tables, results, timed
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
@@ -322,6 +322,8 @@ def build(block, folder):
     if name in COUNTER_PLOTS:
         return "".join(image(folder.name, f"{ladder.id}_{name[:-5]}", COUNTER_PLOTS[name], page)) or None
     path = folder / ladder.id / f"{name}.csv"
+    if ladder.id == gemm_tables.FOLDER and name in gemm_tables.COLUMNS:
+        return gemm_tables.markdown(path, page, block.words) if path.is_file() else None
     if not path.parent.is_dir():
         return None
     if not path.is_file():

@@ -1,8 +1,6 @@
-"""Chooses the header's kernels for this machine's GPU and writes them into include/rms_norm/policies/<gpu>.cuh.
+"""The policy of include/rms_norm, made from what bench/tune measured: profiling_results/<gpu>/header/tune.csv.
 
-Builds bench/tune, which measures every candidate, and stores profiling_results/<gpu>/header/tune.csv and
-tune_environment.txt. The policy, a file of its own, is made from this CSV: for each length of rows and size of problem
-the fastest shape, or another one within 1 percent of it:
+For each length of rows and size of problem the fastest shape, or another one within 1 percent of it:
 
 1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
    is more than 1 percent faster; and in problems above 65536 KB, shapes whose reads leave last go before all others. Here
@@ -16,15 +14,13 @@ In small problems the time of a shape is the mean of a plain and a dependent lau
 
 import collections
 import math
-import re
-import subprocess
 
-from . import ladders, machine, results
+from . import results
 from .ladders import Unusable
 
-LEAF = "bench/tune"
-CSV, ENVIRONMENT = f"{results.HEADER}/tune.csv", f"{results.HEADER}/tune_environment.txt"
-POLICIES = "include/rms_norm/policies"
+JOB, LEAF = "make tune", "bench/tune"
+CSV = f"{results.HEADER}/tune.csv"
+POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
@@ -37,16 +33,20 @@ Timed = collections.namedtuple("Timed", "shape microseconds")
 Line = collections.namedtuple("Line", "packs limit shape comment")
 
 
-def read(path):
-    """The rows of the CSV that were timed, with numbers where numbers stand."""
-    rows = results.read(path, COLUMNS)
+def timed_rows(path, columns, numbers, job):
+    """The rows of a CSV that were timed, with numbers where numbers stand."""
+    rows = results.read(path, columns)
     timed = [row for row in rows if row["verdict"] == "ok"]
     if not timed:
-        raise Unusable(f"{results.shown(path)} holds no measurement; make tune writes it anew, on a GPU")
+        raise Unusable(f"{results.shown(path)} holds no measurement; {job} writes it anew, on a GPU")
     for row in timed:
-        row.update((name, int(results.number(row, name))) for name in NUMBERS)
+        row.update((name, int(results.number(row, name))) for name in numbers)
         row["microseconds"] = results.number(row, "microseconds")
     return timed
+
+
+def read(path):
+    return timed_rows(path, COLUMNS, NUMBERS, JOB)
 
 
 class Operator:
@@ -224,19 +224,28 @@ def wrapped(words, indent="  ", width=120):
     return lines
 
 
-def names(gpu):
+def names(gpu, policies=POLICIES):
     """A folder of results -> the policy's file and type: "h200" -> h200.cuh, H200; "geforce-rtx-4090" -> rtx_4090.cuh,
     Rtx4090."""
     words = gpu.removeprefix("geforce-").split("-")
-    return f"{POLICIES}/{'_'.join(words)}.cuh", "".join(word[:1].upper() + word[1:] for word in words)
+    return f"{policies}/{'_'.join(words)}.cuh", "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def gpu_of(path):
+    return path.parents[1].name
+
+
+def source_of(row, path, job):
+    """The sentence by which a policy names its measurement."""
+    about = f"{row['device']}, CUDA {results.version(row['runtime'])}, {row['date']}"
+    return f"Measured by {job}: {about}. All of it is in {results.shown(path)}."
 
 
 def policy(rows, path):
     """The whole file, from the rows of the CSV at that path: profiling_results/<gpu>/header/tune.csv."""
     operators = {name: Operator(rows, name) for name in TABLES}
     about = rows[0]
-    source = f"{about['device']}, CUDA {results.version(about['runtime'])}, {about['date']}"
-    said = [f"Measured by make tune: {source}. All of it is in {results.shown(path)}."]
+    said = [source_of(about, path, JOB)]
     both = [size for operator in operators.values() for size in operator.dependent_sizes]
     if both:
         said.append(f"Up to {max(both)} KB a time is the mean of a plain and a dependent launch.")
@@ -269,99 +278,3 @@ struct {names(gpu_of(path))[1]} {{
 
 }}  // namespace rms_norm::policies
 """
-
-
-def gpu_of(path):
-    return path.parents[1].name
-
-
-def write_policy(path):
-    new = policy(read(path), path)
-    name, struct = names(gpu_of(path))
-    target = ladders.ROOT / name
-    is_new = not target.exists()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        results.replace(target, lambda partial: partial.write_text(new, encoding="utf-8"))
-    except OSError as error:
-        raise Unusable(f"{name} cannot be written: {error.strerror}; the results are stored")
-    print(f"tune: {name} is the policy of {results.shown(path)}, with {new.count('Access::')} lines")
-    if is_new:
-        print(
-            f"It is new. To use it, #include <{name.removeprefix('include/')}> and call "
-            f"rms_norm::forward<rms_norm::policies::{struct}>(...),\n"
-            "or make it DefaultPolicy in include/rms_norm/policy.cuh."
-        )
-
-
-def policy_text(path):
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"{results.shown(path)} cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def check(gpu):
-    """Compares policies with the CSVs that they are from: that of the GPU asked for, or else all. A policy that names
-    no CSV was written by hand, and is compared with nothing."""
-    found = {gpu} if gpu else set(results.stored_gpus(CSV))
-    if not gpu:
-        for path in sorted((ladders.ROOT / POLICIES).glob("*.cuh")):
-            named = re.search(r"// Measured by make tune: .*?profiling_results/([\w-]+)/", policy_text(path), re.DOTALL)
-            found |= {named.group(1)} if named else set()
-    if not found:
-        print("tune: no measurement is stored, so there is nothing to compare policies with; make tune measures")
-    for one in sorted(found):
-        path, (name, _) = results.store() / one / CSV, names(one)
-        if policy(read(path), path) != policy_text(ladders.ROOT / name):
-            raise Unusable(
-                f"{name} is not what {results.shown(path)} gives; make tune GPU={one} writes it anew, and needs no GPU"
-            )
-        print(f"tune: {name} is what {results.shown(path)} gives")
-
-
-def measure():
-    """Builds and starts the program; the folder where its results are stored."""
-    work, out = machine.workplace("tune")
-    (out / results.HEADER).mkdir()
-    machine.build(f"{LEAF}/program")
-    before, program = machine.clocks(), ladders.ROOT / "build/cuda" / LEAF / "tune"
-    try:
-        done = machine.run(program, "--csv", out / CSV, stdout=None, stderr=None, timeout=900)
-    except OSError as error:
-        raise Unusable(f"{results.shown(program)} cannot be started: {error.strerror}")
-    except subprocess.TimeoutExpired:
-        raise Unusable("the program was not done after 900 seconds; nothing was stored")
-    if done.returncode != 0:
-        raise Unusable(f"the program ended with exit code {done.returncode}, see above; nothing was stored")
-    about = read(out / CSV)[0]
-    said = machine.environment(about["device"], results.version(about["runtime"]), before, machine.clocks())
-    (out / ENVIRONMENT).write_text(said, encoding="utf-8")
-    target = results.target("", about["device"])
-    results.publish(out, target)
-    print(f"tune: tune.csv and tune_environment.txt are in {results.shown(target / results.HEADER)}")
-    return target
-
-
-def arguments(parser):
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a policy is stale")
-    parser.add_argument("--gpu", default="", help="write it from the stored results of this GPU, for example h200")
-
-
-def run(given):
-    stored = results.stored_gpus(CSV)
-    if given.gpu and given.gpu not in stored:
-        said = (
-            f"GPU={given.gpu}: no tune.csv of that name in profiling_results; there is: {', '.join(stored) or 'none'}"
-        )
-        raise ladders.BadCommand(said)
-    if given.check:
-        check(given.gpu)
-    elif given.gpu:
-        write_policy(results.store() / given.gpu / CSV)
-    elif not machine.gpu():
-        machine.no_gpu(
-            "tune", "make tune GPU=h200 writes the policy from stored results, where there are any, and needs no GPU."
-        )
-    else:
-        write_policy(measure() / CSV)

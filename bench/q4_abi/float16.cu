@@ -1,0 +1,3 @@
+#include "typed.cuh"
+
+template cudaError_t q4_abi::multiply<__half, __half>(const Product& product);

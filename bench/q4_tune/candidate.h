@@ -1,0 +1,39 @@
+// The candidates of make tune S=q4_gemm: shapes of kernels for repacked weights, and float32 x and y.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace q4_tune {
+
+// Which table of a policy a shape may stand in: kFew, or kMany with exact or with rounded scales.
+enum class Table { few, exact, rounded };
+
+constexpr int kParts[] = {1, 2, 4, 8};  // of k: the blocks of a cluster
+
+// Contiguous columns. x is quantized by the launch.
+struct Product {
+  const void* packed;
+  const float* x;
+  float* y;
+  void* workspace;
+  int64_t m, n, k;
+};
+
+// `depth` and `phases` are of few columns only.
+struct Candidate {
+  Table table;
+  int columns, groups, phases, depth, together;
+  // A dependent launch, if the GPU has such. cudaErrorNotSupported if it lacks wgmma.
+  cudaError_t (*launch)(const Product& product, int parts, cudaStream_t stream);
+  // How many clusters of so many blocks the GPU holds at once; 0 for few columns.
+  int (*clusters)(int parts);
+
+  std::string name() const;
+};
+
+std::vector<Candidate>& candidates();
+
+}  // namespace q4_tune

@@ -1,0 +1,86 @@
+// Few<shapes> and Many<shapes> compile candidates and make them known to the program.
+#pragma once
+#include <q4_gemm/q4_gemm.cuh>
+
+#include "bench/q4_tune/candidate.h"
+
+namespace q4_tune {
+
+using q4_gemm::Scales;
+template <int groups, int phases, int depth, int columns, int together>
+using F = q4_gemm::detail::FewShape<groups, phases, depth, columns, together>;
+template <int columns, int groups, int together>
+using E = q4_gemm::detail::ManyShape<columns, groups, Scales::exact, together>;
+template <int columns, int groups, int together>
+using R = q4_gemm::detail::ManyShape<columns, groups, Scales::rounded_to_half, together>;
+
+template <class S>
+cudaError_t launch_few(const Product& product, int parts, cudaStream_t stream) {
+  using namespace q4_gemm::detail;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  FewProblem<Packed, Columns<float>, float, float> p = {{product.packed, product.m, product.k},
+                                                        columns_of(product.x, product.n, product.k, product.k),
+                                                        nullptr,
+                                                        product.y,
+                                                        product.m,
+                                                        product.m,
+                                                        product.n,
+                                                        /*first_column=*/0};
+  p.dependent = device.has_clusters;
+  return q4_gemm::detail::launch_few<S>(p, product.k, parts, device, stream);
+}
+
+template <class S>
+cudaError_t launch_many(const Product& product, int parts, cudaStream_t stream) {
+  using namespace q4_gemm::detail;
+  const ManyProblem<float, float> p = {
+      {product.packed, product.m, product.k}, nullptr, nullptr, product.y, product.m, product.m, product.n};
+  bool done = false;
+  const cudaError_t error = q4_gemm::detail::launch_many<S>(p, columns_of(product.x, product.n, product.k, product.k),
+                                                            product.workspace, parts, product.k, true, stream, done);
+  return error != cudaSuccess || done ? error : cudaErrorNotSupported;
+}
+
+inline int none(int) { return 0; }
+
+template <class S>
+int clusters_of(int parts) {
+  using namespace q4_gemm::detail;
+  const auto kernel = many_columns_kernel<S, float, float>;
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = static_cast<unsigned>(parts);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(parts));
+  config.blockDim = dim3(S::kThreads);
+  config.dynamicSmemBytes = S::kBytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kBytes) != cudaSuccess ||
+      cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess)
+    static_cast<void>(cudaGetLastError());  // of a GPU without clusters; then there are none
+  return clusters;
+}
+
+template <class... S>
+struct Few {
+  Few() {
+    (candidates().push_back(
+         {Table::few, S::kColumns, S::kGroups, S::kPhases, S::kDepth, S::kTogether, launch_few<S>, none}),
+     ...);
+  }
+};
+
+template <class... S>
+struct Many {
+  Many() {
+    (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, S::kGroups, 0, 0,
+                             S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
+     ...);
+  }
+};
+
+}  // namespace q4_tune

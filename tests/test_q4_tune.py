@@ -1,0 +1,388 @@
+"""make tune S=q4_gemm: the choice of include/q4_gemm's kernels, on invented times, and every candidate's check on the CPU
+device."""
+
+import csv
+import re
+import shutil
+
+import pytest
+
+from conftest import BUILD, CLANG_FORMAT, ROOT, run
+from fakes import Machine, executable, refused
+from ladder import q4_tune, results
+from ladder.q4_tune import ANY_SIZE, Few, Many
+from test_header import SIMTCC
+
+LEAF = ROOT / "bench/q4_tune"
+PROGRAM = BUILD / "bench/q4_tune/q4_tune"
+POLICY = "include/q4_gemm/policies/fake_9000.cuh"
+STORED = "profiling_results/fake-9000/q4_gemm"
+
+# The first line that the program itself writes.
+SOURCE = (LEAF / "measurements.cpp").read_text(encoding="utf-8")
+WRITTEN = re.search(r'"table,m,.*?\\n"', SOURCE, re.DOTALL).group()
+HEADER = re.sub(r'"\s*"', "", WRITTEN).replace("\\n", "").strip('"').split(",")
+
+PROGRAM_FAKE = """\
+#!/bin/bash
+[ "$1" = --csv ] || exit 2
+[ -z "$FAKE_TUNE_FAILS" ] || { echo "few: 7 elements are wrong" >&2; exit 1; }
+cp "$FAKE_TUNE_CSV" "$2"
+"""
+
+A, B, C = Few(1, 4, 6, 1, 1, 2), Few(1, 4, 6, 1, 1, 8), Few(2, 2, 6, 1, 1, 4)  # A and B are one kernel
+NARROW, WIDE, TWO = Many(32, 2, 2), Many(64, 4, 1), Many(64, 1, 2)
+CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
+SMALL, LARGE = (1024, 4096), (4096, 14336)
+
+
+def row(table, shape, microseconds, m, n, k, parts=1):
+    about = {"table": table, "m": m, "n": n, "k": k, "phases": 0, "depth": 0, **shape._asdict()}
+    about.update(parts=getattr(shape, "parts", parts), clusters=0, verdict="ok" if microseconds else "refused")
+    if table != "few":
+        about.update(clusters=CLUSTERS[parts] * shape.together)
+    about.update(microseconds=microseconds or "", device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
+    return {name: str(about.get(name, "")) for name in HEADER}
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results.write_csv(path, HEADER, [list(one.values()) for one in rows])
+    return path
+
+
+def few(*rows):
+    """kFew's rows, of (shape, microseconds, matrix, columns)."""
+    times = {}
+    for shape, time, (m, k), n in rows:
+        times.setdefault((m, n, k), {})[shape, shape.parts] = time
+    return [(line.columns, line.weights, line.shape) for line in q4_tune.few_lines(times)]
+
+
+def many_rows(table, shapes=(NARROW, WIDE)):
+    """Times as if plan_of()'s estimate were exact, with 0.5 us for the first shape, 0.75 for the second one, ..."""
+    rows = []
+    for m, k in (SMALL, LARGE):
+        for n in (17, 64, 512):
+            for place, shape in enumerate(shapes):
+                for parts in CLUSTERS:
+                    time = (0.5 + place / 4) * q4_tune.steps((m, n, k), shape, parts, list(CLUSTERS.values()))
+                    rows.append(row(table, shape, f"{time:.3f}", m, n, k, parts))
+    return rows
+
+
+@pytest.fixture
+def invented():
+    rows = []
+    for m, k in (SMALL, LARGE):
+        for n in (1, 8, 17):
+            width = {"columns": 1 if n == 1 else 8 if n == 8 else 16}
+            rows += [row("few", shape._replace(**width), 1.0 + n * i, m, n, k) for i, shape in enumerate((A, B, C))]
+    return rows + [row("few", C, None, *LARGE[:1], 1, LARGE[1])] + many_rows("exact") + many_rows("rounded", (WIDE, TWO))
+
+
+# Few columns.
+
+
+def test_the_fastest_shape_is_chosen_for_columns_and_weights():
+    lines = few((A, 1.0, SMALL, 1), (C, 2.0, SMALL, 1), (A, 2.0, LARGE, 1), (C, 1.0, LARGE, 1),
+                (A, 1.0, SMALL, 8), (C, 2.0, SMALL, 8), (A, 1.0, LARGE, 8), (C, 2.0, LARGE, 8))  # fmt: skip
+    limit = int((1024 * 4096 * 4096 * 14336) ** 0.5)
+    assert lines == [(1, limit, A), (1, ANY_SIZE, C), (ANY_SIZE, ANY_SIZE, A)]
+
+
+@pytest.mark.parametrize("time, chosen", [(1.009, B), (1.011, C)])
+def test_a_neighbour_s_kernel_is_kept_within_a_percent(time, chosen):
+    lines = few((A, 1.0, SMALL, 1), (B, 1.1, SMALL, 1), (C, 1.5, SMALL, 1),
+                (A, 1.2, LARGE, 1), (B, time, LARGE, 1), (C, 1.0, LARGE, 1))  # fmt: skip
+    assert [shape for _, _, shape in lines] == [A, chosen]
+
+
+def test_matrices_of_equally_many_weights_share_a_row():
+    wide, tall = (4096, 12288), (12288, 4096)
+    lines = few((A, 1.0, wide, 1), (A, 4.0, tall, 1), (C, 2.1, wide, 1), (C, 1.8, tall, 1), (B, 0.1, wide, 1))
+    assert lines == [(ANY_SIZE, ANY_SIZE, C)]  # B was not timed with both
+
+
+# Many columns.
+
+
+def test_a_shape_s_microseconds_are_those_of_the_estimate():
+    times = q4_tune.times_of([{**one, **{name: int(one[name]) for name in q4_tune.NUMBERS}, "microseconds": float(one["microseconds"])}
+                              for one in many_rows("exact")], "exact", Many)  # fmt: skip
+    choices, said = q4_tune.many(times, list(CLUSTERS.values()))
+    assert choices == {NARROW: 0.5, WIDE: 0.75}
+    assert "1.00 times the time of the fastest, on average of 6 products; at worst 1.00" in said[0]
+
+
+def test_shapes_that_are_never_needed_are_left_out():
+    times = {(4096, n, 4096): {(NARROW, 1): 1.0 * n, (WIDE, 1): 1.02 * n, (TWO, 1): 2.0} for n in (1, 2, 17)}
+    assert q4_tune.many_shapes(times) == sorted([NARROW, TWO])
+    times = {(4096, n, 4096): {(NARROW, 1): 1.0 * n, (WIDE, 1): 1.02 * n} for n in (1, 2, 17)}
+    assert len(q4_tune.many_shapes(times)) == 1
+
+
+@pytest.mark.parametrize("of_17, of_32, begin", [(2.0, 2.0, 17), (0.5, 2.0, 32), (0.5, 0.5, 33), (2.0, 0.5, 33)])
+def test_the_kernels_for_many_columns_begin_where_they_gain(of_17, of_32, begin):
+    fast = {(4096, 17, 4096): {(A, 1): of_17}, (4096, 32, 4096): {(A, 1): of_32}, (4096, 1, 4096): {(A, 1): 1.0}}
+    assert q4_tune.many_from(fast, {size: {(NARROW, 1): 1.0} for size in [*fast, (4096, 64, 4096)]}) == begin
+
+
+# The policy.
+
+
+def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, invented):
+    path = write(tmp_path / STORED / "tune.csv", invented)
+    text = q4_tune.policy(q4_tune.read(path), path)
+    for words in (
+        "Measured by make tune S=q4_gemm: NVIDIA Fake 9000, CUDA 13.0, 2026-01-31.",
+        "struct Fake9000 {",
+        "static constexpr int kClusters[] = {132, 66, 30, 15};",
+        "static constexpr int64_t kManyFrom = 18;",
+        "static constexpr Scales kScales = Scales::exact;",
+        "static constexpr ManyChoice kMany[] = {\n      {32, 2, 2, 0.500f},\n      {64, 4, 1, 0.750f},\n  };",
+        "struct Fake9000Rounded : Fake9000 {",
+        "static constexpr Scales kScales = Scales::rounded_to_half;",
+        "      {1, kAnySize, 1, 4, 6, 1, 1, 2},         // 58.7 million weights: 1.00 us, fastest 1.00\n",
+    ):
+        assert words in text, text
+    (tmp_path / "policy.cuh").write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / ".clang-format", tmp_path)
+    assert run(CLANG_FORMAT, tmp_path / "policy.cuh", cwd=tmp_path).stdout == text
+
+
+def test_a_gpu_without_wgmma_has_a_table_of_few_columns_only(tmp_path, invented):
+    path = write(tmp_path / STORED / "tune.csv", [one for one in invented if one["table"] == "few"])
+    text = q4_tune.policy(q4_tune.read(path), path)
+    assert '#include "h200.cuh"' in text and "struct Fake9000 : H200 {" in text and "kMany" not in text
+
+
+def test_the_policy_of_this_tree_is_what_is_stored():
+    for gpu in results.stored_gpus(q4_tune.CSV):
+        path = results.store() / gpu / q4_tune.CSV
+        name = q4_tune.tune.names(gpu, q4_tune.POLICIES)[0]
+        assert q4_tune.policy(q4_tune.read(path), path) == (ROOT / name).read_text(encoding="utf-8")
+
+
+# The job.
+
+
+@pytest.fixture
+def machine(tmp_path, invented):
+    machine = Machine(tmp_path)
+    shutil.copytree(ROOT / "include", machine.root / "include")
+    (machine.root / "include/rms_norm/policies/h200.cuh").unlink()  # it names its measurement, which is not there
+    executable(machine.root / "build/cuda/bench/q4_tune/q4_tune", PROGRAM_FAKE)
+    write(tmp_path / "invented.csv", invented)
+    return machine
+
+
+def start(machine, *arguments, **environment):
+    measured = str(machine.root.parent / "invented.csv")
+    return machine.run("tune", "q4_gemm", *arguments, **{"FAKE_TUNE_CSV": measured, **environment})
+
+
+def test_measures_stores_and_writes_a_policy(machine):
+    result = start(machine)
+    assert result.returncode == 0, result.stderr
+    assert machine.files() == ["fake-9000/q4_gemm/tune.csv", "fake-9000/q4_gemm/tune_environment.txt"]
+    for words in ("#include <q4_gemm/policies/fake_9000.cuh>", "q4_gemm::multiply<q4_gemm::policies::Fake9000>(",
+                  "include/q4_gemm/policy.cuh"):  # fmt: skip
+        assert words in result.stdout
+    assert "bench/q4_tune/program" in machine.makes.read_text()
+    written = (machine.root / POLICY).read_text(encoding="utf-8")
+    assert start(machine, "--check").returncode == 0 and machine.run("tune", "--check").returncode == 0
+    (machine.root / POLICY).write_text(written.replace("0.500f", "0.501f"), encoding="utf-8")
+    for stale in (start(machine, "--check"), machine.run("tune", "--check")):
+        refused(stale, "make tune S=q4_gemm GPU=fake-9000")
+    assert start(machine, "--gpu", "fake-9000").returncode == 0
+    assert (machine.root / POLICY).read_text(encoding="utf-8") == written
+
+
+def test_a_failure_stores_nothing(machine, tmp_path):
+    refused(start(machine, FAKE_TUNE_FAILS="1"), "exit code 1", "nothing was stored")
+    write(tmp_path / "invented.csv", [row("few", A, None, *LARGE[:1], 1, LARGE[1])])
+    refused(start(machine), "holds no measurement; make tune S=q4_gemm writes it anew")
+    assert machine.files() == [] and not (machine.root / POLICY).exists()
+
+
+def test_a_header_without_policies_is_refused(machine):
+    result = machine.run("tune", "simt")
+    assert result.returncode == 2 and "simt is no header that has policies; say rms_norm or q4_gemm" in result.stderr
+
+
+# The program.
+
+
+def listed():
+    return run(PROGRAM, "--list").stdout.splitlines()
+
+
+@pytest.mark.full
+def test_every_candidate_is_right_on_the_cpu_device():
+    result = run(PROGRAM, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+    names = listed()
+    assert len(set(names)) == len(names) > 40
+    assert f"{len(names)} candidates PASS, {5 * len(names)} launches, 0 refused" in result.stdout
+    assert "make tune S=q4_gemm measures on a GPU only" in result.stdout
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "x.csv"], ["5"]])
+def test_bad_command_lines_of_the_program(arguments):
+    result = run(PROGRAM, *arguments)
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
+
+
+@pytest.mark.full
+def test_every_kernel_of_the_policy_is_a_candidate():
+    """So that the next measurement may find that it is the fastest still."""
+    text = (ROOT / "include/q4_gemm/policies/h200.cuh").read_text(encoding="utf-8")
+    names = listed()
+    tables = re.split(r"(kFew|kMany)\[\]", text)
+    found = 0
+    for name, table in zip(tables[1::2], tables[2::2]):
+        for entry in re.findall(r"^\s*.*?\{((?:kAnySize|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
+            numbers = [word.strip() for word in entry.split(",")]
+            if name == "kFew":
+                _, _, groups, phases, depth, columns, together, _ = numbers
+                wanted = f"few: columns {columns}, groups {groups}, phases {phases}, depth {depth}, together {together}"
+                assert wanted in names
+                found += 1
+    assert found >= 2
+
+
+MEASURES = """\
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "bench/q4_tune/measurements.h"
+
+// As on a GPU of this compute capability and datasheet; on small products, and what a time says is not looked at.
+int main(int, char** arguments) {
+  ladder::Device device = ladder::current_device();
+  device.cpu = false;
+  device.compute_capability = std::atoi(arguments[1]);
+  device.peak_bytes_per_second = std::atof(arguments[2]);
+  device.multiprocessors = 4;
+  device.l2_bytes = 1e4;
+  try {
+    const auto measurements = q4_tune::measure_all(device, 1);
+    std::puts("");
+    std::puts(q4_tune::csv(measurements, device, 1).c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\\n", error.what());
+    return 1;
+  }
+}
+"""
+
+
+def linked(folder, *sources, include=ROOT / "include"):
+    """A program of these sources and of the few candidates for one column and for 16, of many rounded ones."""
+    objects = [BUILD / "bench/q4_tune" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")]
+    files = [*sources, *objects, BUILD / "libcommon.a", "-o", folder / "program"]
+    made = run(*SIMTCC, f"-I{include}", f"-I{ROOT}", "-std=c++17", "-O1", *files, cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return folder / "program"
+
+
+@pytest.mark.full
+class TestMeasuring:
+    """The way that only a GPU goes, on the CPU device: its times mean nothing."""
+
+    @pytest.fixture(scope="class")
+    def program(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("measuring")
+        (folder / "main.cpp").write_text(MEASURES, encoding="utf-8")
+        text = SOURCE
+        for pattern, smaller in (
+            (r"kMatrices\[\] = \{.*?\}\};", "kMatrices[] = {{70, 128}, {130, 64}};"),
+            (r"kFewColumns\[\] = \{.*?\}", "kFewColumns[] = {1}"),
+            (r"kManyColumns\[\] = \{.*?\}", "kManyColumns[] = {130}"),
+            (r"kWarmUpMicroseconds = \d+", "kWarmUpMicroseconds = 1"),
+        ):
+            text, changed = re.subn(pattern, smaller, text, flags=re.DOTALL)
+            assert changed == 1, f"measurements.cpp has no {pattern} any more: adapt the pattern"
+        (folder / "measurements.cpp").write_text(text, encoding="utf-8")
+        return linked(folder, "main.cpp", "measurements.cpp")
+
+    @pytest.mark.parametrize("capability", [90, 80])
+    def test_every_candidate_of_every_product_is_in_the_csv(self, program, capability, tmp_path):
+        result = run(program, capability, 0, timeout=600)
+        assert result.returncode == 0, result.stdout + result.stderr
+        lines, _, table = result.stdout.partition("\n\n")
+        rows = list(csv.DictReader(table.strip().splitlines()))
+        assert list(rows[0]) == HEADER
+        for one in rows:
+            refused_here = capability < 90 and (one["parts"] != "1" or one["table"] != "few")
+            assert one["verdict"] == ("refused" if refused_here else "ok") and bool(one["microseconds"]) != refused_here
+            assert int(one["copies"]) >= 2
+        names = [name for name in listed() if name.startswith("few: columns 1,") and "together 2" in name]
+        names += [name for name in listed() if name.startswith("rounded: columns 128")]
+        assert len(rows) == (2 + 1) * len(names)  # 1 and 2 parts of 128 k, one of 64
+        assert len(lines.splitlines()) == 2 * 2
+        if capability == 90:
+            path = write(tmp_path / STORED / "tune.csv", rows)
+            assert "kFew" in q4_tune.policy(q4_tune.read(path), path)
+
+    def test_a_time_that_cannot_be_is_an_error(self, program):
+        result = run(program, 90, "1e3", timeout=600)  # a datasheet of 1000 bytes a second
+        assert result.returncode == 1 and "measurement error: " in result.stderr, result.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "pattern, replacement",
+    [
+        (r"signed_nibbles\(row << 4\)", "signed_nibbles(row)"),
+        (r"part < p\.cluster \* kPhases", "part < p.cluster"),
+    ],
+)
+def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
+    copy = shutil.copytree(ROOT / "include", tmp_path / "include")
+    kernels = copy / "q4_gemm/few_columns.cuh"
+    text, changed = re.subn(pattern, replacement, kernels.read_text(encoding="utf-8"))
+    assert changed, f"few_columns.cuh has no {pattern} any more: change what is replaced"
+    kernels.write_text(text, encoding="utf-8")
+    (tmp_path / "one.cu").write_text(
+        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<1, 2, 4, 8, 1>> candidates;\n'
+    )
+    objects = [BUILD / f"bench/q4_tune/{name}.cpp.o" for name in ("main", "measurements")]
+    result = run(linked(tmp_path, "one.cu", *objects, include=copy), timeout=600)
+    assert result.returncode == 1 and "elements are wrong" in result.stderr, result.stdout + result.stderr
+
+
+PLANS = """\
+#include <cstdio>
+#include <cstdlib>
+#include <q4_gemm/launch.cuh>
+#include "fake_9000.cuh"
+
+// m n k ...: the choice and the parts of each product's plan.
+int main(int count, char** words) {
+  for (int i = 1; i + 2 < count; i += 3) {
+    const long m = std::atol(words[i]), n = std::atol(words[i + 1]), k = std::atol(words[i + 2]);
+    const auto plan = q4_gemm::detail::plan_of<q4_gemm::policies::Fake9000>((m + 63) / 64, n, (k + 63) / 64);
+    std::printf("%zu %d\\n", plan.choice, plan.parts);
+  }
+}
+"""
+
+
+@pytest.mark.full
+def test_a_plan_is_launch_cuh_s_and_an_invented_policy_compiles(tmp_path, invented):
+    path = write(tmp_path / STORED / "tune.csv", invented)
+    text = q4_tune.policy(q4_tune.read(path), path).replace('"../choice.cuh"', "<q4_gemm/choice.cuh>")
+    (tmp_path / "fake_9000.cuh").write_text(text, encoding="utf-8")
+    (tmp_path / "plans.cu").write_text(PLANS, encoding="utf-8")
+    made = run(*SIMTCC, f"-I{ROOT}/include", "-I.", "-std=c++17", "-O1", "plans.cu", "-o", "plans", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    sizes = [(m, n, k) for m in (64, 1024, 4096, 12288, 151936) for n in (17, 40, 65, 512) for k in (32, 4096, 14336)]
+    said = run(tmp_path / "plans", *(number for size in sizes for number in size)).stdout.split()
+    choices = {NARROW: 0.5, WIDE: 0.75}
+    plans = [q4_tune.plan(size, choices, list(CLUSTERS.values())) for size in sizes]
+    expected = [str(word) for shape, parts in plans for word in (list(choices).index(shape), parts)]
+    assert said == expected and len({*plans}) > 3
