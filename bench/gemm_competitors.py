@@ -252,8 +252,8 @@ class Int4Pack:
 class GgmlTimer:
     """ggml times its own graphs."""
 
-    def __init__(self, torch, product, device):
-        self.torch, self.product, self.copies, self.device = torch, product, len(product.y), device
+    def __init__(self, torch, product, copies, device):
+        self.torch, self.product, self.copies, self.device = torch, product, copies, device
         product.warm_up()
 
     def time(self):
@@ -293,7 +293,7 @@ class LlamaCpp:
 
     def timer(self, weights, matrix, x):
         product = ggml.Product(matrix.ggml, x.cpu().numpy(), len(weights))
-        return GgmlTimer(self.torch, product, x.device)
+        return GgmlTimer(self.torch, product, len(weights), x.device)
 
 
 def build_library():

@@ -13,6 +13,7 @@ ggml: libggml-base, and libggml-cuda or libggml-cpu, with CUDA's own where they 
 import contextlib
 import ctypes
 import importlib.util
+import math
 import pathlib
 import sys
 import time
@@ -23,6 +24,7 @@ INSTALL = "CMAKE_ARGS=-DGGML_CUDA=ON pip install llama-cpp-python, or --ggml wit
 BYTES_OF_BLOCK = 18
 F32, Q4_0 = 0, 2  # of enum ggml_type
 POINTER, NUMBER, ENUM, SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_size_t
+LEAST_NODES = 16
 SAMPLE_SECONDS = 0.01  # of a sample, of which the host's wait at its end is a thousandth
 
 
@@ -143,12 +145,15 @@ class Weights:
 
 
 class Product:
-    """A graph with one product for each copy of the weights, all with the same x. Of ggml's own doing, the CUDA back end
-    quantizes x in each product, and replays a graph that it has met before as a CUDA graph."""
+    """A graph of at least 16 products with the first `copies` of the weights in turn, all with the same x. The CUDA back end
+    quantizes x in each product. A graph that it has met before it replays as a CUDA graph, after the
+    host has looked at its nodes; with several of them the host is ahead of the GPU."""
 
     def __init__(self, weights, x, copies=None):
         self.backend, self.m, self.n = weights.backend, weights.m, len(x)
-        base, call, tensors = self.backend.base, self.backend.call, weights.tensors[:copies]
+        tensors = weights.tensors[:copies]
+        tensors = tensors * math.ceil(LEAST_NODES / len(tensors))
+        base, call = self.backend.base, self.backend.call
         nodes = 2 * len(tensors) + 16
         self.context = self.backend.context(len(tensors) + 8, nodes)
         handle = self.context.handle
