@@ -112,6 +112,16 @@ def test_a_sweep_may_be_that_of_a_program_of_controls(machine):
     assert build.endswith(f"BACKEND=cuda {LADDER}/program {LADDER}/controls/program")
 
 
+def test_a_sweep_may_time_a_few_stages(machine):
+    few = {"title": "Few", "inputs": [{"rows": 1, "cols": 65536}], "stages": ["01_basic", "03_tiled"]}
+    machine.add_ladder(LADDER, {**LADDERS[LADDER], "sweeps": {"few": few}}, STAGES)
+    assert machine.run("bench", "matrix").returncode == 0
+    rows = read(machine.root / "profiling_results/fake-9000/matrix/few.csv")
+    assert [row["stage"] for row in rows] == few["stages"]
+    machine.add_ladder(LADDER, {**LADDERS[LADDER], "sweeps": {"few": {**few, "stages": ["09_none"]}}}, STAGES)
+    refused(machine.run("bench", "matrix"), "sweeps", "09_none")
+
+
 def test_a_stage_is_no_ladder(machine):
     refused(machine.run("bench", "vector/1"), "make stage S=vector/01_basic")
     assert machine.run("bench", "nonsense").returncode == 2

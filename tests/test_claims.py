@@ -151,8 +151,10 @@ class TestCounters:
 
 @pytest.mark.parametrize("sweep", [name for name, described in LADDER.sweeps.items() if "program" not in described])
 def test_every_sweep_has_every_stage(folder, sweep):
+    if not (folder / f"{sweep}.csv").is_file():
+        pytest.skip(f"{sweep} is not stored yet; make bench on that GPU measures it")
     timed = {stage for stage, _ in times(folder / f"{sweep}.csv")}
-    wanted = {stage.name for stage in LADDER.stages} - set(LADDER.sweeps[sweep].get("without", []))
+    wanted = set(LADDER.timed_by(sweep))
     if wanted - timed == {"16_held_reads"}:
         pytest.skip(f"{sweep}.csv was stored before 16_held_reads; make bench on that GPU measures it again")
     assert timed == wanted

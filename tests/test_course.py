@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from ladder import __main__ as command_line
-from ladder import ladders, terms
+from ladder import ladders, readme, terms
 
 COURSE = (ROOT / "COURSE.md").read_text(encoding="utf-8")
 LADDERS = ladders.all_ladders()
@@ -49,6 +49,27 @@ def test_a_word_without_a_link_is_found():
     linked = text.replace("Each lane", "Each [lane](../GLOSSARY.md#lane)")
     assert terms.unlinked(linked) == []
     assert [word for _, word, _ in terms.unlinked("A race.\n\nSee [race](GLOSSARY.md#race).\n")] == ["race"]
+
+
+def test_the_longer_of_two_words_that_begin_alike_is_linked():
+    """A link within a link, and the rest of a word behind it, is what the shorter one left in three pages."""
+    text = "A barrier over the grid is slow. A barrier of a block is not, nor are two barriers.\n"
+    linked = terms.linked(text, "GLOSSARY.md")
+    assert linked == (
+        "A [barrier over the grid](GLOSSARY.md#grid-barrier) is slow. A [barrier](GLOSSARY.md#barrier) of a block is not, "
+        "nor are two barriers.\n"
+    )
+    assert terms.linked(linked, "GLOSSARY.md") == linked
+
+
+def test_no_page_has_a_link_within_a_link():
+    """Nor a letter right after one."""
+    within = re.compile(r"\]\([^()\s]*\)(?:\w|[^\[\]]*\]\()")
+    assert within.search("a [barrier](G.md#b)r over\nthe grid](G.md#c)") and within.search("[lane](G.md#lane)s")
+    assert not within.search("[a](b.md), [c](d.md)")
+    for page in readme.pages():
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert not within.search(text), page
 
 
 def test_every_word_is_in_the_glossary():

@@ -5,10 +5,11 @@ What is built and graded is in test_grading.py.
 
 import argparse
 import re
+import sys
 
 import pytest
 
-from conftest import ROOT, full_but, make
+from conftest import ROOT, full_but, make, run
 from ladder import cpu_device, exercises, grade, ideas, ladders, machine, rules
 from right_submissions import RIGHT
 from wrong_submissions import FOOLING, WRONG
@@ -233,6 +234,20 @@ def test_the_table_says_what_is_done_tried_and_open(mine, capsys):
     assert "next: make exercise S=W1L1/1" in said
     done.file.write_text("changed")
     assert grade.state(done, exercises.progress()) == ("tried", "not graded since it was changed")
+
+
+def test_lists_of_exercises_are_columns(capsys):
+    """A long name, as precision/04, moves no title."""
+    grade.print_table()
+    lists = [exercises.listing().split("\n")[1:], capsys.readouterr().out.split("\n")[: len(COURSE)]]
+    for lines in lists:
+        titles = {line.index(one.title) for line, one in zip(lines, COURSE)}
+        assert len(lines) == len(COURSE) and len(titles) == 1
+
+
+def test_who_reads_only_the_first_lines_gets_no_traceback():
+    said = run("bash", "-c", f"{sys.executable} -m ladder solution 05 | head -1; echo $PIPESTATUS")
+    assert re.fullmatch(r"// 05_warp_shuffle: .*\n(0|141)\n", said.stdout) and said.stderr == ""
 
 
 def test_the_solution_is_the_stage(mine, capsys):

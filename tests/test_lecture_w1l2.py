@@ -48,6 +48,15 @@ def test_every_stage_passes_and_none_is_timed(tmp_path):
         assert row["microseconds"] == row["gb_per_s"] == row["percent_of_copy"] == row["speedup_over_strided"] == ""
 
 
+@cpu_only
+def test_controls_are_right_and_explained():
+    result = run(BUILD / LESSON / "controls/memory_bandwidth_controls", "--n", 100003, "--no-timing", "--no-small")
+    found = dict(re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE))
+    assert result.returncode == 0 and set(found.values()) == {"PASS"}, result.stdout + result.stderr
+    page = (ROOT / LESSON / "controls/README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(found) - set(STAGES) != set()
+
+
 def test_the_tools_know_every_kernel():
     """The runtime's own copy is no kernel of the program, so none of it can be counted."""
     assert [stage.name for stage in ladders.find("W1L2").stages] == KERNELS

@@ -245,6 +245,21 @@ def test_a_control_is_linked_to_the_page_of_the_controls(grown):
     assert "controls" not in grown.page(f"{LADDER}/README.md")
 
 
+def test_a_control_that_is_not_measured_yet_is_named(grown):
+    """The program's source lists it, and the next make bench stores it; any other name is a mistake."""
+    grown.page("other.md", block("table:matrix/controls", more="03_tiled 03_new 04_short"))
+    grown.put("matrix/controls.csv", ladder_csv(stages=CONTROLS))
+    refused(grown.readme(), "controls.csv has no stage 03_new")
+    grown.write(f"{LADDER}/controls/main.cu", 'tiled::stage, {"03_new", "a new control", launch},\n')
+    assert grown.readme().returncode == 0
+    text = grown.page("other.md")
+    assert "/03_tiled/README.md) | 250.00 |" in text
+    assert "Not measured yet: 03_new, 04_short. `make bench S=matrix` measures and stores it." in text
+    grown.page("other.md", block("table:matrix/controls", more="03_new 04_short"))
+    assert grown.readme().returncode == 0
+    assert "Not measured yet.\n" in grown.page("other.md") and "| stage |" not in grown.page("other.md")
+
+
 def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     fresh.page("other.md", block("table:matrix/stages", more="idea"))
     fresh.change(

@@ -4,6 +4,8 @@ Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad comma
 """
 
 import argparse
+import os
+import signal
 import sys
 
 from . import (
@@ -91,7 +93,12 @@ def main(words=None):
     except SystemExit as ended:  # --help, or a bad command line
         return ended.code or 0
     try:
-        return given.run(given) or 0
+        code = given.run(given) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # make solution S=05 | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python may flush what is left
+        return 128 + signal.SIGPIPE
     except ladders.Unusable as error:
         print(f"{given.job}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ladders.BadCommand) else 1

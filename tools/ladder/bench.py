@@ -60,10 +60,7 @@ def sweep(ladder, name, work, target):
     """The ladder's CSVs of several inputs, one below the other."""
     described, lines = ladder.sweeps[name], []
     program = described.get("program", "")  # its kernels are checked on small problems nowhere else
-    left_out = described.get("without", [])
-    chosen = (
-        ["--stage", ",".join(stage.name for stage in ladder.stages if stage.name not in left_out)] if left_out else []
-    )
+    chosen = ["--stage", ",".join(ladder.timed_by(name))] if {"without", "stages"} & set(described) else []
     for given in described["inputs"]:
         part = f"{ladder.id}_{name}_" + "x".join(map(str, given.values()))
         small = [] if program and not lines else ["--no-small"]

@@ -165,8 +165,14 @@ def find(asked):
     raise ladders.BadCommand(f"S={asked} has no exercise; there are:{listing()}")
 
 
+def named(exercise):
+    """Its name and title, as columns of a list of all exercises."""
+    width = max(len(one.asked) for one in course())
+    return f"S={exercise.asked:<{width}}  {exercise.title}"
+
+
 def listing():
-    return "".join(f"\n  S={exercise.asked:<10} {exercise.title}" for exercise in course())
+    return "".join(f"\n  {named(exercise)}" for exercise in course())
 
 
 # What a student has done so far:

@@ -319,7 +319,7 @@ def print_table():
     rows = [(exercise, *state(exercise, known)) for exercise in exercises.course()]
     for exercise, done, said in rows:
         said = textwrap.shorten(said, 60, placeholder=" …")
-        print(f"  {done:<6} S={exercise.asked:<12} {exercise.title}" + (f": {said}" if said else ""))
+        print(f"  {done:<6} {exercises.named(exercise)}" + (f": {said}" if said else ""))
     counts = {name: sum(done == name for exercise, done, said in rows) for name in ("done", "tried", "open")}
     print(f"{counts['done']} of {len(rows)} done, {counts['tried']} tried, {counts['open']} open", end="")
     following = next((exercise for exercise, done, said in rows if done != "done"), None)

@@ -11,7 +11,8 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
     unscalable  true if the counts of main are not those of analyze times the elements, as where stores do not grow with
                k: then only what scripts/gpu_check.sh counts on the smaller input is compared with them
     sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
-               "without": [stages that are left out]}}; with "program": "controls/rms_norm_controls" those of another
+               "without": [stages that are left out]}}, or "stages": [the only ones]; with "program":
+               "controls/rms_norm_controls" those of another
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes;
                with "type" that of its elements, if it is not the ladder's
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
@@ -135,6 +136,12 @@ class Ladder:
             names += [path.stem for path in self.folder.glob("*[0-9].cu")]
         return sorted((Stage(self, name) for name in names), key=lambda stage: stage.number)
 
+    def timed_by(self, sweep):
+        """The names of the stages that a sweep times."""
+        described = self.sweeps[sweep]
+        left_out = described.get("without", [])
+        return described.get("stages") or [stage.name for stage in self.stages if stage.name not in left_out]
+
     @property
     def mutants(self):
         """The names of its known-wrong kernels."""
@@ -167,10 +174,11 @@ def read(path):
     if not (ROOT / f"common/operators/{ladder.operator}.h").is_file():
         raise Unusable(f"{where}: operator {ladder.operator}: there is no common/operators/{ladder.operator}.h")
     named = [name for profile in ladder.profiles.values() for name in profile["stages"]]
+    named += [name for described in ladder.sweeps.values() for name in described.get("stages", [])]
     named += (ladder.details or []) + (ladder.reports or [])
     for name in named if ladder.stages else []:
         if name not in [stage.name for stage in ladder.stages]:
-            raise Unusable(f"{where}: profiles, details or reports name {name}, and the ladder has no such stage")
+            raise Unusable(f"{where}: profiles, sweeps, details or reports name {name}, and the ladder has no such stage")
     if ladder.baseline and ladder.stages and not ladder.stage(ladder.baseline):
         raise Unusable(f"{where}: baseline {ladder.baseline}: the ladder has no such stage")
     return ladder

@@ -1,6 +1,7 @@
 """The tables and captions that make readme puts between markers, made from what is stored."""
 
 import os
+import re
 
 from . import any_csv, chain_tables, counter_tables, counters, cpu_device, gemm_tables, ladders, markers
 from . import model_tables, outputs, peer_tables, results, timed
@@ -141,15 +142,27 @@ def row_link(ladder, described, name, page):
     return link(name, controls, page) if controls.is_file() else name
 
 
+def may_come(ladder, described):
+    """The names that the next make bench may store of a sweep with a program: of the stages and of its controls."""
+    if "program" not in described:
+        return []
+    sources = (ladder.folder / described["program"]).parent.glob("*.cu")
+    controls = re.findall(r'"(\w+)", *"', "".join(source.read_text(encoding="utf-8") for source in sources))
+    return [stage.name for stage in ladder.stages] + controls
+
+
 def sweep(folder, ladder, name, block):
     """Microseconds: one row per stage, chosen or all; one column per input."""
     path, page, described = folder / ladder.id / f"{name}.csv", block.page, ladder.sweeps[name]
     if not path.is_file():
         return None
     rows = timed.read(path, ladder)
-    unknown = set(block.words) - {row["stage"] for row in rows}
+    lacking = sorted(set(block.words) - {row["stage"] for row in rows})
+    unknown = set(lacking) - set(may_come(ladder, described))
     if unknown:
         raise Unusable(f"{block.where}: {results.shown(path)} has no stage {', '.join(sorted(unknown))}")
+    if block.words and len(lacking) == len(block.words):
+        return None
     inputs = list(dict.fromkeys(timed.given(ladder, row) for row in rows))
     times = {(row["stage"], timed.given(ladder, row)): row["microseconds"] for row in rows}
     copies = {timed.given(ladder, row): row["copy_microseconds"] for row in rows}
@@ -171,7 +184,8 @@ def sweep(folder, ladder, name, block):
     body = table(["stage"] + [" × ".join(one) for one in inputs], lines)
     text = "Microseconds of each stage, by shape"
     picture = [] if block.words else image(folder.name, f"{ladder.id}_{path.stem}", text, page)
-    return "\n\n".join([*picture, body, said])
+    later = f"Not measured yet: {', '.join(lacking)}. `make bench S={ladder.id}` measures and stores it."
+    return "\n\n".join([*picture, body, said] + ([later] if lacking else []))
 
 
 def against(row, before):

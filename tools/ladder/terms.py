@@ -56,15 +56,37 @@ def prose(text):
     return NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
+def uses(words):
+    """{place in the glossary: (where, the word)} of first uses. In "barrier over the grid" no barrier is used: of words
+    that overlap the longer one counts."""
+    found = {}
+    every = [
+        (use.start(), -use.end(), use.group(), place)
+        for place, pattern in TERMS.items()
+        for use in re.finditer(rf"(?<![\w-])(?:{pattern})(?![\w-])", words)
+    ]
+    free = 0
+    for where, end, word, place in sorted(every):
+        if where >= free:
+            found.setdefault(place, (where, word))
+            free = -end
+    return found
+
+
 def unlinked(text):
     """[(where, the word, its place in the glossary)] of first uses without a link, the last one first."""
-    words, found = prose(text), []
-    for place, pattern in TERMS.items():
-        first = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", words)
-        link = text.find(f"{GLOSSARY}#{place})")
-        if first and not 0 <= link < first.start():
-            found.append((first.start(), first.group(), place))
+    found = []
+    for place, (where, word) in uses(prose(text)).items():
+        if not 0 <= text.find(f"{GLOSSARY}#{place})") < where:
+            found.append((where, word, place))
     return sorted(found, reverse=True)
+
+
+def linked(text, glossary):
+    """The text with a link at each of these places; glossary: the way there."""
+    for where, word, place in unlinked(text):
+        text = f"{text[:where]}[{word}]({glossary}#{place}){text[where + len(word):]}"
+    return text
 
 
 def pages():
@@ -77,10 +99,7 @@ def run(given):
         text = page.read_text(encoding="utf-8")
         found = unlinked(text)
         lacking += [f"{results.shown(page)}: {word} (#{place})" for _, word, place in found]
-        for where, word, place in found if given.write else []:
-            target = f"{os.path.relpath(ladders.ROOT / GLOSSARY, page.parent)}#{place}"
-            text = f"{text[:where]}[{word}]({target}){text[where + len(word):]}"
         if given.write and found:
-            page.write_text(text, encoding="utf-8")
+            page.write_text(linked(text, os.path.relpath(ladders.ROOT / GLOSSARY, page.parent)), encoding="utf-8")
     if lacking and not given.write:
         raise Unusable("\n  ".join(["used before the glossary is linked; --write links them:", *lacking]))

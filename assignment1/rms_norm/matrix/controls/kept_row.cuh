@@ -1,12 +1,17 @@
-// Between 07_registers, 08_critical_path and 09_streaming: one kernel with a switch for each thing that they change.
+// Beside 07_registers, 08_critical_path, 09_streaming, 14_dependent_launch and 16_held_reads: one kernel, and a struct
+// for each combination of what they change.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cuda/annotated_ptr>
 
 #include "assignment1/rms_norm/matrix/07_registers/kernel.cuh"
 #include "assignment1/rms_norm/matrix/08_critical_path/kernel.cuh"
+#include "assignment1/rms_norm/matrix/14_dependent_launch/kernel.cuh"
+#include "assignment1/rms_norm/matrix/16_held_reads/kernel.cuh"
+#include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
 
 namespace ladder::matrix::controls {
@@ -14,24 +19,72 @@ namespace ladder::matrix::controls {
 constexpr int kKeptThreads = 512;
 constexpr int kMostKept = 8;  // float4 that a thread keeps
 
-// The switches. Weight first: the weight is loaded before the reduction. Short sum: the sums of the 16 warps are read
-// as four float4, not added up by shuffles. No division: a multiplication by 1 / cols. Streaming: 09's __ldcs and
-// __stcs. With none of them the kernel is 07, with the first three it is 08. 09 has, besides, a reduction for any block
-// size.
+enum class Weight { after_sum, after_row, before_row };  // when it is loaded
+
 struct Of07 {
-  static constexpr bool kWeightFirst = false, kShortSum = false, kNoDivision = false, kStreaming = false;
+  static constexpr Weight kWeight = Weight::after_sum;
+  static constexpr bool kNoDivision = false;              // a multiplication by 1 / cols instead
+  static constexpr bool kWait = false, kTrigger = false;  // 14's two calls
+  static __device__ float sum(float value) { return block_reduce_sum<kKeptThreads>(value); }
+  static __device__ float4 read(const float4* from) { return *from; }
+  static __device__ float4 read_weight(const float4* from) { return *from; }
+  static __device__ void write(float4* to, float4 x) { *to = x; }
 };
+
+// From 07 to 09, one change after the other.
 struct WeightFirst : Of07 {
-  static constexpr bool kWeightFirst = true;
+  static constexpr Weight kWeight = Weight::after_row;
 };
 struct WeightFirstShortSum : WeightFirst {
-  static constexpr bool kShortSum = true;
+  static __device__ float sum(float value) { return critical_path::block_sum(value); }
 };
 struct Of08 : WeightFirstShortSum {
   static constexpr bool kNoDivision = true;
 };
 struct StreamingWithSumOf08 : Of08 {
-  static constexpr bool kStreaming = true;
+  static __device__ float4 read(const float4* from) { return __ldcs(from); }
+  static __device__ void write(float4* to, float4 x) { __stcs(to, x); }
+};
+struct Of09 : StreamingWithSumOf08 {
+  static __device__ float sum(float value) {
+    __shared__ alignas(16) float warp_sums[32];
+    return row_sum(value, warp_sums);
+  }
+};
+
+// 08, 09 and 16 with the weight at another place or another hint.
+struct WeightBeforeRow : Of08 {
+  static constexpr Weight kWeight = Weight::before_row;
+};
+struct StreamedWeight : Of09 {
+  static __device__ float4 read_weight(const float4* from) { return __ldcs(from); }
+};
+struct ThroughL2 : Of09 {
+  static __device__ float4 read(const float4* from) { return __ldcg(from); }
+};
+struct LastUse : Of09 {
+  static __device__ float4 read(const float4* from) { return __ldlu(from); }
+};
+struct NotCached : Of09 {
+  static __device__ float4 read(const float4* from) { return __ldcv(from); }
+};
+struct HeldReadsAlone : Of09 {
+  static __device__ float4 read(const float4* from) { return held_reads::load_held(from); }
+  static __device__ void write(float4* to, float4 x) { *to = x; }
+};
+struct HeldWrites : Of09 {
+  static __device__ void write(float4* to, float4 x) {
+    *cuda::associate_access_property(to, cuda::access_property::persisting()) = x;
+  }
+};
+
+// 14, with 09's blocks.
+struct DependentLaunch : Of09 {
+  static constexpr Weight kWeight = Weight::before_row;
+  static constexpr bool kWait = true, kTrigger = true;
+};
+struct WithoutTrigger : DependentLaunch {
+  static constexpr bool kTrigger = false;
 };
 
 template <class Of, int kVectors>
@@ -47,43 +100,41 @@ __global__ void __launch_bounds__(kKeptThreads)
   const int64_t vec_cols = aligned_for_float4(row_input, weight, row_output) ? cols / 4 : 0;
   const int64_t rest = kVectors == kMostKept ? kMostKept * kKeptThreads + tid : vec_cols;
   const float4 ones = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
-  const auto read_last = [](const float4* from) { return Of::kStreaming ? __ldcs(from) : *from; };
-  const auto write = [](float4* to, float4 x) {
-    if (Of::kStreaming)
-      __stcs(to, x);
-    else
-      *to = x;
-  };
-
   float4 kept[kVectors] = {}, kept_weight[kVectors] = {};
+  const auto keep_weight = [&] {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int i = v * kKeptThreads + tid;
+      kept_weight[v] = ones;
+      if (weight != nullptr && i < vec_cols) kept_weight[v] = Of::read_weight(vec_weight + i);
+    }
+  };
+  if (Of::kWeight == Weight::before_row) keep_weight();
+  if (Of::kWait) dependent_launch::wait_for_previous_kernel();
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     const int i = v * kKeptThreads + tid;
-    if (i < vec_cols) kept[v] = read_last(vec_input + i);
+    if (i < vec_cols) kept[v] = Of::read(vec_input + i);
   }
-#pragma unroll
-  for (int v = 0; Of::kWeightFirst && v < kVectors; ++v) {
-    const int i = v * kKeptThreads + tid;
-    kept_weight[v] = ones;
-    if (weight != nullptr && i < vec_cols) kept_weight[v] = vec_weight[i];
-  }
+  if (Of::kWeight == Weight::after_row) keep_weight();
   float sum = 0.0f;
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(kept[v]);
   for (int64_t i = rest; i < vec_cols; i += kKeptThreads) sum += sum_of_squares(vec_input[i]);
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kKeptThreads) sum += row_input[i] * row_input[i];
 
-  sum = Of::kShortSum ? critical_path::block_sum(sum) : block_reduce_sum<kKeptThreads>(sum);
+  sum = Of::sum(sum);
+  if (Of::kTrigger) dependent_launch::let_next_kernel_start();
   const float rstd = rsqrtf((Of::kNoDivision ? sum * inverse_cols : sum / static_cast<float>(cols)) + eps);
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     const int i = v * kKeptThreads + tid;
     if (i >= vec_cols) continue;
-    const float4 w = Of::kWeightFirst ? kept_weight[v] : weight == nullptr ? ones : vec_weight[i];
-    write(vec_output + i, scaled(kept[v], rstd, w));
+    const float4 w = Of::kWeight != Weight::after_sum ? kept_weight[v] : weight == nullptr ? ones : vec_weight[i];
+    Of::write(vec_output + i, scaled(kept[v], rstd, w));
   }
   for (int64_t i = rest; i < vec_cols; i += kKeptThreads)
-    write(vec_output + i, scaled(read_last(vec_input + i), rstd, weight == nullptr ? ones : vec_weight[i]));
+    Of::write(vec_output + i, scaled(Of::read(vec_input + i), rstd, weight == nullptr ? ones : vec_weight[i]));
   for (int64_t i = 4 * vec_cols + tid; i < cols; i += kKeptThreads) {
     const float normalized = row_input[i] * rstd;
     row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
@@ -102,8 +153,16 @@ void launch_kept_row(const float* input, const float* weight, float* output, int
     kernel = rms_norm_kernel_kept_row<Of, 2>;
   else if (vectors <= 4)
     kernel = rms_norm_kernel_kept_row<Of, 4>;
-  kernel<<<static_cast<unsigned>(rows), kKeptThreads, 0, stream>>>(input, weight, output, cols,
-                                                                   1.0f / static_cast<float>(cols), eps);
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(rows));
+  config.blockDim = dim3(kKeptThreads);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = Of::kWait ? 1 : 0;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, input, weight, output, cols, 1.0f / static_cast<float>(cols), eps));
 }
 
 }  // namespace ladder::matrix::controls

@@ -37,7 +37,7 @@ enum class Next {
 enum class Early { nothing, lines, bulk };  // prefetched before the wait: by lanes, or a stretch by one thread
 
 template <int kNumber_, int kBlocks_, int kThreads_, int kVectors_, Exchange kExchange_, Next kNext_, Early kEarly_,
-          int kCluster_ = 1>
+          int kCluster_ = 1, bool kKeepsWeight_ = true>
 struct Form {
   static constexpr int kNumber = kNumber_;  // of a program: each form has its own words
   static constexpr int kBlocks = kBlocks_, kThreads = kThreads_, kVectors = kVectors_, kCluster = kCluster_;
@@ -48,6 +48,7 @@ struct Form {
                                                                  : 0;
   static constexpr Next kNext = kNext_;
   static constexpr Early kEarly = kEarly_;
+  static constexpr bool kKeepsWeight = kKeepsWeight_;  // or loads it when the sum is known
 };
 
 constexpr int kMostBlocks = 132, kMostForms = 24;
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(F::kThreads)
   uint4 kept[kVectors] = {}, kept_weight[kVectors] = {};
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
-    if (const int64_t i = first + v * step; i < part.count) kept_weight[v] = weight_at(i);
+    if (const int64_t i = first + v * step; F::kKeepsWeight && i < part.count) kept_weight[v] = weight_at(i);
 #if __CUDA_ARCH__ >= 900
   if constexpr (F::kNext != Next::plain) cudaGridDependencySynchronize();
 #endif
@@ -212,7 +213,8 @@ __global__ void __launch_bounds__(F::kThreads)
 
 #pragma unroll
   for (int v = 0; v < kVectors; ++v)
-    if (const int64_t i = first + v * step; i < part.count) vec_output[i] = scaled<T>(kept[v], rstd, kept_weight[v]);
+    if (const int64_t i = first + v * step; i < part.count)
+      vec_output[i] = scaled<T>(kept[v], rstd, F::kKeepsWeight ? kept_weight[v] : weight_at(i));
 #pragma unroll 1
   for (int64_t i = first + kVectors * step; i < part.count; i += step)
     vec_output[i] = scaled<T>(vec_input[i], rstd, weight_at(i));

@@ -15,9 +15,9 @@ using namespace controls;
 constexpr Requires kHopper = {90};
 
 template <int number, int blocks, int threads, int vectors, Exchange exchange = Exchange::block,
-          Next next = Next::at_once, Early early = Early::lines, int cluster = 1>
+          Next next = Next::at_once, Early early = Early::lines, int cluster = 1, bool keeps_weight = true>
 constexpr RmsNormVector::Launch form =
-    controls::launch<float, Form<number, blocks, threads, vectors, exchange, next, early, cluster>>;
+    controls::launch<float, Form<number, blocks, threads, vectors, exchange, next, early, cluster, keeps_weight>>;
 
 const std::vector<Stage<RmsNormVector>> all = {
     dependent_launch::stage,
@@ -26,6 +26,8 @@ const std::vector<Stage<RmsNormVector>> all = {
     copied_words::stage,
     {"12_plain_launch", "12, launched the ordinary way",
      form<0, 128, 512, 4, Exchange::block, Next::plain, Early::nothing>, kHopper},
+    {"12_plain_launch_late_weight", "the same, with the weight loaded after the sum",
+     form<19, 128, 512, 4, Exchange::block, Next::plain, Early::nothing, 1, false>, kHopper},
     {"12_early_trigger", "12, with 13's early trigger and no prefetch",
      form<1, 128, 512, 4, Exchange::block, Next::at_once, Early::nothing>, kHopper},
     {"12_with_prefetch", "12, with 13's prefetch and the trigger after the sum",
