@@ -47,8 +47,8 @@ __device__ inline void turn(Tile& tile) {
   vector(tile, 4 * x + 3, y) = make_float4(v[0].w, v[1].w, v[2].w, v[3].w);
 }
 
-template <bool kBulk, int kBlocks>  // kBlocks: that must fit on an SM; 0: any number
-__global__ void __launch_bounds__(kThreads, kBlocks)
+template <bool kBulk>
+__global__ void __launch_bounds__(kThreads)
     transpose_kernel(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to,
                      const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
                      unsigned tiles_down) {
@@ -122,16 +122,15 @@ inline CUtensorMap tensor_map(const float* data, int64_t rows, int64_t cols) {
   return map;
 }
 
-template <int kBlocks>
-void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {
+inline void launch(const float* input, float* output, int64_t rows, int64_t cols, cudaStream_t stream) {
   const int64_t wide = blocks_for(cols, kTile), tall = blocks_for(rows, kTile);
   if (wide * tall == 0) return;
   const auto blocks = static_cast<unsigned>(wide * tall), tiles_down = static_cast<unsigned>(tall);
   if (aligned_for<float4>(input, output) && rows % 4 == 0 && cols % 4 == 0)
-    transpose_kernel<true, kBlocks><<<blocks, kThreads, 0, stream>>>(
+    transpose_kernel<true><<<blocks, kThreads, 0, stream>>>(
         tensor_map(input, rows, cols), tensor_map(output, cols, rows), input, output, rows, cols, tiles_down);
   else
-    transpose_kernel<false, kBlocks>
+    transpose_kernel<false>
         <<<blocks, kThreads, 0, stream>>>(CUtensorMap{}, CUtensorMap{}, input, output, rows, cols, tiles_down);
 }
 
@@ -141,7 +140,7 @@ inline const char* refuses(const Shape& shape) {
   return Transpose::one_block_per_tile<kTile>(shape);
 }
 
-inline const Stage<Transpose> stage{"transpose_v7", "bulk tensor copies both ways", launch<0>, {90, refuses}};
+inline const Stage<Transpose> stage{"transpose_v7", "bulk tensor copies both ways", launch, {90, refuses}};
 
 }  // namespace ladder::transpose::transpose_v7
 

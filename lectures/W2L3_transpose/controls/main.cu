@@ -28,8 +28,6 @@ const std::vector<AnyStage> all = {
     Stage<Transpose>{"v6_without_tile", "v6 without shared memory", launch_without_tile, kTiles<32>},
     transpose_v6::stage,
     transpose_v7::stage,
-    Stage<Transpose>{"v7_with_8_blocks", "v7 with registers for 8 blocks", transpose_v7::launch<8>,
-                     transpose_v7::stage.needs},
 };
 
 }  // namespace ladder::transpose::controls
