@@ -299,7 +299,9 @@ class LlamaCpp:
 def build_library():
     """bench/q4_abi for this GPU."""
     command = [*kernel_library.compiler("cuda"), "-t", "0"]
-    return kernel_library.build_folder(ladders.ROOT / "bench/q4_abi", ladders.ROOT / "build/peers/libq4_gemm.so", command)
+    return kernel_library.build_folder(
+        ladders.ROOT / "bench/q4_abi", ladders.ROOT / "build/peers/libq4_gemm.so", command
+    )
 
 
 PEERS = {

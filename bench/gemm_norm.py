@@ -7,9 +7,6 @@
 With dependent launches, or with _plain at the end with plain ones. y is bfloat16.
 """
 
-import ctypes
-
-import gemm_competitors
 from gemm_competitors import QUANTIZED, TO_8_BITS, TO_BFLOAT16, InGraph
 from gemm_contest import Contest
 from ladder import competitors, peers
@@ -51,12 +48,12 @@ class Way:
     quantizes, limit, version = False, TO_8_BITS + TO_BFLOAT16, ""
 
     def __init__(self, library, norms, name):
-        self.library, self.norms, self.torch = library, norms, library.torch
+        self.library, self.torch = library, library.torch
         way, _, plain = name.partition("_")
         self.way, self.dependent = way, not plain
         if self.dependent and library.torch.cuda.get_device_capability() < (9, 0):
             raise competitors.Missing("programmatic dependent launch needs compute capability 9.0 or higher")
-        self.options = competitors.Options(EPS, 0.0, 0, int(self.dependent), None)
+        self.norms = competitors.Ours(library.torch, norms, self.dependent)
 
     def copies(self, matrix):
         return self.library.repacked(matrix)
@@ -65,21 +62,19 @@ class Way:
         return self.copies(matrix)[0].numel()
 
     def norm(self, given):
-        """What the product then reads, and the code of its type."""
+        """(the code of its type, what the product then reads)."""
         library, lib, shape, stream = self.library, self.library.lib, given.x.shape, self.library.current()
-        pointers = given.x.data_ptr(), given.residual.data_ptr(), given.sum.data_ptr(), given.weight.data_ptr()
         numbers = given.quantized.data_ptr()
         if self.way == "fused":
+            tensors = given.x, given.residual, given.sum, given.weight
+            pointers = [tensor.data_ptr() for tensor in tensors]
             last = numbers, *shape, EPS, self.dependent, stream
             library.check(lib.q4_gemm_rms_norm_quantize(CODE, *pointers, *last))
             return QUANTIZED, given.quantized
-        x, residual, total, weight = pointers
-        normed = given.normed.data_ptr()
-        placed = (x, None, residual, None, total, None, weight, normed, None)
-        options = ctypes.byref(self.options)
-        competitors.checked(self.norms, self.norms.rms_norm_fused_add(CODE, CODE, *placed, *shape, options, stream))
+        self.norms.residual(given.x, given.residual, given.weight, given.normed, given.sum)
         if self.way == "two":
             return CODE, given.normed
+        normed = given.normed.data_ptr()
         library.check(lib.q4_gemm_quantize(CODE, normed, numbers, *shape, self.dependent, stream))
         return QUANTIZED, given.quantized
 

@@ -2,7 +2,7 @@
 
     python3 bench/gemm_peers.py                                 both, on the shapes of the tables
     python3 bench/gemm_peers.py --products --shape 4096x1x14336 --shape 5120x3x8192 --peers cublas
-    python3 bench/gemm_peers.py --ggml FOLDER                   llama.cpp's libggml files, where its package is not installed
+    python3 bench/gemm_peers.py --ggml FOLDER                   with llama.cpp's libggml files, without its package
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table, with how to install
 it. The default run writes profiling_results/<gpu>/q4_gemm/, any other build/gemm_peers/: peers.csv and norm.csv (after
@@ -91,6 +91,7 @@ def build(work):
 
 def load(torch, gpu, library, norms, given):
     """{kind: {name: competitor, or the Missing that says why there is none}}."""
+
     def say(name, why):
         print(f"gemm_peers: {gemm_tables.title(name)} is missing: {why}", flush=True)
 
@@ -139,7 +140,9 @@ def run(given):
     complete(given)
     torch = peers.requirements()
     gpu = peers.Gpu(torch)
-    stored = results.target("", gpu.gpu) / gemm_tables.FOLDER if given.default_run else ladders.ROOT / "build/gemm_peers"
+    stored = (
+        results.target("", gpu.gpu) / gemm_tables.FOLDER if given.default_run else ladders.ROOT / "build/gemm_peers"
+    )
     output = (given.output or stored).absolute()
     output.mkdir(parents=True, exist_ok=True)
     path, *norms = build(given.work)

@@ -106,9 +106,7 @@ class Context:
 
     def matrix(self, kind, cols, rows):
         base = self.backend.base
-        made = self.backend.call(
-            base.ggml_new_tensor_2d, POINTER, self.handle, ENUM(kind), NUMBER(cols), NUMBER(rows)
-        )
+        made = self.backend.call(base.ggml_new_tensor_2d, POINTER, self.handle, ENUM(kind), NUMBER(cols), NUMBER(rows))
         return POINTER(made)
 
     def allocate(self):

@@ -1,6 +1,8 @@
 """bench/gemm_peers.py: its command line, the tables of its results on invented numbers, and llama.cpp's library where it
 is installed, or in the folder that GGML_FOLDER names."""
 
+import contextlib
+import ctypes
 import os
 import types
 
@@ -8,8 +10,8 @@ import gguf
 import numpy
 import pytest
 
-from conftest import ROOT
-from ladder import competitors, gemm_tables, results
+from conftest import ROOT, TORCH, run
+from ladder import competitors, gemm_tables, machine, peers, results
 from ladder.gemm_tables import COLD, NORM, PEERS, WARM
 from ladder.ladders import Unusable
 
@@ -25,7 +27,9 @@ def row(kind, competitor, microseconds=None, shape=(4096, 14336, 1), **values):
     known.update(limit="2e-3", rounds="y to something", replays=12, gpu="NVIDIA Fake 9000", cuda_runtime="13.0")
     known.update(date="2026-01-31", microseconds="" if microseconds is None else microseconds)
     if microseconds:
-        known.update(gb_per_s=f"{m * k / 2 / microseconds / 1e3:.1f}", tflop_per_s=f"{2 * m * n * k / microseconds / 1e6:.2f}")
+        known.update(
+            gb_per_s=f"{m * k / 2 / microseconds / 1e3:.1f}", tflop_per_s=f"{2 * m * n * k / microseconds / 1e6:.2f}"
+        )
     return [str({**known, **values}.get(name, "")) for name in gemm_tables.COLUMNS[kind]]
 
 
@@ -94,7 +98,10 @@ def test_the_page_says_what_was_measured_of_which_state_of_the_cache(path):
 
 def test_only_a_fault_of_the_header_s_or_of_the_measurement_ends_with_1(path):
     assert gemm_tables.complaints(path) == []  # a wrong peer is none
-    for bad in (row(PEERS, "ours", verdict="wrong", reason="bad"), row(PEERS, "cublas", verdict="impossible", reason="bad")):
+    for bad in (
+        row(PEERS, "ours", verdict="wrong", reason="bad"),
+        row(PEERS, "cublas", verdict="impossible", reason="bad"),
+    ):
         gemm_tables.store(path, PEERS, [*ROWS[5:], bad])
         (said,) = gemm_tables.complaints(path)
         assert said.startswith("peers 4096 × 14336, 1 column, cold: ") and said.endswith(": bad")
@@ -225,6 +232,83 @@ def test_weights_that_the_cache_does_not_hold_have_no_warm_time(monkeypatch):
     assert list(rows) == [("ours", COLD)]
 
 
+class FakeTorch:
+    """What run() itself asks of PyTorch."""
+
+    __version__ = "2.11"
+
+    class cuda:
+        OutOfMemoryError = MemoryError
+        stream = staticmethod(contextlib.nullcontext)
+        empty_cache = staticmethod(lambda: None)
+        get_device_capability = staticmethod(lambda: (9, 0))
+
+    no_grad = staticmethod(contextlib.nullcontext)
+    manual_seed = staticmethod(lambda seed: None)
+    ops = types.SimpleNamespace(aten=None)
+
+
+def fake_run(monkeypatch, tmp_path, outcomes, *words):
+    """The program with a Contest whose outcomes are given, one for each shape: rows, or what is raised."""
+    import gemm_peers
+
+    outcomes, asked = iter(outcomes), []
+
+    class Contest:
+        def __init__(self, gpu, loaded, matrix, n, given):
+            asked.append((matrix.m, n, matrix.k, loaded))
+
+        def measure(self):
+            outcome = next(outcomes)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+    def matrix(torch, m, k):
+        return types.SimpleNamespace(m=m, k=k, close=lambda: None)
+
+    gpu = types.SimpleNamespace(gpu="NVIDIA Fake 9000", stream=None, facts={"cuda_runtime": "13.0"})
+    monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
+    monkeypatch.setattr(peers, "requirements", FakeTorch)
+    monkeypatch.setattr(peers, "Gpu", lambda torch: gpu)
+    monkeypatch.setattr(gemm_peers, "build", lambda work: ["library.so", "norms"][: 1 + (NORM in work)])
+    monkeypatch.setattr(gemm_peers, "CONTESTS", {PEERS: Contest, NORM: Contest})
+    monkeypatch.setattr(gemm_peers.gemm_competitors, "Matrix", matrix)
+    library = types.SimpleNamespace(torch=FakeTorch)
+    monkeypatch.setattr(gemm_peers.gemm_competitors, "Library", lambda torch, path, stream: library)
+    monkeypatch.setattr(competitors, "Ours", lambda *arguments: "norms")
+    status = gemm_peers.main(["--output", str(tmp_path), "--ggml", str(tmp_path), *words])
+    return status, asked
+
+
+def test_a_whole_run_stores_both_tables_and_what_was_missing(monkeypatch, tmp_path, capsys):
+    words = ["--shape", "4096x1x14336", "--shape", "4096x512x14336", "--shape", "1024x8x4096"]
+    norm = [row(NORM, "fused", 4.0, (4096, 4096, 16))]
+    status, asked = fake_run(monkeypatch, tmp_path, [ROWS[:5], MemoryError(), ROWS[-1:], norm, norm, norm], *words)
+    said = capsys.readouterr().out
+    assert status == 0 and [one[:3] for one in asked] == 2 * [(4096, 1, 14336), (4096, 512, 14336), (1024, 8, 4096)]
+    assert list(asked[0][3]) == list(gemm_tables.TITLES)[:8] and list(asked[-1][3]) == list(gemm_tables.TITLES)[8:]
+    assert "llama.cpp is missing" in said and "[2/6] peers 4096 x 512 x 14336: left out" in said
+    assert "[1/6] peers 4096 x 1 x 14336: this header 10.00, this header 5.00 warm, llama.cpp missing" in said
+    assert len(gemm_tables.read(tmp_path / "peers.csv", PEERS)) == 2
+    assert len(gemm_tables.read(tmp_path / "norm.csv", NORM)) == 1
+    for kind in (PEERS, NORM):
+        facts = (tmp_path / f"{kind}_environment.txt").read_text()
+        assert "GPU: NVIDIA Fake 9000" in facts and f"llama.cpp: missing, {tmp_path} has no libggml-base.so" in facts
+
+
+def test_an_interrupted_run_leaves_the_shapes_that_were_measured(monkeypatch, tmp_path):
+    words = ["--products", "--shape", "4096x1x14336", "--shape", "4096x512x14336"]
+    assert fake_run(monkeypatch, tmp_path, [ROWS[:5], KeyboardInterrupt()], *words)[0] == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["peers.csv"]
+
+
+def test_a_wrong_header_ends_with_1(monkeypatch, tmp_path, capsys):
+    bad = row(PEERS, "ours", verdict="wrong", reason="the error is nan")
+    assert fake_run(monkeypatch, tmp_path, [[bad]], "--products", "--shape", "4096x1x14336")[0] == 1
+    assert "this header wrong: the error is nan" in capsys.readouterr().err
+
+
 # llama.cpp's library.
 
 
@@ -259,8 +343,8 @@ def test_ggml_multiplies_on_the_cpu(m, n, k):
     except ggml.NotThere as reason:
         pytest.skip(str(reason))
     random = numpy.random.default_rng(1)
-    blocks = gguf.quants.quantize(random.standard_normal((m, k), dtype=numpy.float32), gguf.GGMLQuantizationType.Q4_0)
-    exact = gguf.quants.dequantize(blocks, gguf.GGMLQuantizationType.Q4_0).astype(numpy.float64)
+    blocks = gguf.quants.quantize(random.standard_normal((m, k), dtype=numpy.float32), Q4_0)
+    exact = gguf.quants.dequantize(blocks, Q4_0).astype(numpy.float64)
     x = random.standard_normal((n, k), dtype=numpy.float32)
     weights = ggml.Weights(backend, blocks, m, k, copies=3)
     product = ggml.Product(weights, x)
@@ -276,6 +360,124 @@ def test_ggml_multiplies_on_the_cpu(m, n, k):
     with pytest.raises(ValueError, match="blocks of 18 bytes"):
         ggml.Weights(backend, blocks[:-1], m, k)
     weights.close()
+
+
+# What the competitors get, and what they are compared with.
+
+Q4_0, Q8_0 = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0
+needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
+
+
+def quantized(x):
+    """x in q8_1, whose numbers and scales are those of q8_0, in float64."""
+    return gguf.quants.dequantize(gguf.quants.quantize(x, Q8_0), Q8_0).astype(numpy.float64)
+
+
+@needs_torch
+def test_the_weights_are_those_of_the_blocks_and_x_is_what_q8_1_makes_of_it():
+    torch = pytest.importorskip("torch")
+    import gemm_competitors
+
+    torch.manual_seed(1)
+    matrix, x = gemm_competitors.Matrix(torch, 70, 96, "cpu"), gemm_competitors.columns(torch, 5, 96, "cpu")
+    exact = gguf.quants.dequantize(matrix.blocks().numpy().reshape(70, -1), Q4_0)
+    assert numpy.array_equal(matrix.rows(0, 70, torch.float64).numpy(), exact)
+    assert numpy.array_equal(matrix.rows(64, 70, torch.float16).float().numpy(), exact[64:].astype(numpy.float16))
+    assert torch.equal(x.half().float(), x) and torch.equal(x.bfloat16().float(), x)
+    assert numpy.array_equal(gemm_competitors.in_q8_1(torch, x).numpy(), quantized(x.numpy()))
+    assert numpy.allclose(matrix.times(x).numpy(), x.double().numpy() @ exact.T.astype(numpy.float64), rtol=1e-12)
+
+
+@needs_torch
+def test_a_small_fault_is_found_and_the_right_roundings_are_not():
+    torch = pytest.importorskip("torch")
+    import gemm_competitors
+
+    torch.manual_seed(1)
+    matrix, x = gemm_competitors.Matrix(torch, 128, 14336, "cpu"), gemm_competitors.columns(torch, 3, 14336, "cpu")
+    expected, in_8_bits = matrix.times(x), matrix.times(gemm_competitors.in_q8_1(torch, x))
+
+    def wrong(y, limit):
+        return gemm_competitors.error_of(torch, y, expected, limit)[1]
+
+    limits = {"float16": gemm_competitors.Cublas.limit, "bfloat16": gemm_competitors.Int4Pack.limit}
+    for name, limit in limits.items():
+        kind = getattr(torch, name)
+        assert not wrong((x.double() @ matrix.rows(0, 128, kind).double().T).to(kind), limit)
+    limit = gemm_competitors.LlamaCpp.limit
+    assert not wrong(in_8_bits, limit)
+    one = in_8_bits.clone()
+    one[2, 100] += expected.square().mean().sqrt() / 4
+    assert "an element is off" in wrong(one, limit)
+    one[2, 100] = float("nan")
+    assert "the error is nan" in wrong(one, limit)
+    matrix.scales[:, 7] *= -1  # of one block in 448
+    assert "the error is" in wrong(matrix.times(x), limit)
+
+
+LEND = """
+#include <cuda_runtime_api.h>
+extern "C" int lend(void* pointer, size_t bytes) { return cudaHostRegister(pointer, bytes, 0); }
+"""
+
+
+@pytest.mark.full
+def test_the_c_interface_multiplies_on_the_cpu_device(tmp_path):
+    (tmp_path / "lend.cu").write_text(LEND, encoding="utf-8")  # the CPU device refuses memory that it does not know
+    files = [*sorted((ROOT / "bench/q4_abi").glob("*.cu")), "lend.cu"]
+    words = ["-std=c++17", "-O1", f"-I{ROOT}/include", "-shared", "-Xcompiler", "-fPIC", *files, "-o", "library.so"]
+    made = run(ROOT / "simt/simtcc", *words, cwd=tmp_path, timeout=900)
+    assert made.returncode == 0, made.stderr
+    library = ctypes.CDLL(str(tmp_path / "library.so"))
+    for name, count in (("packed", 2), ("quantized", 2), ("workspace", 3)):
+        size = getattr(library, f"q4_gemm_{name}_size")
+        size.argtypes, size.restype = [ctypes.c_int64] * count, ctypes.c_size_t
+    pointer, count, flag, kept = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, []
+
+    def on_device(array):
+        """The array at a multiple of 16 bytes, known to the device."""
+        memory = numpy.zeros(array.nbytes + 16, numpy.uint8)
+        kept.append(memory)
+        start = -memory.ctypes.data % 16
+        same = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        same[...] = array
+        assert library.lend(pointer(memory.ctypes.data), ctypes.c_size_t(memory.nbytes)) == 0
+        return same, pointer(same.ctypes.data)
+
+    def bytes_of(what, *shape):
+        return on_device(numpy.zeros(getattr(library, f"q4_gemm_{what}_size")(*shape), numpy.uint8))
+
+    m, n, k = 70, 20, 96
+    random = numpy.random.default_rng(1)
+    blocks = gguf.quants.quantize(random.standard_normal((m, k), dtype=numpy.float32), Q4_0)
+    exact = gguf.quants.dequantize(blocks, Q4_0).astype(numpy.float64)
+    x = random.standard_normal((n, k), dtype=numpy.float32)
+    packed, quantized_x, workspace = (
+        bytes_of("packed", m, k),
+        bytes_of("quantized", n, k),
+        bytes_of("workspace", m, n, k),
+    )
+    stored, given = on_device(blocks), on_device(x)
+    assert library.q4_gemm_repack(stored[1], packed[1], count(m), count(k), None) == 0
+    assert library.q4_gemm_quantize(flag(0), given[1], quantized_x[1], count(n), count(k), flag(0), None) == 0
+
+    def product(repacked, rounded, weights, x_code, numbers, y_code=0):
+        y = on_device(numpy.full((n, m), numpy.nan, numpy.float32))
+        shape = count(m), count(n), count(k)
+        words = flag(repacked), flag(rounded), weights[1], flag(x_code), numbers[1], flag(y_code), y[1], *shape
+        return library.q4_gemm_multiply(*words, flag(1), workspace[1], None), y[0]
+
+    for repacked, rounded, weights, x_code, numbers, wanted, limit in (
+        (1, 0, packed, 0, given, quantized(x), 1e-6),
+        (0, 0, stored, 0, given, quantized(x), 1e-6),
+        (1, 0, packed, 3, quantized_x, quantized(x), 1e-6),
+        (1, 1, packed, 0, given, x.astype(numpy.float64), 2.0**-11),
+    ):
+        status, y = product(repacked, rounded, weights, x_code, numbers)
+        expected = wanted @ exact.T
+        assert status == 0 and numpy.linalg.norm(y - expected) <= limit * numpy.linalg.norm(expected)
+    assert product(1, 0, packed, 0, given, y_code=2)[0] != 0  # y is of x's type
+    assert product(1, 0, packed, 7, given)[0] != 0
 
 
 STORED = [results.store() / gpu / f"{gemm_tables.FOLDER}/peers.csv" for gpu in results.stored_gpus("q4_gemm/peers.csv")]

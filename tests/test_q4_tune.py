@@ -78,7 +78,9 @@ def invented():
         for n in (1, 8, 17):
             width = {"columns": 1 if n == 1 else 8 if n == 8 else 16}
             rows += [row("few", shape._replace(**width), 1.0 + n * i, m, n, k) for i, shape in enumerate((A, B, C))]
-    return rows + [row("few", C, None, *LARGE[:1], 1, LARGE[1])] + many_rows("exact") + many_rows("rounded", (WIDE, TWO))
+    return (
+        rows + [row("few", C, None, *LARGE[:1], 1, LARGE[1])] + many_rows("exact") + many_rows("rounded", (WIDE, TWO))
+    )
 
 
 # Few columns.
@@ -108,8 +110,8 @@ def test_matrices_of_equally_many_weights_share_a_row():
 
 
 def test_a_shape_s_microseconds_are_those_of_the_estimate():
-    times = q4_tune.times_of([{**one, **{name: int(one[name]) for name in q4_tune.NUMBERS}, "microseconds": float(one["microseconds"])}
-                              for one in many_rows("exact")], "exact", Many)  # fmt: skip
+    rows = [{**one, **{name: int(one[name]) for name in q4_tune.NUMBERS}} for one in many_rows("exact")]
+    times = q4_tune.times_of([{**one, "microseconds": float(one["microseconds"])} for one in rows], "exact", Many)
     choices, said = q4_tune.many(times, list(CLUSTERS.values()))
     assert choices == {NARROW: 0.5, WIDE: 0.75}
     assert "1.00 times the time of the fastest, on average of 6 products; at worst 1.00" in said[0]
@@ -282,7 +284,9 @@ int main(int, char** arguments) {
 
 def linked(folder, *sources, include=ROOT / "include"):
     """A program of these sources and of the few candidates for one column and for 16, of many rounded ones."""
-    objects = [BUILD / "bench/q4_tune" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")]
+    objects = [
+        BUILD / "bench/q4_tune" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")
+    ]
     files = [*sources, *objects, BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{include}", f"-I{ROOT}", "-std=c++17", "-O1", *files, cwd=folder)
     assert made.returncode == 0, made.stderr

@@ -1,4 +1,4 @@
-"""include/q4_gemm beside its peers, and its norm beside separate launches: what bench/gemm_peers.py stores, and the tables.
+"""include/q4_gemm beside its peers, and its norm beside separate launches: what bench/gemm_peers.py stores, and tables.
 
 Both CSVs have one row for each competitor at each shape; one that was not timed has its reason in the row. In peers.csv
 a time is cold, with copies of the weights in turn, or warm, with one copy that the L2 cache holds. error is that of y
@@ -63,9 +63,7 @@ def store(path, kind, rows):
 
 def with_cache(shapes, cache):
     """{shape: {competitor: row}} of one state of the cache, without the shapes that have none."""
-    chosen = {
-        key: {name: row for (name, state), row in rows.items() if state == cache} for key, rows in shapes.items()
-    }
+    chosen = {key: {name: row for (name, state), row in rows.items() if state == cache} for key, rows in shapes.items()}
     return {key: rows for key, rows in chosen.items() if rows}
 
 
@@ -121,7 +119,9 @@ def verdicts(shapes, kind):
     asked = [(OURS, FOUR_BITS, "This header is", "the fastest peer that computes from 4-bit weights")]
     asked += [(OURS, [CUBLAS], "It is", "cuBLAS float16"), (ROUNDED, [CUBLAS], "Rounded, it is", "cuBLAS float16")]
     if kind == NORM:
-        asked = [("fused", ("apart", "apart_plain"), "Fused, a norm and a product are", "the faster form of three launches")]
+        asked = [
+            ("fused", ("apart", "apart_plain"), "Fused, a norm and a product are", "the faster form of three launches")
+        ]
     said = []
     for mine, others, who, what in asked:
         known = [(over(rows, mine, others), key) for key, rows in shapes.items() if over(rows, mine, others)]
@@ -176,7 +176,10 @@ def markdown(path, page, words):
         (PEERS, True): f"GB/s of weights below {FEW} columns, TFLOP/s from there on",
         (NORM, False): "Microseconds for norm and product together",
     }[kind, rates]
-    weights = {COLD: "copies of the weights in turn, so that none is in the L2 cache", WARM: "one copy, in the L2 cache"}
+    weights = {
+        COLD: "copies of the weights in turn, so that none is in the L2 cache",
+        WARM: "one copy, in the L2 cache",
+    }
     caption = (
         f"{what}, {cache}: {weights[cache]}. Median of {row['replays']} replays. "
         f"{peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."

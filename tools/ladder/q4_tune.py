@@ -57,9 +57,7 @@ def cells_of(times):
     cells = {}
     for cell, found in sorted(products.items()):
         common = [shape for shape in found[0] if all(shape in one for one in found)]
-        cells[cell] = {
-            shape: math.exp(statistics.fmean(math.log(one[shape]) for one in found)) for shape in common
-        }
+        cells[cell] = {shape: math.exp(statistics.fmean(math.log(one[shape]) for one in found)) for shape in common}
     return cells
 
 
@@ -169,9 +167,7 @@ def plan(size, choices, clusters):
 
 def many(times, clusters):
     """({shape: microseconds}, words on how good the plans are)."""
-    choices = {
-        shape: float(f"{microseconds_of(times, shape, clusters):.3g}") for shape in many_shapes(times)
-    }
+    choices = {shape: float(f"{microseconds_of(times, shape, clusters):.3g}") for shape in many_shapes(times)}
     lost = []
     for size, of_size in times.items():
         planned = plan(size, choices, clusters)
@@ -179,8 +175,8 @@ def many(times, clusters):
             lost.append((of_size[planned] / min(of_size.values()), size))
     worst, size = max(lost)
     mean = math.exp(statistics.fmean(math.log(one) for one, _ in lost))
-    said = f"The shape that plan_of() takes needs {mean:.2f} times the time of the fastest, on average of {len(lost)} products;"
-    return choices, [f"{said} at worst {worst:.2f} times, at {shown(size)}."]
+    said = f"The shape that plan_of() takes needs {mean:.2f} times the time of the fastest, on average of"
+    return choices, [f"{said} {len(lost)} products; at worst {worst:.2f} times, at {shown(size)}."]
 
 
 def many_from(few, exact):
@@ -197,7 +193,9 @@ def many_from(few, exact):
 
 
 def many_table(name, scales, choices, said):
-    entries = [f"      {{{shape.columns}, {shape.groups}, {shape.together}, {time:#.3g}f}}," for shape, time in choices.items()]
+    entries = [
+        f"      {{{shape.columns}, {shape.groups}, {shape.together}, {time:#.3g}f}}," for shape, time in choices.items()
+    ]
     return [
         f"  static constexpr Scales kScales = Scales::{scales};",
         *tune.wrapped(said),

@@ -105,7 +105,9 @@ def run(given):
     stored = results.stored_gpus(header.CSV)
     if given.gpu and given.gpu not in stored:
         there = ", ".join(stored) or "none"
-        raise ladders.BadCommand(f"GPU={given.gpu}: no {header.CSV} of that name in profiling_results; there is: {there}")
+        raise ladders.BadCommand(
+            f"GPU={given.gpu}: no {header.CSV} of that name in profiling_results; there is: {there}"
+        )
     if given.check:
         for one in [header] if given.header or given.gpu else HEADERS.values():
             check(one, given.gpu)
