@@ -58,7 +58,9 @@ def test_the_error_of_a_format_hides_that_of_a_kernel():
         kernel, from_s = error["float32 sums of the least exact stage"], error["sums of x from s, a float16"]
         assert error["both"] == pytest.approx(error["weights in q4_0"], rel=0.02)
         assert error["weights in q4_0"] > 10 * error["x in q8_1"] and error["both"] > 1e5 * kernel
+        rounded = error["weights and x times their scales, in float16"]
         assert 10 * from_s < error["both"] and from_s > 1000 * kernel
+        assert 200 * rounded < error["both"] and rounded > 500 * kernel
         assert error["both"] == pytest.approx(0.085, rel=0.05)  # at every k
 
 
@@ -100,11 +102,13 @@ def test_benchmark_best_takes_three_numbers():
 
 
 def test_the_page_counts_stages_as_they_are():
-    page = (LADDER.folder / "README.md").read_text(encoding="utf-8")
-    said = re.search(r"01 to\s(\d\d) take weights as llama.cpp stores them, 07 to (\d\d) take them repacked", page)
-    assert said and int(said.group(2)) == len(LADDER.stages)
+    page = " ".join((LADDER.folder / "README.md").read_text(encoding="utf-8").split())
+    said = re.search(r"01 to (\d\d) take weights as llama.cpp stores them, 07 to (\d\d) take them repacked, (\d\d) and (\d\d) ", page)
+    blocks, repacked, *fragments = map(int, said.groups())
     for stage in LADDER.stages:
-        assert ("Q4GemmRepacked>" in stage.source.read_text()) == (stage.number > int(said.group(1)))
+        source = stage.source.read_text()
+        assert ("Q4GemmFragments>" in source) == (stage.number in fragments)
+        assert ("Q4GemmRepacked>" in source) == (blocks < stage.number <= repacked)
 
 
 def test_tensor_cores_ask_for_the_same_bytes():
@@ -113,3 +117,15 @@ def test_tensor_cores_ask_for_the_same_bytes():
     _, rows = cpu_device.read(cpu_device.path_of(LADDER.stage("12_tensor_cores")))
     (weights,) = [row for row in rows if row["what"].startswith("global load") and row["bytes_per_lane"] == "16"]
     assert int(weights["sectors"]) == 16 * BLOCKS / 32
+
+
+def test_weights_in_the_order_of_the_tensor_cores_are_read_once_without_gaps():
+    """14: 16 bytes a lane, 512 neighbouring bytes a request. 15 loads neither weights nor x, and has no barrier a chunk."""
+    _, rows = cpu_device.read(cpu_device.path_of(LADDER.stage("14_wgmma")))
+    (weights,) = [row for row in rows if row["what"] == "global load" and row["bytes_per_lane"] == "16"]
+    ahead = GIVEN["m"] // 16  # each warp asks for one chunk more than there are
+    assert int(weights["requests"]) == BLOCKS / 32 + ahead and int(weights["sectors"]) == 16 * int(weights["requests"])
+    product, (_, rows) = "gemm_q4_0_f16", cpu_device.read(cpu_device.path_of(LADDER.stage("15_warp_specialized")))
+    assert not [row for row in rows if product in row["kernel"] and row["what"] == "global load"]
+    copied = [row for row in rows if product in row["kernel"] and row["what"] == "global load async"]
+    assert sum(int(row["bytes"]) for row in copied if row["bytes_per_lane"] in ("2048", "256")) == 18 * BLOCKS

@@ -9,6 +9,7 @@
 #include "common/text.h"
 #include "experiments.h"
 #include "formats/quantize.cuh"
+#include "include/q4_gemm/layout.cuh"
 
 namespace ladder::q4_gemm {
 namespace {
@@ -39,6 +40,18 @@ std::vector<T> on_host(const T* from, int64_t count) {
   std::vector<T> to(count);
   CUDA_CHECK(cudaMemcpy(to.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost));
   return to;
+}
+
+// A scale times its whole numbers, each product rounded to float16.
+template <class Block, class WholeNumber>
+std::vector<float> rounded(const std::vector<Block>& blocks, WholeNumber whole_number) {
+  std::vector<float> numbers;
+  for (const Block& block : blocks)
+    for (int i = 0; i < kBlock; ++i) {
+      const auto exact = static_cast<float>(Float16::value(block.d) * whole_number(block, i));
+      numbers.push_back(static_cast<float>(Float16::value(Float16::from(exact))));
+    }
+  return numbers;
 }
 
 double number(const block_q4_0& block, int i) { return Float16::value(block.d) * weight_of(block, i); }
@@ -122,6 +135,8 @@ Table quantization(const Report& report) {
     quantize(x_floats.get(), x_device.get(), x_blocks, cudaStreamPerThread);
     repack(w_device.get(), reinterpret_cast<uint4*>(repacked.get()), const_cast<uint16_t*>(arrays.d), w_blocks,
            cudaStreamPerThread);
+    const DeviceMemory<> fragments = allocate(::q4_gemm::packed_size(kRows, k));
+    CUDA_CHECK(::q4_gemm::repack(w_device.get(), fragments.get(), kRows, k, cudaStreamPerThread));
     const std::vector<block_q4_0> w_quantized = on_host(w_device.get(), w_blocks);
     const std::vector<block_q8_1> x_quantized = on_host(x_device.get(), x_blocks);
 
@@ -134,17 +149,24 @@ Table quantization(const Report& report) {
     add("weights in q4_0", floats, error_cells(product(w_quantized, x, k), right));
     add("both", floats, error_cells(exact, right));
     add("sums of x from s, a float16", integers, error_cells(product_with_s(w_quantized, x_quantized, k), exact));
+    const std::vector<float> w_rounded = rounded(w_quantized, weight_of);
+    const std::vector<float> x_rounded =
+        rounded(x_quantized, [](const block_q8_1& block, int i) { return block.qs[i]; });
+    add("weights and x times their scales, in float16", integers, error_cells(product(w_rounded, x_rounded, k), exact));
 
     const DeviceMemory<float> y = allocate<float>(kRows * kColumns);
-    const DeviceMemory<float> scratch = allocate<float>(Q4GemmRepacked::kSplits * kRows * kColumns);
+    const int64_t of_parts = Q4GemmRepacked::kSplits * kRows * kColumns;
+    const int64_t of_x = Q4GemmFragments::kScratchOfX * 64 * ((k + 63) / 64);  // 64 columns, 64 k
+    const DeviceMemory<float> scratch = allocate<float>(std::max(of_parts, of_x));
     std::vector<double> sums;
     double most = -1.0;
     for (const Result& result : report.results) {
       if (result.verdict != Verdict::pass) continue;
       const AnyStage& stage = *result.stage;
-      const bool is_repacked = stage.op == &Q4GemmRepacked::get();
-      void* const tensors[] = {y.get(), is_repacked ? repacked.get() : reinterpret_cast<char*>(w_device.get()),
-                               x_device.get(), scratch.get()};
+      char* const weights = stage.op == &Q4GemmFragments::get()  ? fragments.get()
+                            : stage.op == &Q4GemmRepacked::get() ? repacked.get()
+                                                                 : reinterpret_cast<char*>(w_device.get());
+      void* const tensors[] = {y.get(), weights, x_device.get(), scratch.get()};
       stage.op->launch(stage.launch, {tensors, {{kRows, kColumns, k}}, nullptr}, cudaStreamPerThread);
       CUDA_CHECK(cudaGetLastError());
       const std::vector<float> got = on_host(y.get(), kRows * kColumns);

@@ -15,16 +15,30 @@ struct Repacked {
   const uint16_t* d;
 };
 
-// W is const block_q4_0*, weights as llama.cpp stores them, or Repacked.
+// Weights as the tensor cores take them, padded with zeros to groups of 64 rows and chunks of 64 k. A piece, which is a
+// chunk of a group, has 128 times 16 bytes of numbers, and in another array 32 times four scales:
+//   numbers[piece · 128 + 32 w + 4 g + t]   word 2 b + h: numbers 8 t to 8 t + 7 of block b of row 16 w + g + 8 h
+//   scales[piece · 32 + 8 w + g]            float16 2 b + h: the scale of that block
+// with w and t from 0 to 3, g from 0 to 7, b and h from 0 to 1. Piece `group · chunks + chunk` begins there. Byte i of
+// a word is number i of its eight, in the low nibble, and number 4 + i in the high one.
+struct Fragments {
+  const uint4* numbers;
+  const uint2* scales;
+  int64_t groups, chunks;
+};
+
+// W is const block_q4_0*, weights as llama.cpp stores them, Repacked or Fragments.
 template <class W>
 struct Q4Gemm {
   // w: m rows of k / 32 blocks. x: n columns of k / 32 blocks, each column contiguous, aligned to 4 bytes. y: n columns
-  // of m floats. scratch: kSplits · min(n, kSplitColumns) · m floats, whose contents before the launch are unknown.
+  // of m floats. scratch: kSplits · min(n, kSplitColumns) · m floats, whose contents before the launch are unknown;
+  // with Fragments kScratchOfX floats for each chunk of 64 k and each column, of which there are a multiple of 64.
   using Launch = void (*)(W w, const block_q8_1* x, float* y, float* scratch, int64_t m, int64_t n, int64_t k,
                           cudaStream_t stream);
   static const Operator& get();
 
   static constexpr int64_t kSplits = 8, kSplitColumns = 16;
+  static constexpr int64_t kScratchOfX = 34;  // 64 float16 and 2 float32
 
   // What no stage accepts.
   static const char* refuses(const Shape& shape) {
@@ -37,6 +51,7 @@ struct Q4Gemm {
 
 using Q4GemmBlocks = Q4Gemm<const block_q4_0*>;
 using Q4GemmRepacked = Q4Gemm<Repacked>;
+using Q4GemmFragments = Q4Gemm<Fragments>;
 
 }  // namespace ladder
 
@@ -140,10 +155,94 @@ class Answer : public Oracle {
   std::vector<Element> elements_;
 };
 
+// Where the bits of block b of a row are in memory, for each form of weights.
+template <class W>
+struct Form;
+
+template <>
+struct Form<const block_q4_0*> {
+  int64_t rows, blocks;
+
+  int64_t bytes() const { return 18 * rows * blocks; }
+  const block_q4_0* of(const void* from) const { return static_cast<const block_q4_0*>(from); }
+  void store(void* to, int64_t row, int64_t b, const block_q4_0& block) const {
+    static_cast<block_q4_0*>(to)[row * blocks + b] = block;
+  }
+  block_q4_0 load(const void* from, int64_t row, int64_t b) const { return of(from)[row * blocks + b]; }
+};
+
+template <>
+struct Form<Repacked> {
+  int64_t rows, blocks;
+
+  int64_t bytes() const { return 18 * rows * blocks; }
+  Repacked of(const void* from) const {
+    const auto* qs = static_cast<const uint4*>(from);
+    return {qs, reinterpret_cast<const uint16_t*>(qs + rows * blocks)};
+  }
+  void store(void* to, int64_t row, int64_t b, const block_q4_0& block) const {
+    const Repacked form = of(to);
+    std::memcpy(const_cast<uint4*>(form.qs) + row * blocks + b, block.qs, 16);
+    std::memcpy(const_cast<uint16_t*>(form.d) + row * blocks + b, &block.d, 2);
+  }
+  block_q4_0 load(const void* from, int64_t row, int64_t b) const {
+    block_q4_0 block;
+    std::memcpy(block.qs, of(from).qs + row * blocks + b, 16);
+    std::memcpy(&block.d, of(from).d + row * blocks + b, 2);
+    return block;
+  }
+};
+
+template <>
+struct Form<Fragments> {
+  int64_t rows, blocks;
+
+  int64_t groups() const { return (rows + 63) / 64; }
+  int64_t chunks() const { return (blocks + 1) / 2; }
+  int64_t bytes() const { return groups() * chunks() * (128 * 16 + 32 * 8); }
+  Fragments of(const void* from) const {
+    const auto* numbers = static_cast<const uint4*>(from);
+    return {numbers, reinterpret_cast<const uint2*>(numbers + groups() * chunks() * 128), groups(), chunks()};
+  }
+  void store(void* to, int64_t row, int64_t b, const block_q4_0& block) const {
+    for (int t = 0; t < 4; ++t) {
+      uint32_t word = 0;
+      for (int i = 0; i < 8; ++i)
+        word |= static_cast<uint32_t>(weight_of(block, 8 * t + i) + 8) << (i % 4 * 8 + i / 4 * 4);
+      std::memcpy(static_cast<char*>(to) + word_of(row, b, t), &word, 4);
+    }
+    std::memcpy(static_cast<char*>(to) + scale_of(row, b), &block.d, 2);
+  }
+  block_q4_0 load(const void* from, int64_t row, int64_t b) const {
+    block_q4_0 block = {};
+    for (int j = 0; j < kBlock; ++j) {
+      uint32_t word;
+      std::memcpy(&word, static_cast<const char*>(from) + word_of(row, b, j / 8), 4);
+      const uint32_t q = word >> (j % 4 * 8 + j % 8 / 4 * 4) & 15;
+      block.qs[j % 16] |= static_cast<uint8_t>(j < 16 ? q : q << 4);
+    }
+    std::memcpy(&block.d, static_cast<const char*>(from) + scale_of(row, b), 2);
+    return block;
+  }
+
+ private:
+  // Of the first lane of a g, and of its four scales: in units of 8 lanes and of 1 g.
+  int64_t eighth(int64_t row, int64_t b) const {
+    const int64_t piece = row / 64 * chunks() + b / 2;
+    return (piece * 4 + row % 64 / 16) * 8 + row % 8;
+  }
+  int64_t word_of(int64_t row, int64_t b, int t) const {
+    return (eighth(row, b) * 4 + t) * 16 + (b % 2 * 2 + row % 16 / 8) * 4;
+  }
+  int64_t scale_of(int64_t row, int64_t b) const {
+    return groups() * chunks() * 128 * 16 + eighth(row, b) * 8 + (b % 2 * 2 + row % 16 / 8) * 2;
+  }
+};
+
 template <class W>
 class Description : public Operator {
  public:
-  static constexpr bool is_repacked = std::is_same_v<W, Repacked>;
+  static constexpr bool is_aligned = !std::is_same_v<W, const block_q4_0*>;
 
   const char* title() const override { return "q4_0 x q8_1 matrix multiply"; }
   std::vector<Parameter> parameters() const override {
@@ -156,25 +255,20 @@ class Description : public Operator {
   std::vector<Tensor> tensors(const Shape& shape) const override {
     const int64_t m = shape[0], n = shape[1], blocks = shape[2] / kBlock;
     const Tensor blocks_of_18 = {"weights", Type::float16, Role::input, m, 9 * blocks};
-    const Tensor repacked = vector_tensor("weights", Type::uint32, Role::input, (18 * m * blocks + 3) / 4);
+    const Tensor aligned = vector_tensor("weights", Type::uint32, Role::input, words(form(shape)));
     using Op = Q4Gemm<W>;
+    const int64_t scratch = std::is_same_v<W, Fragments> ? Op::kScratchOfX * ((n + 63) / 64 * 64) * ((blocks + 1) / 2)
+                                                         : Op::kSplits * std::min(n, Op::kSplitColumns) * m;
     return {{"y", Type::float32, Role::output, n, m},
-            is_repacked ? repacked : blocks_of_18,
+            is_aligned ? aligned : blocks_of_18,
             {"x", Type::uint32, Role::input, n, 9 * blocks},
-            vector_tensor("scratch", Type::float32, Role::scratch, Op::kSplits * std::min(n, Op::kSplitColumns) * m)};
+            vector_tensor("scratch", Type::float32, Role::scratch, scratch)};
   }
 
   void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
-    W w;
-    if constexpr (is_repacked) {
-      w.qs = a.tensor<const uint4>(kWeights);
-      w.d = reinterpret_cast<const uint16_t*>(w.qs + a.shape[0] * (a.shape[2] / kBlock));
-    } else {
-      w = a.tensor<const block_q4_0>(kWeights);
-    }
-    reinterpret_cast<typename Q4Gemm<W>::Launch>(launch)(w, a.tensor<const block_q8_1>(kX), a.tensor<float>(kY),
-                                                         a.tensor<float>(kScratch), a.shape[0], a.shape[1], a.shape[2],
-                                                         stream);
+    reinterpret_cast<typename Q4Gemm<W>::Launch>(launch)(
+        form(a.shape).of(a.tensor<const void>(kWeights)), a.tensor<const block_q8_1>(kX), a.tensor<float>(kY),
+        a.tensor<float>(kScratch), a.shape[0], a.shape[1], a.shape[2], stream);
   }
 
   // A multiplication and an addition for each weight and column.
@@ -200,10 +294,10 @@ class Description : public Operator {
     std::vector<Variant> result(2, plain());
     Variant& off = result[1];
     off.places[kY].offset = off.places[kX].offset = 1;
-    off.places[kWeights].offset = is_repacked ? 4 : 1;
+    off.places[kWeights].offset = is_aligned ? 4 : 1;
     if (shape[2] == 288 && shape[1] == 5) {
       result.push_back(plain());
-      result.back().places[kWeights].offset = is_repacked ? 4 : 3;
+      result.back().places[kWeights].offset = is_aligned ? 4 : 3;
     }
     return result;
   }
@@ -215,33 +309,17 @@ class Description : public Operator {
     const uint64_t key = mix64(mix64(seed) + static_cast<uint64_t>(tensor));
     if (tensor == kX)
       return for_blocks(shape[1] * blocks, [=](int64_t i) { static_cast<block_q8_1*>(to)[i] = activation(key, i); });
-    if constexpr (is_repacked) {
-      auto* qs = static_cast<char*>(to);
-      char* d = qs + 16 * shape[0] * blocks;
-      const int64_t end = (18 * shape[0] * blocks + 3) / 4 * 4;
-      std::memset(qs + end - 4, 0, 4);  // the last two bytes may belong to no block
-      for_blocks(shape[0] * blocks, [=](int64_t i) {
-        const block_q4_0 block = weight(key, i);
-        std::memcpy(qs + 16 * i, block.qs, 16);
-        std::memcpy(d + 2 * i, &block.d, 2);
-      });
-    } else {
-      for_blocks(shape[0] * blocks, [=](int64_t i) { static_cast<block_q4_0*>(to)[i] = weight(key, i); });
-    }
+    const Form<W> form = Description::form(shape);
+    if constexpr (is_aligned) std::memset(to, 0, static_cast<size_t>(4 * words(form)));  // what belongs to no block
+    for_blocks(shape[0] * blocks, [=](int64_t i) { form.store(to, i / blocks, i % blocks, weight(key, i)); });
   }
 
   std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const override {
     Rows weights(shape[0], shape[2]);
-    const auto* from = static_cast<const char*>(inputs[kWeights]);
-    const int64_t count = shape[0] * (shape[2] / kBlock);
+    const Form<W> form = Description::form(shape);
+    const void* from = inputs[kWeights];
     weights.fill([=](int64_t i, int8_t* numbers) {
-      block_q4_0 block;
-      if constexpr (is_repacked) {
-        std::memcpy(block.qs, from + 16 * i, 16);
-        std::memcpy(&block.d, from + 16 * count + 2 * i, 2);
-      } else {
-        std::memcpy(&block, from + 18 * i, sizeof block);
-      }
+      const block_q4_0 block = form.load(from, i / form.blocks, i % form.blocks);
       for (int j = 0; j < kBlock; ++j) numbers[j] = static_cast<int8_t>(weight_of(block, j));
       return block.d;
     });
@@ -249,6 +327,9 @@ class Description : public Operator {
   }
 
  private:
+  static Form<W> form(const Shape& shape) { return {shape[0], shape[2] / kBlock}; }
+  static int64_t words(const Form<W>& form) { return (form.bytes() + 3) / 4; }
+
   template <class Body>
   static void for_blocks(int64_t count, Body body) {
     parallel_for(count, 1 << 11, [=](int, int64_t begin, int64_t end) {
@@ -293,6 +374,7 @@ const Operator& Q4Gemm<W>::get() {
 
 template struct Q4Gemm<const block_q4_0*>;
 template struct Q4Gemm<Repacked>;
+template struct Q4Gemm<Fragments>;
 
 }  // namespace ladder
 #endif  // LADDER_OPERATOR
