@@ -112,6 +112,17 @@ def test_a_sweep_may_be_that_of_a_program_of_controls(machine):
     assert build.endswith(f"BACKEND=cuda {LADDER}/program {LADDER}/controls/program")
 
 
+def test_one_sweep_can_be_measured_alone(machine):
+    machine.add_ladder(LADDER, {**WITH_CONTROLS, "sweeps": {**WITH_CONTROLS["sweeps"], **LADDERS[LADDER]["sweeps"]}}, STAGES)
+    for name, built in (("controls", "controls/program"), ("few_rows", "program")):
+        machine.makes.unlink(missing_ok=True)
+        result = machine.run("bench", f"matrix/{name}")
+        assert result.returncode == 0, result.stderr
+        assert machine.makes.read_text().endswith(f"BACKEND=cuda {LADDER}/{built}\n")
+    assert machine.files() == [f"fake-9000/matrix/{name}.csv" for name in ("controls", "few_rows")]
+    assert machine.run("bench", "matrix/nonsense").returncode == 2
+
+
 def test_a_sweep_may_time_a_few_stages(machine):
     few = {"title": "Few", "inputs": [{"rows": 1, "cols": 65536}], "stages": ["01_basic", "03_tiled"]}
     machine.add_ladder(LADDER, {**LADDERS[LADDER], "sweeps": {"few": few}}, STAGES)

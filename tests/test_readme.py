@@ -254,7 +254,7 @@ def test_a_control_that_is_not_measured_yet_is_named(grown):
     assert grown.readme().returncode == 0
     text = grown.page("other.md")
     assert "/03_tiled/README.md) | 250.00 |" in text
-    assert "Not measured yet: 03_new, 04_short. `make bench S=matrix` measures and stores it." in text
+    assert "Not measured yet: 03_new, 04_short. `make bench S=matrix/controls` measures and stores it." in text
     grown.page("other.md", block("table:matrix/controls", more="03_new 04_short"))
     assert grown.readme().returncode == 0
     assert "Not measured yet.\n" in grown.page("other.md") and "| stage |" not in grown.page("other.md")

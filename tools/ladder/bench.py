@@ -9,6 +9,7 @@ A lecture whose ladder.json lists its stages has experiments too, and its progra
 header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
 environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
 program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
+LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of controls.
 """
 
 import os
@@ -24,7 +25,7 @@ LONG_KERNEL_US, REPEAT_LIMIT_PERCENT = 50.0, 2.0
 
 def arguments(parser):
     parser.add_argument(
-        "what", nargs="?", default="all", metavar="LADDER|header|all", help="what to measure; all by default"
+        "what", nargs="?", default="all", metavar="LADDER|LADDER/SWEEP|header|all", help="what to measure; all by default"
     )
     parser.add_argument(
         "--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>"
@@ -99,24 +100,34 @@ def datasheet_of(outputs):
 
 
 def chosen(what):
-    """The ladders, and whether the header is measured as well."""
+    """The ladders, whether the header is measured as well, and the only sweep if one is named."""
     if what == results.HEADER:
-        return [], True
+        return [], True, ""
     if what in ("", "all"):
-        return ladders.all_ladders(), (ladders.ROOT / SHAPES / "Makefile").is_file()
+        return ladders.all_ladders(), (ladders.ROOT / SHAPES / "Makefile").is_file(), ""
+    name, _, only = what.partition("/")
+    for ladder in ladders.all_ladders():
+        if name == ladder.id and only in ladder.sweeps:
+            return [ladder], False, only
     found = ladders.find(what)
     if isinstance(found, ladders.Stage):
         raise Unusable(f"make bench measures whole ladders; for one stage say make stage S={found.id}")
-    return [found], False
+    return [found], False, ""
 
 
-def targets(climbed):
-    """What make builds: the ladders' programs, and those of sweeps that have their own."""
+def targets(climbed, only=""):
+    """What make builds: the ladders' programs, and those of sweeps that have their own; or what one sweep needs."""
     for ladder in climbed:
-        yield f"{ladder.path}/program"
-        for described in ladder.sweeps.values():
-            if "program" in described:
+        if not only or "program" not in ladder.sweeps[only]:
+            yield f"{ladder.path}/program"
+        for name, described in ladder.sweeps.items():
+            if "program" in described and only in ("", name):
                 yield f"{ladder.path}/{os.path.dirname(described['program'])}/program"
+
+
+def store(out, target):
+    results.publish(out, target)
+    print(f"bench: {sum(path.is_file() for path in out.rglob('*'))} files in {results.shown(target)}")
 
 
 def run(given):
@@ -124,9 +135,14 @@ def run(given):
         return machine.no_gpu(
             "bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU."
         )
-    climbed, header = chosen(given.what)
+    climbed, header, only = chosen(given.what)
     work, out = machine.workplace("bench")
-    machine.build(*targets(climbed), *([f"{SHAPES}/program"] if header else []))
+    machine.build(*targets(climbed, only), *([f"{SHAPES}/program"] if header else []))
+    if only:
+        (ladder,) = climbed
+        (out / ladder.id).mkdir()
+        sweep(ladder, only, work, out / ladder.id / f"{only}.csv")
+        return store(out, results.target(given.results, machine.gpu()))
 
     gpu, before, after, first, tables, runtime = machine.gpu(), machine.clocks(), None, {}, [], ""
     for ladder in climbed:
@@ -161,7 +177,6 @@ def run(given):
             + f"\nNothing was stored; the measurements are in {results.shown(out)}."
         )  # fmt: skip
     target = results.target(given.results, gpu)
-    results.publish(out, target)
+    store(out, target)
     for ladder in climbed if whole else []:
         (target / ladder.id / results.ENVIRONMENT).unlink(missing_ok=True)
-    print(f"bench: {sum(path.is_file() for path in out.rglob('*'))} files in {results.shown(target)}")

@@ -184,7 +184,7 @@ def sweep(folder, ladder, name, block):
     body = table(["stage"] + [" × ".join(one) for one in inputs], lines)
     text = "Microseconds of each stage, by shape"
     picture = [] if block.words else image(folder.name, f"{ladder.id}_{path.stem}", text, page)
-    later = f"Not measured yet: {', '.join(lacking)}. `make bench S={ladder.id}` measures and stores it."
+    later = f"Not measured yet: {', '.join(lacking)}. `make bench S={ladder.id}/{path.stem}` measures and stores it."
     return "\n\n".join([*picture, body, said] + ([later] if lacking else []))
 
 
