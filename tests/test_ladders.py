@@ -166,8 +166,8 @@ def test_help_names_every_job(tree):
         ({"colour": "red"}, "unknown key colour"),
         ({"operator": "tensor"}, "there is no common/operators/tensor.h"),
         ({"baseline": "09_none"}, "the ladder has no such stage"),
-        ({"profiles": {"short": {"input": {"n": 1}, "stages": ["09_none"]}}}, "profiles, details or reports name 09_none"),
-        ({"details": ["09_none"]}, "profiles, details or reports name 09_none"),
+        ({"profiles": {"short": {"input": {"n": 1}, "stages": ["09_none"]}}}, "profiles, sweeps, details or reports name 09_none"),
+        ({"details": ["09_none"]}, "profiles, sweeps, details or reports name 09_none"),
     ],
 )
 def test_a_wrong_description_is_named(tmp_path, change, said):
