@@ -57,3 +57,12 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
     assert made.returncode == 0, made.stderr
     stores = re.findall(r"\bst\.global[\w.:]*", (tmp_path / "ptx").read_text(encoding="utf-8"))
     assert len(stores) > 100 and set(stores) <= {"st.global.v4.u32", "st.global.L2::cache_hint.v4.u32"}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("file", ["q4_tune/few_16.cu", "q4_tune/exact.cu", "q4_tune/reference.cu", "q4_abi/float32.cu"])
+def test_what_measures_q4_gemm_compiles_for_hopper(file, tmp_path):
+    """make compile-check leaves bench/ out."""
+    options = ["-std=c++17", "-O3", f"-I{ROOT}", *OPTIONS, "-arch=sm_90a", "-fatbin", "-o", tmp_path / "code"]
+    made = run(NVCC, *options, ROOT / "bench" / file, timeout=900)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr

@@ -1,10 +1,11 @@
 """The policies of include/q4_gemm, made from what bench/q4_tune measured: profiling_results/<gpu>/q4_gemm/tune.csv.
 
-kFew has a row for each number of columns and each number of weights that were measured: the fastest shape, or another one
-within 1 percent of it whose kernel a neighbouring row has already, so that few kernels are compiled. kMany has a few
-shapes, so that for each product one of them takes at most 3 percent longer than the fastest. A shape's microseconds are
-those that launch.cuh's estimate needs to come out right: the median over the products, each with the parts of k that are
-the fastest. kManyFrom is the smallest number of columns from which on kMany's kernels are the faster ones.
+kFew has a row for each number of columns and each number of weights that were measured, and kMany a list of shapes. Each
+kernel is compiled by every program, so few are wanted: as many as it takes for one to be there for each product that takes
+at most 3 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is
+within 1 percent. The microseconds of a shape in kMany are those that launch.cuh's estimate needs to come out right: the
+median over the products, each with the parts of k that are the fastest. kManyFrom is the smallest number of columns from
+which on kMany's kernels are the faster ones.
 """
 
 import collections
@@ -18,7 +19,7 @@ from .tune import ANY_SIZE, TOLERANCE, number
 JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
-NEAR = 1.03  # so much slower than the fastest the best of kMany's shapes may be
+NEAR = 1.03  # so much slower than the fastest the best of the kernels may be
 PARTS = (1, 2, 4, 8)
 
 NUMBERS = "m n k columns groups phases depth together parts clusters".split()
@@ -46,6 +47,31 @@ def shown(size):
     return " x ".join(map(str, size))
 
 
+def kernel(shape):
+    """What a shape compiles: into how many parts k is split is an argument."""
+    return shape._replace(parts=0) if isinstance(shape, Few) else shape
+
+
+def few_kernels(cells):
+    """A few, so that of each of the cells, {cell: {shape: microseconds}}, one is among the fastest."""
+    ratios = {}
+    for cell, times in cells.items():
+        ratios[cell] = {}
+        for shape, time in sorted(times.items(), key=lambda one: one[1]):
+            ratios[cell].setdefault(kernel(shape), time / min(times.values()))
+    chosen = []
+    while ratios:
+        near = collections.defaultdict(list)
+        for found in ratios.values():
+            for one, ratio in found.items():
+                if ratio <= NEAR:
+                    near[one].append(ratio)
+        best = max(near, key=lambda one: (len(near[one]), -sum(near[one])))
+        chosen.append(best)
+        ratios = {cell: found for cell, found in ratios.items() if found.get(best, math.inf) > NEAR}
+    return sorted(chosen)
+
+
 # Few columns.
 
 
@@ -61,18 +87,11 @@ def cells_of(times):
     return cells
 
 
-def kernel(shape):
-    return shape._replace(parts=0)
-
-
-def choose(times, neighbours):
-    """Of those as good as the fastest, one whose kernel a neighbour has, or else the fastest."""
-    good = {shape: time for shape, time in times.items() if time <= TOLERANCE * min(times.values())}
-    for neighbour in neighbours:
-        shared = [shape for shape in good if kernel(shape) == kernel(neighbour)]
-        if shared:
-            return min(shared, key=lambda shape: (shape != neighbour, good[shape]))
-    return min(good, key=good.get)
+def choose(times, kernels, neighbours):
+    """The fastest of these kernels' shapes, or a neighbour's shape that is as good."""
+    known = {shape: time for shape, time in times.items() if kernel(shape) in kernels}
+    good = {shape: time for shape, time in known.items() if time <= TOLERANCE * min(known.values())}
+    return next((shape for shape in neighbours if shape in good), min(good, key=good.get))
 
 
 def taken(lines, columns, weights):
@@ -83,12 +102,13 @@ def taken(lines, columns, weights):
 def few_lines(times):
     """The rows of kFew, without those that change nothing."""
     cells, lines, chosen = cells_of(times), [], {}
+    kernels = few_kernels(cells)
     counts, sizes = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     for columns, weights in cells:
         beside = [chosen.get((columns, size)) for size in sizes[: sizes.index(weights)][-1:]]
         beside += [chosen.get((count, weights)) for count in counts[: counts.index(columns)][-1:]]
         found = cells[columns, weights]
-        shape = chosen[columns, weights] = choose(found, [one for one in beside if one])
+        shape = chosen[columns, weights] = choose(found, kernels, beside)
         larger = sizes[sizes.index(weights) + 1 :]
         limit = int(math.sqrt(weights * larger[0])) if larger else ANY_SIZE
         comment = f"{weights / 1e6:.1f} million weights: {found[shape]:.2f} us, fastest {min(found.values()):.2f}"
@@ -126,26 +146,13 @@ def steps(size, shape, parts, clusters):
 
 
 def many_shapes(times):
-    """A few, so that for each product one of them is among the fastest."""
-    fastest = {}
+    """Those of kMany, whatever the parts of k."""
+    cells = {}
     for size, of_size in times.items():
+        cells[size] = {}
         for (shape, _), time in of_size.items():
-            fastest.setdefault(size, {}).setdefault(shape, time)
-            fastest[size][shape] = min(time, fastest[size][shape])
-    ratios = {
-        size: {shape: time / min(found.values()) for shape, time in found.items()} for size, found in fastest.items()
-    }
-    chosen = []
-    while ratios:
-        near = collections.defaultdict(list)
-        for found in ratios.values():
-            for shape, ratio in found.items():
-                if ratio <= NEAR:
-                    near[shape].append(ratio)
-        best = max(near, key=lambda shape: (len(near[shape]), -sum(near[shape])))
-        chosen.append(best)
-        ratios = {size: found for size, found in ratios.items() if found.get(best, math.inf) > NEAR}
-    return sorted(chosen)
+            cells[size][shape] = min(time, cells[size].get(shape, time))
+    return few_kernels(cells)
 
 
 def microseconds_of(times, shape, clusters):
