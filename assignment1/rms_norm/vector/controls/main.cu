@@ -1,12 +1,14 @@
-// Kernels beside 12_one_word, 13_prefetch and 14_copied_words: one choice changed at a time.
+// Kernels beside 02_two_kernels, 12_one_word, 13_prefetch and 14_copied_words: one choice changed at a time.
 #include <vector>
 
+#include "assignment1/rms_norm/vector/02_two_kernels/kernel.cuh"
 #include "assignment1/rms_norm/vector/11_dependent_launch/kernel.cuh"
 #include "assignment1/rms_norm/vector/12_one_word/kernel.cuh"
 #include "assignment1/rms_norm/vector/13_prefetch/kernel.cuh"
 #include "assignment1/rms_norm/vector/14_copied_words/kernel.cuh"
 #include "common/operators/rms_norm_vector.h"
 #include "form.cuh"
+#include "three_kernels.cuh"
 
 namespace ladder::vector {
 
@@ -20,6 +22,8 @@ constexpr RmsNormVector::Launch form =
     controls::launch<float, Form<number, blocks, threads, vectors, exchange, next, early, cluster, keeps_weight>>;
 
 const std::vector<Stage<RmsNormVector>> all = {
+    two_kernels::stage,
+    {"02_three_kernels", "02, with a kernel in between that adds up the partial sums", launch_three_kernels},
     dependent_launch::stage,
     one_word::stage,
     prefetch::stage,
