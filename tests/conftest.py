@@ -25,8 +25,9 @@ CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requ
 
 # Folders whose programs only the tests marked `full` start: a ladder's program contains its stages, so one stage's own
 # program is enough to show how such programs are built.
-FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+")
-QUICK_TOO = [f"{LADDER}/05_warp_shuffle"]
+# And one ladder's controls show how controls are checked.
+FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+|.*/controls|.*/vector/bfloat16|.*/model_replay")
+QUICK_TOO = [f"{LADDER}/05_warp_shuffle", f"{LADDER}/controls"]
 
 # PyTorch is large: its tests run with TORCH=1 only.
 collect_ignore = [] if TORCH else ["test_python_torch.py", "test_python_suites.py", "test_document_programs.py"]

@@ -61,6 +61,7 @@ def test_what_the_documents_numbers_exclude():
     assert f"{saved:.2f} ms of the {1e3 / 10.184:.1f} ms" in page and f"{100 * saved * 10.184 / 1e3:.1f} percent" in page
 
 
+@pytest.mark.full
 def test_the_controls_are_right_and_explained():
     result = run(FOLDER / "controls/rms_norm_inference_controls", "--rows", 3, "--cols", 1025, "--no-small", "--no-timing")
     assert result.returncode == 0, result.stdout + result.stderr
@@ -73,6 +74,7 @@ def test_the_controls_are_right_and_explained():
     assert set(re.findall(r"`(\d\d_\w+)`", page)) == set(names) - stages
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model, calls, heads", [("Qwen3-8B-AWQ", 73, 72), ("Qwen2.5-7B", 57, 0)])
 def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
     result = run(REPLAY, "--model", model, "--phase", "decode", "--no-timing", "--csv", tmp_path / "replay.csv")
@@ -82,6 +84,7 @@ def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
     assert {(row["calls"], row["head_norms"], row["step"]) for row in rows} == {(str(calls), str(heads), "decode")}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "given, said",
     [

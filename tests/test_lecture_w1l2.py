@@ -48,6 +48,7 @@ def test_every_stage_passes_and_none_is_timed(tmp_path):
         assert row["microseconds"] == row["gb_per_s"] == row["percent_of_copy"] == row["speedup_over_strided"] == ""
 
 
+@pytest.mark.full
 @cpu_only
 def test_controls_are_right_and_explained():
     result = run(BUILD / LESSON / "controls/memory_bandwidth_controls", "--n", 100003, "--no-timing", "--no-small")

@@ -30,6 +30,7 @@ def test_stages_are_right_in_any_order_of_threads_and_only_a_square_is_turned_in
     assert found == {"transpose_v0": "PASS", "transpose_v8": "PASS"}
 
 
+@pytest.mark.full
 def test_controls_are_right_and_explained():
     found, _ = verdicts(CONTROLS, *SMALL)
     page = (ROOT / LESSON / "controls/README.md").read_text(encoding="utf-8")

@@ -46,6 +46,7 @@ def drawn(folder):
     return {path.name: path.read_bytes() for path in found if path.suffix in (".png", ".svg")}
 
 
+@pytest.mark.full
 def test_stored_plots_are_not_stale(tmp_path):
     """The SVG is text and the same for the same data; make plots renews it."""
     gpus = results.stored_gpus()

@@ -34,6 +34,7 @@ def test_an_unknown_type_is_a_bad_command_line():
     assert result.returncode == 2 and "'fp8': give one of half, bfloat16, float" in result.stderr
 
 
+@pytest.mark.full
 def test_every_control_is_right_and_explained():
     found = verdicts(CONTROLS, "--num-tokens", 3, "--hidden-size", 1025)
     assert set(found.values()) == {"PASS"}

@@ -46,6 +46,7 @@ def test_what_a_stage_refuses_is_skipped_with_its_reason():
     assert result.returncode == 0 and "give at most 2^24 elements" in " ".join(result.stdout.split())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("folder", OTHERS)
 def test_controls_are_right_and_explained(folder):
     names = passed(run(BUILD / FOLDER / folder / OTHERS[folder], "--n", 40963, "--no-timing", "--no-small"))
