@@ -40,7 +40,7 @@ help:
 	@echo 'make hint S=05          the next hint; make solution S=05 shows the stage, make watch S=05 grades at every save'
 	@echo 'make quiz               a kernel that is wrong on purpose: which line, and what would show it?'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
-	@echo '                        S=vector measures one ladder only'
+	@echo '                        S=vector measures one ladder only, S=vector/controls one of its sweeps'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
 	@echo 'make chain              time what the header and its peers add to a layer of a model; needs PyTorch'
 	@echo 'make tune               measure which kernels the header should choose on this GPU, and write its policy;'
