@@ -25,7 +25,7 @@ import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import competitors, graph_timing, ladders, machine, model_tables, results  # noqa: E402
+from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, results  # noqa: E402
 from ladder.ladders import Unusable  # noqa: E402
 
 MODELS = """
@@ -66,6 +66,7 @@ def arguments():
     parser.add_argument("--add", action="store_true", help="keep the rows of inputs that are not measured now")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, metavar="DIRECTORY", help="where end_to_end.csv goes")
+    parser.set_defaults(job="end_to_end", run=run)
     return parser
 
 
@@ -401,19 +402,9 @@ def run(given):
     return int(model_tables.is_wrong(path))
 
 
-def main(text=None):
-    try:
-        given = arguments().parse_args(text)
-    except SystemExit as ended:  # --help, or a bad command line
-        return ended.code or 0
-    try:
-        return run(given)
-    except Unusable as error:
-        print(f"end_to_end: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ladders.BadCommand) else 1
-    except KeyboardInterrupt:
-        print("\nend_to_end: interrupted; what was measured is stored", file=sys.stderr)
-        return 130
+def main(words=None):
+    """The exit code."""
+    return command_line.exit_code(arguments(), words, "what was measured is stored")
 
 
 if __name__ == "__main__":

@@ -20,9 +20,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import competitors, gemm_tables, ladders, machine, peers, results  # noqa: E402
+from ladder import command_line, competitors, gemm_tables, ladders, machine, peers, results  # noqa: E402
 from ladder.gemm_tables import NORM, PEERS  # noqa: E402
-from ladder.ladders import Unusable  # noqa: E402
 
 import gemm_competitors  # noqa: E402
 import gemm_contest  # noqa: E402
@@ -64,6 +63,7 @@ def arguments():
     parser.add_argument("--replays", type=peers.positive, help="timed replays of each; by default 12")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, metavar="DIRECTORY", help="where the CSVs go")
+    parser.set_defaults(job="gemm_peers", run=run)
     return parser
 
 
@@ -162,19 +162,9 @@ def run(given):
     return int(bool(said) or not files)
 
 
-def main(text=None):
-    try:
-        given = arguments().parse_args(text)
-    except SystemExit as ended:  # --help, or a bad command line
-        return ended.code or 0
-    try:
-        return run(given)
-    except Unusable as error:
-        print(f"gemm_peers: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ladders.BadCommand) else 1
-    except KeyboardInterrupt:
-        print("\ngemm_peers: interrupted; what was measured is stored", file=sys.stderr)
-        return 130
+def main(words=None):
+    """The exit code."""
+    return command_line.exit_code(arguments(), words, "what was measured is stored")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@ Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad comma
 """
 
 import argparse
-import os
-import signal
 import sys
 
 from . import (
-    analyze, bench, chain, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage,
+    analyze, bench, chain, command_line, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage,
     terms, tune_job,
 )  # fmt: skip
 
@@ -88,23 +86,7 @@ def parser_of_all():
 
 def main(words=None):
     """The exit code."""
-    try:
-        given = parser_of_all().parse_args(words)
-    except SystemExit as ended:  # --help, or a bad command line
-        return ended.code or 0
-    try:
-        code = given.run(given) or 0
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # make solution S=05 | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python may flush what is left
-        return 128 + signal.SIGPIPE
-    except ladders.Unusable as error:
-        print(f"{given.job}: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ladders.BadCommand) else 1
-    except KeyboardInterrupt:
-        print(f"\n{given.job}: interrupted; what had been stored is as it was", file=sys.stderr)
-        return 130
+    return command_line.exit_code(parser_of_all(), words, "what had been stored is as it was")
 
 
 if __name__ == "__main__":
