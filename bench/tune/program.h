@@ -7,6 +7,7 @@
 #include "common/command_line.h"
 #include "common/program.h"
 #include "common/report.h"
+#include "common/text.h"
 
 namespace tune {
 
