@@ -23,10 +23,10 @@ FULL = os.environ.get("FULL", "0") not in ("", "0")
 TORCH = os.environ.get("TORCH", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
-# Folders whose programs only the tests marked `full` start: a ladder's program contains its stages, so one stage's own
-# program is enough to show how such programs are built.
-# And one ladder's controls show how controls are checked.
-FULL_ONLY = re.compile(r"bench/.*|.*/\d\d_\w+|.*/controls|.*/vector/bfloat16|.*/model_replay")
+# Folders whose programs only the tests marked `full` start. One stage's own program is enough to show how such programs
+# are built, and one ladder's controls how controls are checked.
+STAGE = re.compile(r".*/\d\d_\w+")
+FULL_ONLY = re.compile(rf"{STAGE.pattern}|bench/.*|.*/controls|.*/vector/bfloat16|.*/model_replay")
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle", f"{LADDER}/controls"]
 
 # PyTorch is large: its tests run with TORCH=1 only.
@@ -87,13 +87,14 @@ def full_but(every, *quick):
 
 
 def targets():
-    """What make is asked to build before the first test."""
-    if FULL:
-        return ["programs"]
-    makefiles = [path for top in ("assignment*", "lectures", "tests") for path in ROOT.glob(f"{top}/**/Makefile")]
+    """What make is asked to build before the first test. A stage's own program differs from the next one's in its kernel
+    alone, which the ladder's program contains: those of one ladder show that they build."""
+    makefiles = [path for top in ("assignment*", "lectures", "tests", "bench") for path in ROOT.glob(f"{top}/**/Makefile")]
     leaves = [path.parent for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
     folders = sorted(str(leaf.relative_to(ROOT)) for leaf in leaves)
-    return [f"{folder}/program" for folder in folders if not FULL_ONLY.fullmatch(folder) or folder in QUICK_TOO]
+    if FULL:
+        return [f"{folder}/programs" for folder in folders if folder.startswith(LADDER) or not STAGE.fullmatch(folder)]
+    return [f"{folder}/program" for folder in folders if folder in QUICK_TOO or not FULL_ONLY.fullmatch(folder)]
 
 
 # --- What pytest and pytest-xdist call -----------------------------------------------------------------------
