@@ -29,8 +29,8 @@ int64_t stride_of(const ladder::Variant& variant, int tensor, int64_t contiguous
   return stride > 0 ? stride : contiguous;
 }
 
-// One kind of product on all edge cases. W is Repacked or Blocks, B void for no bias. `quantized`: x is quantized by a
-// call of its own. `dependent`: with the launches that may overlap.
+// One kind of product on all edge cases, up to the first that is wrong. W is Repacked or Blocks, B void for no bias.
+// `quantized`: x is quantized by a call of its own. `dependent`: with the launches that may overlap.
 template <class W, class X, class Y, class B = void>
 int products(const char* name, bool cpu, bool quantized = false, bool dependent = false) {
   Op::Types types = {type_of<X>, type_of<Y>};
@@ -68,11 +68,13 @@ int products(const char* name, bool cpu, bool quantized = false, bool dependent 
       };
       ladder::Problem problem(drawn, variant);
       const ladder::Outcome outcome = problem.check(launch, ladder::thread_orders(cpu));
-      if (outcome.failure.empty())
-        ++passed;
-      else if (failure.empty())
+      if (!outcome.failure.empty()) {
         failure = problem.context() + ": " + outcome.failure;
+        break;
+      }
+      ++passed;
     }
+    if (!failure.empty()) break;
   }
   std::printf("%s  %s, %d problems\n", failure.empty() ? "pass" : "FAIL", name, passed);
   if (!failure.empty()) std::printf("      %s\n", failure.c_str());
