@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from conftest import BACKEND, FULL, LADDER, ROOT, make, run
+from conftest import BACKEND, FULL, LADDER, ROOT, cores, make, run
 from fakes import read
 from ladder import cpu_device, ladders, markers, results
 
@@ -216,11 +216,13 @@ LESSON = ROOT / "lectures/W3L2_nsight_compute/README.md"
 
 
 @pytest.fixture(scope="module")
-def printed(counted):
-    """The reports of which W3L2's page shows lines, by the words of its markers; `counted` has built the programs."""
+def printed():
+    """The reports of which W3L2's page shows lines, by the words of its markers."""
     said = {}
     for asked, numbers in (("matrix", "12359"), ("W1L2", "1")):
         ladder = ladders.find(asked)
+        built = make(f"-j{cores()}", "BACKEND=cpu", f"{ladder.path}/analyzed")
+        assert built.returncode == 0, built.stdout + built.stderr
         program = ROOT / "build/analyze" / ladder.path / ladder.program
         given = [word for name, value in ladder.analyze.items() for word in (f"--{name}", value)]
         for number in numbers:
