@@ -18,7 +18,10 @@ import pathlib
 import sys
 import time
 
-import numpy
+try:
+    import numpy
+except ImportError:  # PyTorch, without which nothing here is called, brings it
+    numpy = None
 
 INSTALL = "CMAKE_ARGS=-DGGML_CUDA=ON pip install llama-cpp-python, or --ggml with the folder of its libggml files"
 BYTES_OF_BLOCK = 18

@@ -4,6 +4,7 @@ is installed, or in the folder that GGML_FOLDER names."""
 import contextlib
 import ctypes
 import os
+import sys
 import types
 
 import gguf
@@ -153,6 +154,13 @@ def test_a_bad_command_line_ends_with_2(words, complaint, capsys):
     import gemm_peers
 
     assert gemm_peers.main(words) == 2 and complaint in capsys.readouterr().err
+
+
+def test_without_pytorch_and_numpy_one_sentence_says_what_is_needed():
+    code = "import sys; sys.modules.update(numpy=None, torch=None); sys.path[:0] = ['bench', 'tools']; import gemm_peers; "
+    result = run(sys.executable, "-c", f"{code} sys.exit(gemm_peers.main([]))")
+    assert result.returncode == 1 and "PyTorch is needed" in result.stderr, result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 class Timer:
