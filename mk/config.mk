@@ -73,6 +73,9 @@ define compile
 @$(COMPILER) $(1) $(CUFLAGS) -MMD -MP -MF $@.d $(or $(2),-c) $< -o $@
 endef
 
+# $(call unoptimized,FLAGS): for what takes longer to optimize than to run. Only levels change: nvcc has -Ofc, too.
+unoptimized = $(foreach flag,$(1),$(if $(filter -O1 -O2 -O3,$(flag)),-O0,$(flag)))
+
 # The GPU's code alone, to see that it compiles: without the host's, and with fewer optimizations where nvcc can, it takes
 # a third of the time.
 FAST = $(if $(shell $(NVCC) --help | grep -e --Ofast-compile),-Ofc max)

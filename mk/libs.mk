@@ -46,7 +46,7 @@ $(BUILD)/%.fatbin: % $(FLAGS_FILE)
 	$(compile-gpu-code)
 
 # What reads the command line and writes the tables does so once, and takes longer to optimize than to compile.
-$(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run table): CUFLAGS := $(patsubst -O2,-O0,$(CUFLAGS:-O3=-O0))
+$(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run table): CUFLAGS := $(call unoptimized,$(CUFLAGS))
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
