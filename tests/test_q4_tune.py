@@ -12,6 +12,7 @@ from fakes import Machine, executable, refused
 from ladder import q4_tune, results
 from ladder.q4_tune import ANY_SIZE, Few, Many
 from test_header import SIMTCC
+from tuner import measures
 
 LEAF = ROOT / "bench/q4_tune"
 PROGRAM = BUILD / "bench/q4_tune/q4_tune"
@@ -261,33 +262,6 @@ def test_every_kernel_of_the_policy_is_a_candidate():
     assert found >= 2
 
 
-MEASURES = """\
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-
-#include "bench/q4_tune/measurements.h"
-
-// As on a GPU of this compute capability and datasheet; on small products, and what a time says is not looked at.
-int main(int, char** arguments) {
-  ladder::Device device = ladder::current_device();
-  device.cpu = false;
-  device.compute_capability = std::atoi(arguments[1]);
-  device.peak_bytes_per_second = std::atof(arguments[2]);
-  device.multiprocessors = 4;
-  device.l2_bytes = 1e4;
-  try {
-    const auto measurements = q4_tune::measure_all(device, 1);
-    std::puts("");
-    std::puts(q4_tune::csv(measurements, device, 1).c_str());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\\n", error.what());
-    return 1;
-  }
-}
-"""
-
-
 def linked(folder, *sources, include=ROOT / "include"):
     """A program of these sources and of the few candidates for one column and for 16, of many rounded ones."""
     objects = [
@@ -306,7 +280,8 @@ class TestMeasuring:
     @pytest.fixture(scope="class")
     def program(self, tmp_path_factory):
         folder = tmp_path_factory.mktemp("measuring")
-        (folder / "main.cpp").write_text(MEASURES, encoding="utf-8")
+        text = measures("q4_tune", "products", multiprocessors=4, l2_bytes="1e4")
+        (folder / "main.cpp").write_text(text, encoding="utf-8")
         text = SOURCE
         for pattern, smaller in (
             (r"kMatrices\[\] = \{.*?\}\};", "kMatrices[] = {{70, 128}, {130, 64}};"),

@@ -13,6 +13,7 @@ from fakes import Machine, executable, refused
 from ladder import __main__ as command_line
 from ladder import results, tune
 from test_header import SIMTCC, build, summary
+from tuner import measures
 
 PROGRAM = BUILD / "bench/tune/tune"
 POLICIES = "include/rms_norm/policies"
@@ -500,32 +501,6 @@ def test_bad_command_lines_of_the_program(arguments):
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
 
 
-MEASURES = """\
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-
-#include "bench/tune/measurements.h"
-
-// As on a GPU of this compute capability and datasheet; on small problems, and what a time says is not looked at.
-int main(int, char** arguments) {
-  ladder::Device device = ladder::current_device();
-  device.cpu = false;
-  device.compute_capability = std::atoi(arguments[1]);
-  device.peak_bytes_per_second = std::atof(arguments[2]);
-  device.l2_bytes = 7e4;
-  try {
-    const auto measurements = tune::measure_all(device, 1);
-    std::puts("");
-    std::puts(tune::csv(measurements, device, 1).c_str());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\\n", error.what());
-    return 1;
-  }
-}
-"""
-
-
 @pytest.mark.full
 class TestMeasuring:
     """The way that only a GPU goes, on the CPU device: its times mean nothing."""
@@ -533,7 +508,7 @@ class TestMeasuring:
     @pytest.fixture(scope="class")
     def program(self, tmp_path_factory):
         folder = tmp_path_factory.mktemp("measuring")
-        (folder / "main.cpp").write_text(MEASURES, encoding="utf-8")
+        (folder / "main.cpp").write_text(measures("tune", "problems", l2_bytes="7e4"), encoding="utf-8")
         smaller, changed = re.subn(r"(kSizes\[2\])\[6\] = .*?;", r"\1[2] = {{128, 256}, {256, 512}};", SOURCE)
         smaller, limits = re.subn(r"(kMost(?:Contiguous|Dependent)) = \d+", r"\1 = 300", smaller)
         smaller, pools = re.subn(r"(pool_\.emplace\(problem_, device)", r"\1, 6e5", smaller)

@@ -1,0 +1,31 @@
+"""A tuner's program as on a GPU: make tune's, and that of make tune S=q4_gemm."""
+
+MEASURES = """\
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "bench/{job}/measurements.h"
+
+// As on a GPU of this compute capability and datasheet; on small {problems}, and what a time says is not looked at.
+int main(int, char** arguments) {{
+  ladder::Device device = ladder::current_device();
+  device.cpu = false;
+  device.compute_capability = std::atoi(arguments[1]);
+  device.peak_bytes_per_second = std::atof(arguments[2]);
+{more}  try {{
+    const auto measurements = {job}::measure_all(device, 1);
+    std::puts("");
+    std::puts({job}::csv(measurements, device, 1).c_str());
+  }} catch (const std::exception& error) {{
+    std::fprintf(stderr, "%s\\n", error.what());
+    return 1;
+  }}
+}}
+"""
+
+
+def measures(job, problems, **device):
+    """main.cpp for bench/<job>: it runs on the CPU device, of which it says so much that is not so."""
+    more = "".join(f"  device.{name} = {value};\n" for name, value in device.items())
+    return MEASURES.format(job=job, problems=problems, more=more)
