@@ -184,8 +184,7 @@ def markdown(path, page, words):
         f"{what}, {cache}: {weights[cache]}. Median of {row['replays']} replays. "
         f"{peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."
     )
-    notes = [] if rates else [" ".join(verdicts(shapes, kind)), caption]
-    notes = notes or [caption]
+    notes = [caption] if rates else [" ".join(verdicts(shapes, kind)), caption]
     if kind == PEERS and not rates:
         notes.append(" ".join(roundings(shapes)))
     return "\n\n".join(filter(None, [table(header, body), *notes, " ".join(excluded(shapes))]))
