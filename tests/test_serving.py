@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conftest import BUILD, run
-from ladder import cpu_device, ladders
+from ladder import cpu_device, grid_tables, ladders
 
 LADDER = ladders.find("serving")
 PROGRAM = BUILD / LADDER.path / LADDER.program
@@ -56,6 +56,23 @@ def test_each_claim_is_that_of_the_document():
         "fused: loop unrolling": (1.2, 1.2),
         "fused: combined effect": (3, 5),
     }
+
+
+GRID = """\
+function,dtype,hidden_size,before_microseconds_256,before_microseconds_512,after_microseconds_256,after_microseconds_512,\
+header_microseconds_256,header_microseconds_512
+rms_norm,half,768,2.00,4.00,1.00,4.00,1.01,4.40
+rms_norm,half,1024,2.00,4.00,2.50,4.04,2.00,4.00
+rms_norm,float,768,3.00,5.00,2.00,4.00,2.00,3.00
+"""
+
+
+def test_the_grid_is_summed_up_by_function_and_type(tmp_path):
+    (tmp_path / "grid.csv").write_text(GRID, encoding="utf-8")
+    text = grid_tables.markdown(tmp_path / "grid.csv", tmp_path / "README.md")
+    assert "| rms_norm | half | 1 | 1 | 2 | 25.00 % at 256 × 1024 | 2 | 0 | 2 | 10.00 % at 512 × 768 |" in text
+    assert "| rms_norm | float | 2 | 0 | 0 |  | 1 | 1 | 0 |  |" in text
+    assert "| all |  | 3 | 1 | 2 | 25.00 % at 256 × 1024 | 3 | 1 | 2 | 10.00 % at 512 × 768 |" in text
 
 
 def counted(name):

@@ -26,6 +26,7 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot, header/shapes
     header/end_to_end [tokens|shares] [text|image] [compiled], header/end_to_end_plot    bench/end_to_end.py's
     header/host_time                                           bench/host_time.py's
+    serving/grid_summary                               of its grid.csv: which kernel is faster at how many shapes
     q4_gemm/peers [cold|warm] [rates] [MxK|notMxK], q4_gemm/norm [MxK]    bench/gemm_peers.py's
 figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few. With input=NAME the
 counters of figures and of counters are those of a profile of ladder.json, not of the main input.

@@ -3,7 +3,7 @@
 import os
 import re
 
-from . import any_csv, chain_tables, counter_tables, counters, cpu_device, gemm_tables, ladders, markers
+from . import any_csv, chain_tables, counter_tables, counters, cpu_device, gemm_tables, grid_tables, ladders, markers
 from . import model_tables, outputs, peer_tables, results, timed
 from .ladders import Unusable
 from .markdown import link, table
@@ -338,6 +338,9 @@ def build(block, folder):
     path = folder / ladder.id / f"{name}.csv"
     if ladder.id == gemm_tables.FOLDER and name in gemm_tables.COLUMNS:
         return gemm_tables.markdown(path, page, block.words) if path.is_file() else None
+    if (ladder.id, name) == (grid_tables.LADDER, grid_tables.SUMMARY):
+        grid = path.with_name(grid_tables.GRID)
+        return grid_tables.markdown(grid, page) if grid.is_file() else None
     if not path.parent.is_dir():
         return None
     if not path.is_file():
