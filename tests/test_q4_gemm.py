@@ -128,4 +128,4 @@ def test_weights_in_the_order_of_the_tensor_cores_are_read_once_without_gaps():
     product, (_, rows) = "gemm_q4_0_f16", cpu_device.read(cpu_device.path_of(LADDER.stage("15_warp_specialized")))
     assert not [row for row in rows if product in row["kernel"] and row["what"] == "global load"]
     copied = [row for row in rows if product in row["kernel"] and row["what"] == "global load async"]
-    assert sum(int(row["bytes"]) for row in copied if row["bytes_per_lane"] in ("2048", "256")) == 18 * BLOCKS
+    assert sum(int(row["bytes"]) for row in copied if row["bytes_per_lane"] in ("8192", "1024")) == 18 * BLOCKS
