@@ -78,10 +78,12 @@ def test_a_wrong_answer_hints_at_what_would_look_further(folder):
 @pytest.mark.full
 def test_a_launch_that_takes_long_shows_its_progress(folder):
     (folder / "long.cu").write_text(
-        "__global__ void slow() { for (volatile int i = 0; i < 120000000; ++i) continue; }\n"
+        "__device__ void rest();\n"
+        "__global__ void slow() { rest(); }\n"
         "int main() { slow<<<80, 1>>>(); return cudaDeviceSynchronize(); }\n"
     )
-    made("-O0", "long.cu", "-o", "long", cwd=folder)
+    (folder / "rest.cpp").write_text("#include <unistd.h>\nvoid rest() { usleep(80000); }\n")  # 6.4 s, and no work
+    made("-O0", "long.cu", "rest.cpp", "-o", "long", cwd=folder)
     run = {"cwd": folder, "stderr": subprocess.PIPE}
     environment = {**os.environ, "SIMT_WORKERS": "1"}
     assert subprocess.run(["./long"], env=environment, **run).stderr == b""
