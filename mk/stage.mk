@@ -1,5 +1,6 @@
 # The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file. PROGRAMS are further
 # programs without the harness, for a lecture's first pages: each is one .cu file that nvcc compiles without options.
+# REPEATED are those of SOURCES that only include another folder's file.
 # make            builds ./NAME, a link to the program of the chosen backend
 # make run        builds and starts it, with the options in ARGS
 # make program    builds it below build/<backend>/ without touching the link
@@ -40,9 +41,9 @@ run: all
 
 program: $(OUT)/$(NAME) $(PROGRAMS:%=$(OUT)/%)
 programs: program $(STAGE_FILES:%=$(OUT)/%)
-objects: $(OBJECTS) $(PROGRAMS:%=$(OUT)/%.cu.o)
+objects: $(filter-out $(REPEATED:%=$(OUT)/%.o),$(OBJECTS)) $(PROGRAMS:%=$(OUT)/%.cu.o)
 gpu-code: PREPARED := gpu-code
-gpu-code: $(patsubst %,$(OUT)/%.fatbin,$(filter %.cu,$(SOURCES)) $(PROGRAMS:%=%.cu))
+gpu-code: $(patsubst %,$(OUT)/%.fatbin,$(filter-out $(REPEATED),$(filter %.cu,$(SOURCES))) $(PROGRAMS:%=%.cu))
 
 $(STAGE_FOLDERS):
 	@$(MAKE) -C $@
