@@ -36,13 +36,17 @@ inline cudaError_t query(Device& device) {
   return get(device.multiprocessors, cudaDevAttrMultiProcessorCount);
 }
 
+// Allows a kernel the dynamic shared memory that a call needs. Calls that need different amounts ask for the same, the
+// most that any may need, so that no other thread's call takes it back.
+template <class... P>
+cudaError_t allow(void (*kernel)(P...), int bytes, int most_bytes) {
+  if (bytes <= 48 << 10) return cudaSuccess;  // which every kernel has
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
+}
+
 template <class... P>
 cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
                    cudaStream_t stream, const P&... parameters) {
-  if (shared_bytes > (48 << 10))
-    if (const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes))
-      return error;
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
@@ -85,12 +89,13 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   const int bytes = few_memory<S, W>(columns, p.pass_chunks, cluster).all;
   const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, S::kTogether);
   const int64_t clusters = std::min<int64_t>(p.sets, std::max(1, device.multiprocessors * together / cluster));
+  const auto kernel = few_columns<S, W, X, B, Y>;
+  if (const cudaError_t error = allow(kernel, bytes, device.block_bytes)) return error;
   for (const int64_t n = p.n; p.first_column < n; p.first_column += int64_t{kMostTiles} * S::kColumns) {
     p.n = std::min(n, p.first_column + int64_t{kMostTiles} * S::kColumns);
     const dim3 grid(static_cast<unsigned>(clusters * cluster),
                     static_cast<unsigned>(divided_up(p.n - p.first_column, S::kColumns)));
-    const cudaError_t error =
-        launch(few_columns<S, W, X, B, Y>, grid, S::kThreads, bytes, cluster, p.dependent, stream, p);
+    const cudaError_t error = launch(kernel, grid, S::kThreads, bytes, cluster, p.dependent, stream, p);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -161,6 +166,7 @@ cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int pa
           launch(convert_x_kernel<S::kColumns, S::kScales, X>, dim3(static_cast<unsigned>(divided_up(warps, kWarps))),
                  32 * kWarps, 0, 1, dependent, stream, x, static_cast<unsigned char*>(workspace), p.n, k, dependent))
     return error;
+  if (const cudaError_t error = allow(kernel, S::kBytes, S::kBytes)) return error;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles));
   return launch(kernel, grid, S::kThreads, S::kBytes, parts, true, stream, p);
 }

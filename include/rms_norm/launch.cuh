@@ -112,18 +112,19 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t strea
   constexpr int kStaticBytes = 4608, kStep = kVectors * kBlock;  // of shared memory, at most
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
-  int saved = 0;
+  int saved = 0, most_bytes = 0;
   if (!kWhole && steps > 1) {
-    int device = 0, most_bytes = 0;
+    int device = 0;
     if (const cudaError_t error = cudaGetDevice(&device)) return error;
     if (const cudaError_t error = cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
       return error;
-    saved = static_cast<int>(std::min<int64_t>(steps - 1, std::max(0, most_bytes - kStaticBytes) / kStepBytes));
+    most_bytes = std::max(0, most_bytes - kStaticBytes);
+    saved = static_cast<int>(std::min<int64_t>(steps - 1, most_bytes / kStepBytes));
   }
   const int shared_bytes = saved * kStepBytes;
-  if (shared_bytes + kStaticBytes > 48 << 10)  // more than a kernel has without asking
-    if (const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes))
+  // More than a kernel has without asking. Each call asks for as much, so that no other thread's call takes it back.
+  if (shared_bytes + kStaticBytes > 48 << 10)
+    if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   return in_grids(p, INT32_MAX / parts, [&] {
     const Grid grid{p.rows * parts, p.heads, dim3(kBlock), kParts > 0 ? kParts : 1, kParts == 0, shared_bytes};

@@ -18,25 +18,6 @@ void check(Tally& tally, const Combination& combination, const Problem& problem)
   tally.expect(Trial(combination, problem).run());
 }
 
-namespace {
-
-// The second GPU, where there is one, while the first is where the program began.
-void second_device(Tally& tally) {
-  int devices = 0;
-  CUDA_CHECK(cudaGetDeviceCount(&devices));
-  if (devices < 2) return tally.skip("there is one device");
-  CUDA_CHECK(cudaSetDevice(1));
-  for (const Combination& c : combinations())
-    if (c.uniform()) {
-      lengths(tally, c, true);
-      workspace(tally, c, true);
-      dependent(tally, c, true);
-    }
-  CUDA_CHECK(cudaSetDevice(0));
-}
-
-}  // namespace
-
 std::vector<Group> topics(bool quick) {
   struct Topic {
     const char* name;
@@ -57,6 +38,7 @@ std::vector<Group> topics(bool quick) {
       {"graphs", graphs, false},
       {"streams", streams, false},
       {"side by side", side_by_side, false},
+      {"two threads", two_threads, false},
       {"values", values, true},
       {"determinism", determinism, false},
       {"arguments", arguments, true},
@@ -67,7 +49,7 @@ std::vector<Group> topics(bool quick) {
       if (c.uniform() || topic.for_mixed)
         groups.push_back(
             {c.name() + ": " + topic.name, [&c, topic, quick](Tally& tally) { topic.run(tally, c, quick); }});
-  groups.push_back({"second device", second_device});
+  groups.push_back({"two devices", [quick](Tally& tally) { two_devices(tally, quick); }});
   return groups;
 }
 

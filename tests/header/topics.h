@@ -33,6 +33,8 @@ void graphs(Tally& tally, const Combination& c, bool quick);
 void streams(Tally& tally, const Combination& c, bool quick);
 void side_by_side(Tally& tally, const Combination& c, bool quick);
 void determinism(Tally& tally, const Combination& c, bool quick);
+void two_threads(Tally& tally, const Combination& c, bool quick);
+void two_devices(Tally& tally, bool quick);
 
 // topics_arguments.cpp
 void arguments(Tally& tally, const Combination& c, bool quick);

@@ -1,6 +1,10 @@
-// Several calls: on one workspace, in a row, in graphs, on streams.
+// Several calls: on one workspace, in a row, in graphs, on streams, from threads, on devices.
+#include <array>
+#include <condition_variable>
 #include <ctime>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "common/text.h"
 #include "tests/header/topics.h"
@@ -231,6 +235,108 @@ void side_by_side(Tally& tally, const Combination& c, bool quick) {
   for (size_t i = 0; i < trials.size(); ++i) errors.push_back(trials[i]->launch(streams[i / each].get()));
   for (size_t i = 0; i < trials.size(); ++i)
     tally.expect(errors[i] ? trials[i]->failed(errors[i]) : trials[i]->check());
+}
+
+namespace {
+
+// What one of two threads calls: on a device, a stream and a workspace of its own.
+struct Side {
+  Side(const Combination& c, int device, int number) : device(device) {
+    CUDA_CHECK(cudaSetDevice(device));
+    workspace = std::make_unique<Workspace>();
+    stream = new_stream();
+    // The first needs more shared memory than a kernel has without asking, and each thread another amount.
+    for (const auto& [rows, cols] : Shapes{{1, 200000 + 100000 * number}, {3, 1000}, {16, 4096}, {1, 70000}}) {
+      Problem p = in_mode({rows, cols}, number);
+      p.workspace = cols == 70000 ? workspace->data() : nullptr;
+      trials.push_back(std::make_unique<Trial>(c, p));
+    }
+  }
+  void reset() {
+    CUDA_CHECK(cudaSetDevice(device));
+    for (const auto& trial : trials) trial->reset();
+    CUDA_CHECK(cudaDeviceSynchronize());
+    errors.assign(trials.size(), cudaSuccess);
+  }
+  // before() and after() stand around each call.
+  template <class Before, class After>
+  void call(int times, Before before, After after) {
+    const cudaError_t chosen = cudaSetDevice(device);
+    for (int i = 0; i < times; ++i)
+      for (size_t t = 0; t < trials.size(); ++t) {
+        before();
+        const cudaError_t error = chosen ? chosen : trials[t]->launch(stream.get());
+        after();
+        if (error) errors[t] = error;
+      }
+  }
+  void check(Tally& tally) {
+    CUDA_CHECK(cudaSetDevice(device));
+    for (size_t t = 0; t < trials.size(); ++t) {
+      const std::string failure = errors[t] ? trials[t]->failed(errors[t]) : trials[t]->check();
+      tally.expect(failure.empty() ? "" : failure + text(", on device %d, beside another thread", device));
+    }
+    tally.expect(!workspace->is_overrun(), "wrote outside the workspace");
+  }
+
+  int device;
+  std::unique_ptr<Workspace> workspace;
+  Stream stream;
+  std::vector<std::unique_ptr<Trial>> trials;
+  std::vector<cudaError_t> errors;
+};
+
+// Calls in turns, then as they come.
+void from_two_threads(Tally& tally, const Combination& c, const std::array<int, 2>& devices, bool quick) {
+  Side sides[] = {{c, devices[0], 0}, {c, devices[1], 1}};
+  const auto run = [&](const auto& call) {
+    for (Side& side : sides) side.reset();
+    std::thread other([&] { call(1); });
+    call(0);
+    other.join();
+    for (Side& side : sides) side.check(tally);
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  int turn = 0;
+  run([&](int number) {
+    std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
+    const auto wait = [&] {
+      lock.lock();
+      changed.wait(lock, [&] { return turn == number; });
+    };
+    const auto pass_on = [&] {
+      turn = 1 - number;
+      lock.unlock();
+      changed.notify_one();
+    };
+    sides[number].call(2, wait, pass_on);
+  });
+  const auto nothing = [] {};
+  run([&](int number) { sides[number].call(quick ? 2 : 100, nothing, nothing); });
+  CUDA_CHECK(cudaSetDevice(0));
+}
+
+}  // namespace
+
+void two_threads(Tally& tally, const Combination& c, bool quick) { from_two_threads(tally, c, {0, 0}, quick); }
+
+// The second GPU, where there is one, after the first has been used, and then both.
+void two_devices(Tally& tally, bool quick) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  if (devices < 2) return tally.skip("there is one device");
+  for (const Combination& c : combinations())
+    if (c.uniform()) {
+      check(tally, c, {1, 200000});
+      CUDA_CHECK(cudaSetDevice(1));
+      check(tally, c, {1, 200000});
+      lengths(tally, c, true);
+      workspace(tally, c, true);
+      dependent(tally, c, true);
+      CUDA_CHECK(cudaSetDevice(0));
+      from_two_threads(tally, c, {0, 1}, quick);
+    }
 }
 
 }  // namespace header_test

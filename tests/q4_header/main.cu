@@ -89,7 +89,7 @@ int body() {
   const ladder::Device device = ladder::current_device();
   std::printf("%s\n", device.line().c_str());
   const bool cpu = device.cpu;
-  int failed = arguments() + activations();
+  int failed = arguments() + activations() + devices(cpu);
   if (cpu || device.compute_capability == 90) failed += rounded_scales();  // elsewhere scales are always exact
   failed += products<Repacked, float, float>("repacked, float32", cpu);
   failed += products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu);

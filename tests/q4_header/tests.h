@@ -6,5 +6,6 @@ namespace q4_header_test {
 int arguments();
 int activations();
 int rounded_scales();
+int devices(bool cpu);
 
 }  // namespace q4_header_test
