@@ -15,6 +15,7 @@ LADDER = ladders.all_ladders()[0]
 STORED = [results.store() / gpu / LADDER.id for gpu in results.stored_gpus(f"{LADDER.id}/controls.csv")]
 pytestmark = pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.parent.name)
 SQUARE, SHORTER, SHORT_ROWS, ONE_ROW = "8192x8192", "16384x4096", "262144x256", "1x4096"
+OF_512 = "131072x512"
 
 
 @functools.lru_cache(maxsize=None)
@@ -86,6 +87,49 @@ class TestControls:
         assert took[stage, SHORTER] > 1.25 * took[before, SHORTER]
         for given in (SHORT_ROWS, ONE_ROW):
             assert took[stage, given] > 1.1 * took[hints, given]
+
+    @pytest.mark.parametrize(
+        "control, stage, shares",
+        (  # of the stage's time, at each shape that the answer speaks of
+            ("05_with_streamed_stores", "05_warp_shuffle", {SQUARE: 0.97, SHORTER: 0.99, OF_512: 1, SHORT_ROWS: 1}),
+            ("03_without_barriers", "03_tiled",
+             {SQUARE: 0.96, SHORTER: 0.95, OF_512: 0.965, SHORT_ROWS: 0.95, ONE_ROW: 0.9}),
+            ("08_with_weight_before_row", "08_critical_path",
+             {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1.04}),
+            ("09_with_streamed_weight", "09_streaming",
+             {SQUARE: 1, SHORTER: 0.84, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 0.95}),
+            ("09_with_ldcg", "09_streaming", {SQUARE: 1.01, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
+            ("09_with_ldlu", "09_streaming", {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
+            ("09_with_ldcv", "09_streaming", {SQUARE: 1.01, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
+            ("10_with_1_vector", "10_block_shapes", {SHORTER: 1.19, OF_512: 1.03, SHORT_ROWS: 1.34}),
+            ("10_with_4_vectors", "10_block_shapes", {SQUARE: 0.68, SHORTER: 0.82, OF_512: 1.4, SHORT_ROWS: 2.31}),
+            ("11_with_drawn_rows", "11_persistent", {SQUARE: 1.08, SHORTER: 0.97, OF_512: 1.77}),
+            ("11_without_prefetch", "11_persistent",
+             {SQUARE: 1.3, SHORTER: 1.08, OF_512: 1.21, SHORT_ROWS: 1.03, ONE_ROW: 0.94}),
+            ("12_with_block_per_row", "12_bulk_copy", {SQUARE: 1, SHORTER: 1.08, OF_512: 2.4, SHORT_ROWS: 2.6}),
+            ("16_with_held_stores", "09_streaming", {SQUARE: 1.04, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
+            ("16_with_plain_stores", "16_held_reads", {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
+        ),
+    )  # fmt: skip
+    def test_what_the_controls_beside_one_stage_answer(self, folder, control, stage, shares):
+        took = times(folder / "controls.csv")
+        for given, share in shares.items():
+            assert took[control, given] / took[stage, given] == pytest.approx(share, abs=0.01), given
+
+    def test_14_nearly_half_of_the_gain_remains_without_the_trigger(self, folder):
+        took = times(folder / "controls.csv")
+        of = [took[stage, ONE_ROW] for stage in ("09_streaming", "14_without_trigger", "14_with_blocks_of_09")]
+        assert 0.4 < share(*of) < 0.5
+
+    def test_rows_of_8192(self, folder):
+        took = times(folder / "rows_of_8192.csv")
+        held = {
+            rows: took["16_held_reads", f"{rows}x8192"] / took["09_streaming", f"{rows}x8192"]
+            for rows in (1, 16, 64, 256, 512, 1024, 2048, 4096)
+        }
+        assert all(1.09 < held[rows] < 1.12 for rows in (16, 64)) and held[4096] < 1
+        assert all(1.03 < held[rows] < 1.045 for rows in (256, 512, 1024)) and 1 <= held[2048] < 1.01
+        assert all(took["10_block_shapes", f"{rows}x8192"] < took["13_cluster", f"{rows}x8192"] for rows in held)
 
 
 class TestCounters:
