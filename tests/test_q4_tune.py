@@ -31,17 +31,18 @@ PROGRAM_FAKE = """\
 cp "$FAKE_TUNE_CSV" "$2"
 """
 
-A, B, C = Few(1, 4, 6, 1, 1, 2), Few(1, 4, 6, 1, 1, 8), Few(2, 2, 6, 1, 1, 4)  # A and B are one kernel
-NARROW, WIDE, TWO = Many(32, 2, 2), Many(64, 4, 1), Many(64, 1, 2)
-CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
+A, B, C = Few(4, 8, 6, 1, 1, 2), Few(4, 8, 6, 1, 1, 8), Few(8, 4, 6, 1, 1, 4)  # A and B are one kernel
+NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
+CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
 SMALL, LARGE = (1024, 4096), (4096, 14336)
 
 
 def row(table, shape, microseconds, m, n, k, parts=1):
-    about = {"table": table, "m": m, "n": n, "k": k, "phases": 0, "depth": 0, **shape._asdict()}
+    kernel = dict.fromkeys(("tiles", "groups", "phases", "ways", "depth"), 0)
+    about = {"table": table, "m": m, "n": n, "k": k, **kernel, **shape._asdict()}
     about.update(parts=getattr(shape, "parts", parts), clusters=0, verdict="ok" if microseconds else "refused")
     if table != "few":
-        about.update(clusters=CLUSTERS[parts] * shape.together)
+        about.update(clusters=CLUSTERS[shape.together - 1][parts - 1])
     about.update(microseconds=microseconds or "", device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
     return {name: str(about.get(name, "")) for name in HEADER}
 
@@ -66,8 +67,8 @@ def many_rows(table, shapes=(NARROW, WIDE)):
     for m, k in (SMALL, LARGE):
         for n in (17, 64, 512):
             for place, shape in enumerate(shapes):
-                for parts in CLUSTERS:
-                    time = (0.5 + place / 4) * q4_tune.steps((m, n, k), shape, parts, list(CLUSTERS.values()))
+                for parts in q4_tune.PARTS:
+                    time = (0.5 + place / 4) * q4_tune.steps((m, n, k), shape, parts, CLUSTERS)
                     rows.append(row(table, shape, f"{time:.3f}", m, n, k, parts))
     return rows
 
@@ -119,7 +120,7 @@ def test_matrices_of_equally_many_weights_share_a_row():
 def test_a_shape_s_microseconds_are_those_of_the_estimate():
     rows = [{**one, **{name: int(one[name]) for name in q4_tune.NUMBERS}} for one in many_rows("exact")]
     times = q4_tune.times_of([{**one, "microseconds": float(one["microseconds"])} for one in rows], "exact", Many)
-    choices, said = q4_tune.many(times, list(CLUSTERS.values()))
+    choices, said = q4_tune.many(times, CLUSTERS)
     assert choices == {NARROW: 0.5, WIDE: 0.75}
     assert "1.00 times the time of the fastest, on average of 6 products; at worst 1.00" in said[0]
 
@@ -146,13 +147,13 @@ def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, 
     for words in (
         "Measured by make tune S=q4_gemm: NVIDIA Fake 9000, CUDA 13.0, 2026-01-31.",
         "struct Fake9000 {",
-        "static constexpr int kClusters[] = {132, 66, 30, 15};",
+        "static constexpr int kClusters[2][8] = {{132, 66, 39, 30, 22, 17, 15, 15}, {264, 132, 79, 62, 47, 39, 32, 30}};",
         "static constexpr int64_t kManyFrom = 18;",
         "static constexpr Scales kScales = Scales::exact;",
-        "static constexpr ManyChoice kMany[] = {\n      {32, 2, 2, 0.500f},\n      {64, 4, 1, 0.750f},\n  };",
+        "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f},\n      {64, 2, 2, 1, 0.750f},\n  };",
         "struct Fake9000Rounded : Fake9000 {",
         "static constexpr Scales kScales = Scales::rounded_to_half;",
-        "      {1, kAnySize, 1, 4, 6, 1, 1, 2},         // 58.7 million weights: 1.00 us, fastest 1.00\n",
+        "      {1, kAnySize, 4, 8, 6, 1, 1, 2},         // 58.7 million weights: 1.00 us, fastest 1.00\n",
     ):
         assert words in text, text
     (tmp_path / "policy.cuh").write_text(text, encoding="utf-8")
@@ -233,7 +234,9 @@ def test_every_candidate_is_right_on_the_cpu_device():
     assert result.returncode == 0, result.stdout + result.stderr
     names = listed()
     assert len(set(names)) == len(names) > 40
-    assert f"{len(names)} candidates PASS, {5 * len(names)} launches, 0 refused" in result.stdout
+    few = sum(name.startswith("few:") for name in names)  # 1 part of one chunk; 1, 2, 4 and 8 of 17, or 1 to 8
+    launches = 5 * few + 9 * (len(names) - few)
+    assert f"{len(names)} candidates PASS, {launches} launches, 0 refused" in result.stdout
     assert "make tune S=q4_gemm measures on a GPU only" in result.stdout
 
 
@@ -255,8 +258,8 @@ def test_every_kernel_of_the_policy_is_a_candidate():
         for entry in re.findall(r"^\s*.*?\{((?:kAnySize|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
             numbers = [word.strip() for word in entry.split(",")]
             if name == "kFew":
-                _, _, groups, phases, depth, columns, together, _ = numbers
-                wanted = f"few: columns {columns}, groups {groups}, phases {phases}, depth {depth}, together {together}"
+                _, _, tiles, phases, depth, columns, together, _ = numbers
+                wanted = f"few: columns {columns}, tiles {tiles}, phases {phases}, depth {depth}, together {together}"
                 assert wanted in names
                 found += 1
     assert found >= 2
@@ -333,7 +336,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
     assert changed, f"few_columns.cuh has no {pattern} any more: change what is replaced"
     kernels.write_text(text, encoding="utf-8")
     (tmp_path / "one.cu").write_text(
-        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<1, 2, 4, 8, 1>> candidates;\n'
+        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<2, 4, 4, 8, 1>> candidates;\n'
     )
     objects = [BUILD / f"bench/q4_tune/{name}.cpp.o" for name in ("main", "measurements")]
     result = run(linked(tmp_path, "one.cu", *objects, include=copy), timeout=600)
@@ -368,6 +371,6 @@ def test_a_plan_is_launch_cuh_s_and_an_invented_policy_compiles(tmp_path, invent
     sizes = [(m, n, k) for m in (64, 1024, 4096, 12288, 151936) for n in (17, 40, 65, 512) for k in (32, 4096, 14336)]
     said = run(tmp_path / "plans", *(number for size in sizes for number in size)).stdout.split()
     choices = {NARROW: 0.5, WIDE: 0.75}
-    plans = [q4_tune.plan(size, choices, list(CLUSTERS.values())) for size in sizes]
+    plans = [q4_tune.plan(size, choices, CLUSTERS) for size in sizes]
     expected = [str(word) for shape, parts in plans for word in (list(choices).index(shape), parts)]
     assert said == expected and len({*plans}) > 3

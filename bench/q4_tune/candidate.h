@@ -11,7 +11,7 @@ namespace q4_tune {
 // Which table of a policy a shape may stand in: kFew, or kMany with exact or with rounded scales.
 enum class Table { few, exact, rounded };
 
-constexpr int kParts[] = {1, 2, 4, 8};  // of k: the blocks of a cluster
+constexpr int kMostParts = 8;  // of k: the blocks of a cluster
 
 // Contiguous columns. x is quantized by the launch.
 struct Product {
@@ -22,16 +22,19 @@ struct Product {
   int64_t m, n, k;
 };
 
-// `depth` and `phases` are of few columns only.
+// Of few columns, `tiles`, `phases` and `depth`; of many, `groups` and `ways`.
 struct Candidate {
   Table table;
-  int columns, groups, phases, depth, together;
+  int columns, tiles, groups, phases, ways, depth, together;
   // A dependent launch, if the GPU has such. cudaErrorNotSupported if it lacks wgmma.
   cudaError_t (*launch)(const Product& product, int parts, cudaStream_t stream);
   // How many clusters of so many blocks the GPU holds at once; 0 for few columns.
   int (*clusters)(int parts);
 
   std::string name() const;
+  int rows() const;
+  // Few columns: powers of two, so that the blocks of a cluster share the rows evenly.
+  bool has_parts(int parts) const;
 };
 
 std::vector<Candidate>& candidates();

@@ -1,6 +1,6 @@
 #include "bench/q4_tune/instance.cuh"
 
 using namespace q4_tune;
-static const Few<F<1, 4, 4, 16, 1>, F<2, 2, 4, 16, 1>, F<2, 2, 6, 16, 1>, F<4, 1, 4, 16, 1>, F<4, 1, 6, 16, 1>,
-                 F<2, 1, 6, 16, 2>, F<1, 2, 6, 16, 2>>
+static const Few<F<4, 8, 3, 16, 1>, F<4, 8, 4, 16, 1>, F<8, 4, 4, 16, 1>, F<16, 2, 4, 16, 1>, F<2, 8, 6, 16, 2>,
+                 F<4, 4, 6, 16, 2>, F<8, 2, 6, 16, 2>>
     candidates;

@@ -7,28 +7,36 @@
 namespace q4_tune {
 
 using q4_gemm::Scales;
-template <int groups, int phases, int depth, int columns, int together>
-using F = q4_gemm::detail::FewShape<groups, phases, depth, columns, together>;
-template <int columns, int groups, int together>
-using E = q4_gemm::detail::ManyShape<columns, groups, Scales::exact, together>;
-template <int columns, int groups, int together>
-using R = q4_gemm::detail::ManyShape<columns, groups, Scales::rounded_to_half, together>;
+template <int tiles, int phases, int depth, int columns, int together>
+using F = q4_gemm::detail::FewShape<tiles, phases, depth, columns, together>;
+template <int columns, int groups, int ways, int together>
+using E = q4_gemm::detail::ManyShape<columns, groups, ways, Scales::exact, together>;
+template <int columns, int groups, int ways, int together>
+using R = q4_gemm::detail::ManyShape<columns, groups, ways, Scales::rounded_to_half, together>;
 
 template <class S>
 cudaError_t launch_few(const Product& product, int parts, cudaStream_t stream) {
   using namespace q4_gemm::detail;
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  FewProblem<Packed, Columns<float>, float, float> p = {{product.packed, product.m, product.k},
-                                                        columns_of(product.x, product.n, product.k, product.k),
-                                                        nullptr,
-                                                        product.y,
-                                                        product.m,
-                                                        product.m,
-                                                        product.n,
-                                                        /*first_column=*/0};
-  p.dependent = device.has_clusters;
-  return q4_gemm::detail::launch_few<S>(p, product.k, parts, device, stream);
+  const auto with = [&](const auto& x) {
+    FewProblem<Packed, std::decay_t<decltype(x)>, float, float> p = {{product.packed, product.m, product.k},
+                                                                     x,
+                                                                     nullptr,
+                                                                     product.y,
+                                                                     product.m,
+                                                                     product.m,
+                                                                     product.n,
+                                                                     /*first_column=*/0};
+    p.dependent = device.has_clusters;
+    return q4_gemm::detail::launch_few<S>(p, product.k, parts, device, stream);
+  };
+  const Columns<float> x = columns_of(product.x, product.n, product.k, product.k);
+  if constexpr (S::kColumns == 1) return with(x);
+  if (const cudaError_t error =
+          launch_quantize(x, product.workspace, product.n, product.k, device.has_clusters, stream))
+    return error;
+  return with(QuantizedColumns(product.workspace, product.n, product.k));
 }
 
 template <class S>
@@ -69,7 +77,7 @@ template <class... S>
 struct Few {
   Few() {
     (candidates().push_back(
-         {Table::few, S::kColumns, S::kGroups, S::kPhases, S::kDepth, S::kTogether, launch_few<S>, none}),
+         {Table::few, S::kColumns, S::kTiles, 0, S::kPhases, 0, S::kDepth, S::kTogether, launch_few<S>, none}),
      ...);
   }
 };
@@ -77,8 +85,8 @@ struct Few {
 template <class... S>
 struct Many {
   Many() {
-    (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, S::kGroups, 0, 0,
-                             S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
+    (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, 0, S::kGroups, 0,
+                             S::kWays, 0, S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
      ...);
   }
 };

@@ -23,10 +23,13 @@ const char* table_name(Table table) {
 
 std::string Candidate::name() const {
   if (table == Table::few)
-    return ladder::text("few: columns %d, groups %d, phases %d, depth %d, together %d", columns, groups, phases, depth,
+    return ladder::text("few: columns %d, tiles %d, phases %d, depth %d, together %d", columns, tiles, phases, depth,
                         together);
-  return ladder::text("%s: columns %d, groups %d, together %d", table_name(table), columns, groups, together);
+  return ladder::text("%s: columns %d, groups %d, ways %d, together %d", table_name(table), columns, groups, ways,
+                      together);
 }
+int Candidate::rows() const { return 16 * tiles + 64 * groups; }
+bool Candidate::has_parts(int parts) const { return table != Table::few || (parts & (parts - 1)) == 0; }
 
 namespace {
 
@@ -39,7 +42,9 @@ struct Matrix {
 constexpr Matrix kMatrices[] = {{1024, 4096},  {4096, 4096},  {4096, 12288},
                                 {12288, 4096}, {4096, 14336}, {151936, 4096}};
 constexpr int64_t kFewColumns[] = {1, 2, 4, 8, 16, 17, 32}, kManyColumns[] = {17, 32, 64, 128, 256, 512};
-constexpr int64_t kFewTiles = 4;              // of a multiprocessor: with more, k is not worth parting
+constexpr int64_t kMostBlocks = 3;  // of a multiprocessor: with more, k is not worth parting
+constexpr double kNear =
+    1.3;  // what is measured, of many columns: parts whose time is estimated within this of the least
 constexpr double kWarmUpMicroseconds = 1000;  // the GPU comes from measuring the candidate before
 
 // Whether a candidate is worth a try for n columns: a kernel for few columns has as many as there are, but for 16 of
@@ -50,10 +55,27 @@ bool is_for(const Candidate& c, int64_t n) {
   if (n <= 8) return c.columns == 8;
   return n <= 16 ? c.columns == 16 : c.columns >= 16;
 }
-bool is_for(const Candidate& c, int parts, const Size& size, int multiprocessors) {
-  const int64_t tiles = (size.m + 64 * c.groups - 1) / (64 * c.groups) * ((size.n + c.columns - 1) / c.columns);
-  const int64_t chunks = (size.k + 63) / 64;
-  return parts == 1 || (parts <= chunks && tiles * parts / 2 < kFewTiles * multiprocessors);
+int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
+
+// Into which parts of k a product is worth dividing. Of many columns, as plan_of() in include/q4_gemm/launch.cuh
+// estimates it.
+std::vector<int> parts_for(const Candidate& c, const Size& size, int multiprocessors) {
+  const int64_t tiles = divided_up(size.m, c.rows()) * divided_up(size.n, c.columns), chunks = divided_up(size.k, 64);
+  std::vector<int> possible;
+  for (int parts = 1; parts <= std::min<int64_t>(kMostParts, chunks); ++parts)
+    if (c.has_parts(parts)) possible.push_back(parts);
+  std::vector<int> worth;
+  const auto estimate = [&](int parts) {
+    return static_cast<double>(divided_up(tiles, std::max(1, c.clusters(parts))) * (divided_up(chunks, parts) + 4));
+  };
+  double least = INFINITY;
+  if (c.table != Table::few)
+    for (const int parts : possible) least = std::min(least, estimate(parts));
+  for (const int parts : possible)
+    if (c.table == Table::few ? parts == 1 || tiles * parts <= kMostBlocks * multiprocessors
+                              : estimate(parts) <= kNear * least)
+      worth.push_back(parts);
+  return worth;
 }
 
 // Several copies of one matrix, repacked.
@@ -171,13 +193,13 @@ void measure(Table table, const Weights& weights, int64_t n, const ladder::Devic
   Contest contest(weights, n, device);
   ladder::Progress progress;
   std::vector<Measurement> found;
-  for (const Candidate& candidate : candidates())
-    for (const int parts : kParts) {
-      if (candidate.table != table || !is_for(candidate, n)) continue;
-      if (!is_for(candidate, parts, contest.size, device.multiprocessors)) continue;
+  for (const Candidate& candidate : candidates()) {
+    if (candidate.table != table || !is_for(candidate, n)) continue;
+    for (const int parts : parts_for(candidate, contest.size, device.multiprocessors)) {
       progress.show(candidate.name());
       found.push_back(contest.measure(candidate, parts, samples));
     }
+  }
   progress.clear();
   if (found.empty()) return;
   print_line(table, found);
@@ -201,13 +223,14 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
   std::string out =
-      "table,m,n,k,columns,groups,phases,depth,together,parts,clusters,verdict,reason,microseconds,spread_percent,"
+      "table,m,n,k,columns,tiles,groups,phases,ways,depth,together,parts,clusters,verdict,reason,microseconds,spread_"
+      "percent,"
       "copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Candidate& c = *m.candidate;
     std::vector<std::string> cells = {table_name(c.table)};
     for (const int64_t number : {m.size.m, m.size.n, m.size.k}) cells.push_back(std::to_string(number));
-    for (const int number : {c.columns, c.groups, c.phases, c.depth, c.together, m.parts, m.clusters})
+    for (const int number : {c.columns, c.tiles, c.groups, c.phases, c.ways, c.depth, c.together, m.parts, m.clusters})
       cells.push_back(std::to_string(number));
     const bool timed = m.refusal.empty();
     for (const std::string& cell :
@@ -230,8 +253,8 @@ int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
       const int64_t n = candidate.columns == 1 ? 1 : candidate.table == Table::few ? candidate.columns - 1 : 130;
       const Weights weights(matrix, n, nullptr);
       Contest contest(weights, n, device);
-      for (const int parts : kParts) {
-        if (parts > (matrix.k + 63) / 64) continue;
+      for (int parts = 1; parts <= std::min<int64_t>(kMostParts, divided_up(matrix.k, 64)); ++parts) {
+        if (!candidate.has_parts(parts)) continue;
         progress.show(candidate.name());
         const std::string refusal = contest.launch_once(candidate, parts);
         if (refusal.empty())

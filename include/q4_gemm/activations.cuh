@@ -71,33 +71,41 @@ struct Columns {
   }
 };
 
-// What `quantize` writes: numbers of one column after the other, each padded to whole chunks, then all scales as
-// float16 in the same order. What is padded is zero.
+// What `quantize` writes: chunk after chunk, in it column after column, 64 bytes of numbers: for t from 0 to 3, numbers
+// 8 t to 8 t + 7 of the chunk's first block, then of its second. Then all scales as float16, in the same order, two for
+// each chunk of a column. What is padded is zero.
 struct QuantizedColumns {
   const uint2* numbers = nullptr;  // eight each
   const unsigned short* scales = nullptr;
-  int64_t chunks = 0;
+  int64_t n = 0, chunks = 0;
   using Loaded = EightNumbers;
 
   QuantizedColumns() = default;
   QuantizedColumns(const void* quantized, int64_t n, int64_t k)
       : numbers(static_cast<const uint2*>(quantized)),
         scales(reinterpret_cast<const unsigned short*>(numbers + n * chunks_of(k) * (kChunk / 8))),
+        n(n),
         chunks(chunks_of(k)) {}
 
+  __device__ int64_t place_of(int64_t column, int64_t first) const { return first / kChunk * n + column; }
+  __device__ int64_t number_of(int64_t column, int64_t first) const {
+    return place_of(column, first) * (kChunk / 8) + first % kBlock / 8 * kChunkBlocks + first % kChunk / kBlock;
+  }
+  __device__ int64_t scale_of(int64_t column, int64_t first) const {
+    return place_of(column, first) * kChunkBlocks + first % kChunk / kBlock;
+  }
   __device__ void load(Loaded& to, int64_t column, int64_t first) const {
-    to.words = numbers[column * chunks * (kChunk / 8) + first / 8];
-    to.d = scale_of(scales[column * chunks * kChunkBlocks + first / kBlock]);
+    to.words = numbers[number_of(column, first)];
+    to.d = detail::scale_of(scales[scale_of(column, first)]);
   }
   __device__ static void clear(Loaded& loaded) { loaded = {}; }
   __device__ static EightNumbers numbers_of(const Loaded& loaded) { return loaded; }
 
   // Of a block, the thread with its first eight numbers writes the scale.
   __device__ void store(int64_t column, int64_t first, const EightNumbers& eight) const {
-    const_cast<uint2*>(numbers)[(column * chunks * kChunk + first) / 8] = eight.words;
+    const_cast<uint2*>(numbers)[number_of(column, first)] = eight.words;
     if (first % kBlock == 0)
-      const_cast<unsigned short*>(scales)[(column * chunks * kChunk + first) / kBlock] =
-          __half_as_ushort(__float2half_rn(eight.d));
+      const_cast<unsigned short*>(scales)[scale_of(column, first)] = __half_as_ushort(__float2half_rn(eight.d));
   }
 };
 

@@ -38,9 +38,10 @@ struct Options {
   // needs compute capability 9.0; elsewhere the launch is a plain one.
   bool dependent_launch = false;
 
-  // nullptr, or workspace_size(m, n, k) bytes of device memory, aligned to 16 bytes, whose contents do not matter: what
-  // a GPU of compute capability 9.0 needs to be fast from 17 columns on, if the weights are Repacked and the program is
-  // compiled for sm_90a. Calls that may run at the same time need a workspace each.
+  // nullptr, or workspace_size(m, n, k) bytes of device memory, aligned to 16 bytes, whose contents do not matter: x is
+  // quantized there once, and not again by each thread block. A product of two columns and more needs it to be fast, if
+  // the weights are Repacked; from 17 columns on, one for sm_90a with tensor cores does. Calls that may run at the same
+  // time need a workspace each.
   void* workspace = nullptr;
 };
 

@@ -7,12 +7,12 @@ namespace q4_gemm {
 
 constexpr int64_t kAnySize = INT64_MAX;
 
-// For up to `most_columns` columns and up to `weights` weights (m · k): blocks with `groups` times 64 rows, `phases`
+// For up to `most_columns` columns and up to `weights` weights (m · k): blocks with `tiles` times 16 rows, `phases`
 // warps for each tile of 16 rows, slots for `depth` tiles per warp, `columns` columns; and `cluster` blocks that share
 // k, where there are clusters.
 struct FewChoice {
   int64_t most_columns, weights;
-  int groups, phases, depth, columns, together, cluster;
+  int tiles, phases, depth, columns, together, cluster;
 };
 
 // Where the scales are multiplied in.
@@ -25,10 +25,11 @@ enum class Scales {
   rounded_to_half,
 };
 
-// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, of which a
-// multiprocessor has `together`, and how long such blocks take for 64 numbers of k, in microseconds.
+// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times
+// as many warpgroups share k, and of which a multiprocessor has `together`; and how long such blocks take for 64
+// numbers of k, in microseconds.
 struct ManyChoice {
-  int columns, groups, together;
+  int columns, groups, ways, together;
   float microseconds;
 };
 

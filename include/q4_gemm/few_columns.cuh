@@ -1,10 +1,10 @@
 // The kernel for few columns, where the time is that of reading the weights once.
 //
-// The blocks of a cluster share a set of groups of rows; each has a part of k. A warp has one tile of 16 rows, and of
-// its block's chunks every kPhases-th. It begins by asking for its first weights, which go past all caches into slots
-// of its own in shared memory; then the block quantizes its part of x; then the warp takes tile after tile from its
-// slots and asks for the next ones. At the end warps and blocks send each other their sums. A warp waits for its block
-// only around x and the sums, never in between.
+// The blocks of a cluster share a set of rows; each has a part of k. A warp has two tiles of 16 rows, and of its
+// block's chunks every kPhases-th. It begins by asking for its first weights, which go past all caches into slots of
+// its own in shared memory; then the block quantizes its part of x, or copies it if x is quantized; then the warp takes
+// chunk after chunk from its slots and asks for the next ones. At the end warps and blocks send each other their sums.
+// A warp waits for its block only around x and the sums, never in between.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -19,14 +19,18 @@
 
 namespace q4_gemm::detail {
 
-// A kernel: groups of 64 rows of a block, warps that share a tile, slots of a warp, of which all but one are on their
-// way, columns, which are 1 or a multiple of 8, and the blocks for which a multiprocessor has registers.
-template <int groups, int phases, int depth, int columns, int together>
+constexpr int kWarpTiles = 2;  // which are neighbours in memory, too
+
+// A kernel: tiles of 16 rows of a block, an even number; warps that share two of them; slots of a warp, of which all
+// but one are on their way; columns, which are 1 or a multiple of 8; and the blocks for which a multiprocessor has
+// registers.
+template <int tiles, int phases, int depth, int columns, int together>
 struct FewShape {
-  static constexpr int kGroups = groups, kPhases = phases, kDepth = depth, kColumns = columns, kTogether = together;
-  static constexpr int kWarps = kGroups * kGroupTiles * kPhases, kThreads = 32 * kWarps, kRows = kGroups * kGroupRows;
+  static constexpr int kTiles = tiles, kPhases = phases, kDepth = depth, kColumns = columns, kTogether = together;
+  static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps, kRows = kTiles * kTileRows;
   static constexpr int kColumnTiles = (columns + 7) / 8, kLaneColumns = columns == 1 ? 1 : 2;  // of a tile, a lane's
   static constexpr int kScaleBytes = 16 * kLaneColumns;  // of a chunk of x, for the columns of a lane
+  static_assert(kTiles % kWarpTiles == 0, "a warp has two tiles");
 };
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
@@ -50,8 +54,8 @@ struct FewProblem {
   bool dependent = false;
 };
 
-// What a warp asks for at once: two tiles, of neighbouring chunks.
-constexpr int kUnit = 2, kTileBytes = 512, kSlotBytes = kUnit * (kTileBytes + 64);  // numbers, then scales
+// What a warp asks for at once: a chunk of its tiles, numbers, then scales.
+constexpr int kTileBytes = 512, kTileScaleBytes = 64, kSlotBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);
 constexpr int kSlicePad = 4;
 
 // How the shared memory of a block is used: slots of all warps, x, sums of the warps.
@@ -91,23 +95,60 @@ __device__ inline int signed_nibbles(unsigned word) {
 constexpr int kMagicBits = 0x4b400000;
 constexpr float kMagic = 0x1.8p23f;
 
-// A block quantizes `count` chunks of x from `first` on, or copies them if they are quantized, in the order in which
-// lanes read them: for each chunk and column, 16 bytes for each t, of the chunk's two blocks 8 bytes each. Scales,
-// which are divided by the 16 of the nibbles: for each chunk and pair of columns, for each block, those of the columns,
-// then their products with -kMagic. Eight neighbouring threads have a chunk of a column, each eight numbers.
+// Where a block has its part of x, in the order in which lanes read it. For each chunk and column, 16 bytes for each t,
+// of the chunk's two blocks 8 bytes each. Scales, which are divided by the 16 of the nibbles: for each chunk and pair
+// of columns, for each block, those of the columns, then their products with -kMagic.
+template <class S>
+struct PartOfX {
+  char* numbers;
+  float* scales;
+  int columns;
+
+  __device__ char* numbers_of(int chunk, int column) const { return numbers + (chunk * columns + column) * kChunk; }
+  __device__ void store_scale(int chunk, int column, int b, float d) const {
+    constexpr int kLane = S::kLaneColumns;
+    const int pair = chunk * ((columns + 1) / 2) + column / kLane;
+    float* to = scales + (pair * kChunkBlocks + b) * 2 * kLane + column % kLane;
+    d *= 0.0625f;
+    to[0] = d;
+    to[kLane] = -kMagic * d;
+    if (kLane == 2 && column % 2 == 0 && column + 1 == columns) to[1] = to[kLane + 1] = 0.0f;
+  }
+};
+
+// A block copies `count` chunks of quantized x from `first` on.
+template <class S>
+__device__ void copy_part(const QuantizedColumns& x, int64_t first_column, int first, int count, const PartOfX<S>& to) {
+  constexpr int kPieces = kChunk / 16;
+  const int pieces = to.columns * kPieces;  // of a chunk
+  const auto place_of = [&](int chunk) { return (first + chunk) * x.n + first_column; };
+  for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += S::kThreads)
+    __pipeline_memcpy_async(to.numbers + 16 * i,
+                            reinterpret_cast<const uint4*>(x.numbers) + place_of(i / pieces) * kPieces + i % pieces,
+                            16);
+  __pipeline_commit();
+  for (int i = static_cast<int>(threadIdx.x); i < count * to.columns; i += S::kThreads) {
+    const int chunk = i / to.columns, column = i % to.columns;
+    const unsigned both = reinterpret_cast<const unsigned*>(x.scales)[place_of(chunk) + column];
+    to.store_scale(chunk, column, 0, scale_of(both & 0xffff));
+    to.store_scale(chunk, column, 1, scale_of(both >> 16));
+  }
+  __pipeline_wait_prior(0);
+}
+
+// A block quantizes them. Eight neighbouring threads have a chunk of a column, each eight numbers.
 template <class S, class P>
-__device__ void quantize_part(const P& p, int64_t first_column, int columns, int first, int count, char* numbers,
-                              float* scales) {
-  constexpr int kLane = S::kLaneColumns, kGroupsOf8 = S::kThreads / 8;
+__device__ void quantize_part(const P& p, int64_t first_column, int first, int count, const PartOfX<S>& to) {
+  constexpr int kGroupsOf8 = S::kThreads / 8;
   constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
-  const int pairs = (columns + 1) / 2, b = threadIdx.x / 4 % 2, t = threadIdx.x % 4;
+  const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4;
   // From one piece of work to the next, without a division.
   const int more_columns = kGroupsOf8 / count, more_chunks = kGroupsOf8 % count;
   struct Place {
     int column, chunk;
   };
   Place next = {static_cast<int>(threadIdx.x) / 8 / count, static_cast<int>(threadIdx.x) / 8 % count};
-  const int steps = (columns * count + kGroupsOf8 - 1) / kGroupsOf8;
+  const int steps = (to.columns * count + kGroupsOf8 - 1) / kGroupsOf8;
   for (int step = 0; step < steps; step += kBatch) {
     typename decltype(p.x)::Loaded loaded[kBatch];
     Place places[kBatch];
@@ -115,7 +156,7 @@ __device__ void quantize_part(const P& p, int64_t first_column, int columns, int
     for (int i = 0; i < kBatch; ++i) {
       places[i] = next;
       const int block = (first + next.chunk) * kChunkBlocks + b;
-      if (next.column < columns && block < p.row_blocks)
+      if (next.column < to.columns && block < p.row_blocks)
         p.x.load(loaded[i], first_column + next.column, int64_t{block} * kBlock + 8 * t);
       else
         p.x.clear(loaded[i]);
@@ -127,27 +168,28 @@ __device__ void quantize_part(const P& p, int64_t first_column, int columns, int
       if (step + i >= steps) break;
       const EightNumbers eight = p.x.numbers_of(loaded[i]);
       const auto [column, chunk] = places[i];
-      if (column >= columns) continue;
-      auto* to = reinterpret_cast<unsigned*>(numbers + (chunk * columns + column) * kChunk + 8 * b);
+      if (column >= to.columns) continue;
+      auto* words = reinterpret_cast<unsigned*>(to.numbers_of(chunk, column) + 8 * b);
       if constexpr (std::is_same_v<decltype(p.w), Packed>) {
-        *reinterpret_cast<uint2*>(to + 4 * t) = eight.words;
+        *reinterpret_cast<uint2*>(words + 4 * t) = eight.words;
       } else {  // four numbers i belong to lane i % 4, with those that stand 16 places later
-        to[2 * t % 4 * 4 + t / 2] = eight.words.x;
-        to[(2 * t + 1) % 4 * 4 + t / 2] = eight.words.y;
+        words[2 * t % 4 * 4 + t / 2] = eight.words.x;
+        words[(2 * t + 1) % 4 * 4 + t / 2] = eight.words.y;
       }
-      if (t != 0) continue;
-      float* scale = scales + ((chunk * pairs + column / kLane) * kChunkBlocks + b) * 2 * kLane + column % kLane;
-      const float d = eight.d * 0.0625f;
-      scale[0] = d;
-      scale[kLane] = -kMagic * d;
-      if (kLane == 2 && column % 2 == 0 && column + 1 == columns) scale[1] = scale[kLane + 1] = 0.0f;
+      if (t == 0) to.store_scale(chunk, column, b, eight.d);
     }
   }
 }
 
+// What a lane multiplies of a tile, and its scales.
+struct TilePart {
+  unsigned words[4];
+  float d[4];
+};
+
 // The four words and four scales of a lane, from blocks of q4_0: words[2 b + h] of row g + 8 h and block b.
-__device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_t first_block, unsigned (&words)[4],
-                                   float (&d)[4]) {
+__device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_t first_block, TilePart& to) {
+  auto& [words, d] = to;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -160,10 +202,10 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
   }
 }
 
-// A tile times 8 columns: x_numbers and x_scales are where the lane's part of the chunk begins.
+// Tiles times 8 columns: x_numbers and x_scales are where the lane's part of the chunk begins.
 template <class S>
-__device__ void multiply_tile(float (&sums)[4], const unsigned (&words)[4], const float (&d)[4], const char* x_numbers,
-                              const char* x_scales) {
+__device__ void multiply_tiles(float (&sums)[kWarpTiles][4], const TilePart (&tiles)[kWarpTiles], const char* x_numbers,
+                               const char* x_scales) {
   constexpr int kLane = S::kLaneColumns;
   const uint4 x = *reinterpret_cast<const uint4*>(x_numbers);
   const unsigned x_words[4] = {x.x, x.y, x.z, x.w};
@@ -171,20 +213,23 @@ __device__ void multiply_tile(float (&sums)[4], const unsigned (&words)[4], cons
 #pragma unroll
   for (int i = 0; i < kLane; ++i) reinterpret_cast<float4*>(of_x)[i] = reinterpret_cast<const float4*>(x_scales)[i];
 #pragma unroll
-  for (int b = 0; b < kChunkBlocks; ++b) {
-    const unsigned row = words[2 * b], row_8 = words[2 * b + 1];
-    const int a[4] = {signed_nibbles(row << 4), signed_nibbles(row_8 << 4), signed_nibbles(row), signed_nibbles(row_8)};
-    const int column[2] = {static_cast<int>(x_words[2 * b]), static_cast<int>(x_words[2 * b + 1])};
-    int products[4] = {kMagicBits, kMagicBits, kMagicBits, kMagicBits};
-    int8_mma(products, a, column);
+  for (int u = 0; u < kWarpTiles; ++u)
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
+    for (int b = 0; b < kChunkBlocks; ++b) {
+      const unsigned row = tiles[u].words[2 * b], row_8 = tiles[u].words[2 * b + 1];
+      const int a[4] = {signed_nibbles(row << 4), signed_nibbles(row_8 << 4), signed_nibbles(row),
+                        signed_nibbles(row_8)};
+      const int column[2] = {static_cast<int>(x_words[2 * b]), static_cast<int>(x_words[2 * b + 1])};
+      int products[4] = {kMagicBits, kMagicBits, kMagicBits, kMagicBits};
+      int8_mma(products, a, column);
 #pragma unroll
-      for (int i = 0; i < kLane; ++i) {
-        const float product = fmaf(of_x[b][0][i], __int_as_float(products[2 * h + i]), of_x[b][1][i]);
-        sums[2 * h + i] = fmaf(d[2 * b + h], product, sums[2 * h + i]);
-      }
-  }
+      for (int h = 0; h < 2; ++h)
+#pragma unroll
+        for (int i = 0; i < kLane; ++i) {
+          const float product = fmaf(of_x[b][0][i], __int_as_float(products[2 * h + i]), of_x[b][1][i]);
+          sums[u][2 * h + i] = fmaf(tiles[u].d[2 * b + h], product, sums[u][2 * h + i]);
+        }
+    }
 }
 
 template <class S, class W, class X, class B, class Y>
@@ -203,44 +248,35 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const int columns = static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})), pairs = (columns + 1) / 2;
   const FewMemory memory = few_memory<S, W>(columns, p.pass_chunks, p.cluster);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int tile = warp % (S::kWarps / kPhases), phase = warp / (S::kWarps / kPhases);  // of the block's rows
+  const int tile = warp % (S::kTiles / kWarpTiles) * kWarpTiles, phase = warp / (S::kTiles / kWarpTiles);
   const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
 
-  // Where the next two tiles come from, and go to. The warps that share a tile take turns.
-  const int first_chunk = begin + phase * kUnit, stride = kPhases * kUnit;
-  const int warp_units = first_chunk < end ? (end - first_chunk + stride - 1) / stride : 0;  // of each set
-  // Where k ends with the first chunk of a unit, the slot's second tile is filled with zeros.
-  const int last_half = warp_units > 0 && first_chunk + (warp_units - 1) * stride + 1 >= p.chunks ? 1 : 0;
+  // Where the next chunk of both tiles comes from, and goes to. The warps that share tiles take turns.
+  const int first_chunk = begin + phase;
+  const int warp_chunks = first_chunk < end ? (end - first_chunk + kPhases - 1) / kPhases : 0;  // of each set
   char* const slots = shared + memory.slots + warp * kDepth * kSlotBytes;
-  const auto group_of = [&](int set) { return int64_t{set} * S::kGroups + tile / kGroupTiles; };
+  const auto tile_of = [&](int set) { return int64_t{set} * S::kTiles + tile; };  // of the matrix
   const uint4 *from_numbers = nullptr, *from_scales = nullptr;
   int fetch_set = first_set, fetch_left = 0;
   char* fetch_slot = slots;
-  const auto copy = [&](int tiles) {
-    for (int u = 0; u < kUnit; ++u)
-      __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + (u < tiles ? u * kPieceLanes : 0),
-                              16, u < tiles ? 0 : 16);
-    if (lane < 4 * kUnit)
-      __pipeline_memcpy_async(fetch_slot + kUnit * kTileBytes + 16 * lane,
-                              lane < 4 * tiles ? from_scales : from_numbers, 16, lane < 4 * tiles ? 0 : 16);
-  };
   const auto fetch = [&] {
     if constexpr (kPacked) {
-      if (fetch_left == 0 && fetch_set < p.sets && group_of(fetch_set) < p.w.groups) {
-        const int64_t piece = group_of(fetch_set) * p.chunks + first_chunk;
-        from_numbers = p.w.numbers + (piece * kGroupTiles + tile % kGroupTiles) * 32 + lane;
-        from_scales = reinterpret_cast<const uint4*>(p.w.scales) +
-                      ((piece + lane / 4) * kGroupTiles + tile % kGroupTiles) * 4 + lane % 4;
-        fetch_left = warp_units;
+      if (fetch_left == 0 && fetch_set < p.sets && tile_of(fetch_set) < p.w.groups * kGroupTiles) {
+        const int64_t piece = tile_of(fetch_set) / kGroupTiles * p.chunks + first_chunk;
+        const int64_t from = piece * kGroupTiles + tile_of(fetch_set) % kGroupTiles;
+        from_numbers = p.w.numbers + from * 32 + lane;
+        from_scales = reinterpret_cast<const uint4*>(p.w.scales) + from * (kTileScaleBytes / 16) + lane;
+        fetch_left = warp_chunks;
         fetch_set += clusters;
       }
-      if (fetch_left > last_half)
-        copy(kUnit);
-      else if (fetch_left > 0)
-        copy(1);
       if (fetch_left > 0) {
-        from_numbers += stride * kPieceLanes;
-        from_scales += stride * kPieceScaleLanes / 2;
+#pragma unroll
+        for (int u = 0; u < kWarpTiles; ++u)
+          __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
+        if (lane < kWarpTiles * kTileScaleBytes / 16)
+          __pipeline_memcpy_async(fetch_slot + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
+        from_numbers += kPhases * kPieceLanes;
+        from_scales += kPhases * kPieceScaleLanes / 2;
         --fetch_left;
       }
       __pipeline_commit();
@@ -257,8 +293,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   int lane_numbers[kColumnTiles], lane_scales[kColumnTiles];  // of the warp's first chunk
 #pragma unroll
   for (int j = 0; j < kColumnTiles; ++j) {  // columns that are not there are others once more
-    lane_numbers[j] = (phase * kUnit * columns + min(8 * j + g, columns - 1)) * kChunk + 16 * t;
-    lane_scales[j] = (phase * kUnit * pairs + (S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1))) * S::kScaleBytes;
+    lane_numbers[j] = (phase * columns + min(8 * j + g, columns - 1)) * kChunk + 16 * t;
+    lane_scales[j] = (phase * pairs + (S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1))) * S::kScaleBytes;
   }
   const int numbers_step = columns * kChunk, scales_step = pairs * S::kScaleBytes;
 
@@ -266,49 +302,51 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   int buffer = 0;
   bool has_x = false;
   for (int set = first_set; set < p.sets; set += clusters) {
-    float sums[kColumnTiles][4] = {};
+    float sums[kColumnTiles][kWarpTiles][4] = {};
     for (int pass = begin; pass < end; pass += p.pass_chunks) {
       const int pass_end = min(pass + p.pass_chunks, end);
       if (!has_x) {
         if (pass > begin || set > first_set) __syncthreads();  // nobody still reads the pass before
-        quantize_part<S>(p, first_column, columns, pass, (pass_end - pass + 1) / kUnit * kUnit, x_numbers,
-                         reinterpret_cast<float*>(x_scales));
+        const PartOfX<S> part = {x_numbers, reinterpret_cast<float*>(x_scales), columns};
+        if constexpr (kPacked && std::is_same_v<X, QuantizedColumns>)
+          copy_part(p.x, first_column, pass, pass_end - pass, part);
+        else
+          quantize_part(p, first_column, pass, pass_end - pass, part);
         __syncthreads();
         has_x = p.pass_chunks >= end - begin;
       }
-      if (group_of(set) * kGroupRows >= p.m) continue;
-      const char *unit_numbers[kColumnTiles], *unit_scales[kColumnTiles];
+      if (tile_of(set) * kTileRows >= p.m) continue;
+      const char *chunk_numbers[kColumnTiles], *chunk_scales[kColumnTiles];
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
-        unit_numbers[j] = x_numbers + lane_numbers[j], unit_scales[j] = x_scales + lane_scales[j];
-      for (int chunk = pass + phase * kUnit; chunk < pass_end; chunk += stride) {
+        chunk_numbers[j] = x_numbers + lane_numbers[j], chunk_scales[j] = x_scales + lane_scales[j];
+      for (int chunk = pass + phase; chunk < pass_end; chunk += kPhases) {
+        TilePart tiles[kWarpTiles];
         if constexpr (kPacked) {
           __pipeline_wait_prior(kDepth - 2);
           __syncwarp();  // all lanes' copies of this slot are there, and no lane still reads the slot that comes next
           fetch();
         }
 #pragma unroll
-        for (int u = 0; u < kUnit; ++u) {
-          unsigned words[4];
-          float d[4];
+        for (int u = 0; u < kWarpTiles; ++u) {
           if constexpr (kPacked) {
+            auto& [words, d] = tiles[u];
             const uint4 numbers = reinterpret_cast<const uint4*>(slot + u * kTileBytes)[lane];
-            const uint2 scales = reinterpret_cast<const uint2*>(slot + kUnit * kTileBytes + u * 64)[g];
+            const char* scale = slot + kWarpTiles * kTileBytes + u * kTileScaleBytes;
+            const uint2 scales = reinterpret_cast<const uint2*>(scale)[g];
             words[0] = numbers.x, words[1] = numbers.y, words[2] = numbers.z, words[3] = numbers.w;
             d[0] = scale_of(scales.x & 0xffff), d[1] = scale_of(scales.x >> 16);
             d[2] = scale_of(scales.y & 0xffff), d[3] = scale_of(scales.y >> 16);
           } else {
-            if (chunk + u >= end) break;
-            load_blocks(p.w, int64_t{set} * S::kRows + tile * kTileRows, int64_t{chunk + u} * kChunkBlocks, words, d);
+            load_blocks(p.w, (tile_of(set) + u) * kTileRows, int64_t{chunk} * kChunkBlocks, tiles[u]);
           }
+        }
 #pragma unroll
-          for (int j = 0; j < kColumnTiles; ++j)
-            multiply_tile<S>(sums[j], words, d, unit_numbers[j] + u * numbers_step, unit_scales[j] + u * scales_step);
+        for (int j = 0; j < kColumnTiles; ++j) {
+          multiply_tiles<S>(sums[j], tiles, chunk_numbers[j], chunk_scales[j]);
+          chunk_numbers[j] += kPhases * numbers_step, chunk_scales[j] += kPhases * scales_step;
         }
         if constexpr (kPacked) slot = slot == slots + (kDepth - 1) * kSlotBytes ? slots : slot + kSlotBytes;
-#pragma unroll
-        for (int j = 0; j < kColumnTiles; ++j)
-          unit_numbers[j] += stride * numbers_step, unit_scales[j] += stride * scales_step;
       }
     }
 
@@ -322,10 +360,12 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int column = 8 * j + 2 * t + i % 2;
-          if (column < columns) store(first_row + tile * kTileRows + g + i / 2 * 8, column, sums[j][i]);
-        }
+        for (int u = 0; u < kWarpTiles; ++u)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int column = 8 * j + 2 * t + i % 2;
+            if (column < columns) store(first_row + (tile + u) * kTileRows + g + i / 2 * 8, column, sums[j][u][i]);
+          }
       continue;
     }
     // The block of rank r adds up the r-th slice of the set's rows. Two buffers in turn: a set's sums are written while
@@ -336,8 +376,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
     if (p.cluster > 1 && set == first_set) __cluster_barrier_wait();  // all blocks have begun: their memory is there
 #endif
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = tile * kTileRows + g + 8 * h;
+    for (int eight = 0; eight < 2 * kWarpTiles; ++eight) {
+      const int row = tile * kTileRows + g + 8 * eight;
       float* to = parts + (rank * kPhases + phase) * columns * step + row % slice;
 #if __CUDA_ARCH__ >= 900
       if (p.cluster > 1) to = cluster.map_shared_rank(to, row / slice);
@@ -347,7 +387,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int column = 8 * j + 2 * t + i;
-          if (column < columns) to[column * step] = sums[j][2 * h + i];
+          if (column < columns) to[column * step] = sums[j][eight / 2][eight % 2 * 2 + i];
         }
     }
 #if __CUDA_ARCH__ >= 900

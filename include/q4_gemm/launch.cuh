@@ -76,9 +76,9 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   p.row_blocks = static_cast<int>(k / kBlock);
   p.chunks = static_cast<int>(chunks_of(k));
   p.cluster = cluster;
-  p.part_chunks = static_cast<int>(divided_up(p.chunks, kUnit * cluster)) * kUnit;
+  p.part_chunks = static_cast<int>(divided_up(p.chunks, cluster));
   p.sets = static_cast<int>(divided_up(p.m, S::kRows));
-  constexpr int kStep = S::kPhases * kUnit;  // chunks that a block multiplies at once
+  constexpr int kStep = S::kPhases;  // chunks that a block multiplies at once
   const int columns = static_cast<int>(std::min<int64_t>(p.n, S::kColumns));
   const int least = few_memory<S, W>(columns, 0, cluster).all;
   const int per_step = few_memory<S, W>(columns, kStep, cluster).all - least;
@@ -127,12 +127,23 @@ const B* bias_of(B* bias) {
   return bias;
 }
 
-// x as float16, in tiles of up to 128 columns, and scales.
+// Up to 16 columns, quantized; or x as float16, in tiles of up to 128 columns, and scales.
 constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kFrom = 17, kMostColumns = 128;
-  if (m < 1 || n < kFrom || k < 1) return 0;
-  return static_cast<size_t>((n + kMostColumns - 1) / kMostColumns * chunks_of(k)) *
+  constexpr int64_t kMany = 17, kMostColumns = 128;
+  if (m < 1 || n < 2 || k < 1) return 0;
+  if (n < kMany) return quantized_size(n, k);
+  return static_cast<size_t>((n + kMostColumns - 1) / kMostColumns * padded_chunks(chunks_of(k))) *
          XTile<kMostColumns, Scales::exact>::kBytes;
+}
+
+template <class X>
+cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int64_t k, bool dependent,
+                            cudaStream_t stream) {
+  constexpr int kThreads = 128;
+  const QuantizedColumns to(quantized, n, k);
+  const int64_t grid = divided_up(n * to.chunks * (kChunk / 8), kThreads);
+  return launch(quantize_kernel<X>, dim3(static_cast<unsigned>(grid)), kThreads, 0, 1, dependent, stream, x, to, n, k,
+                dependent);
 }
 
 // The first row of a table that takes the product. The table is known at compile time, so that no kernel is compiled
@@ -143,7 +154,7 @@ cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream
   if constexpr (i + 1 < std::size(table))
     if (p.n > choice.most_columns || p.m * k > choice.weights) return launch_first<table, i + 1>(p, k, device, stream);
   const int cluster = device.has_clusters ? choice.cluster : 1;
-  return launch_few<FewShape<choice.groups, choice.phases, choice.depth, choice.columns, choice.together>>(
+  return launch_few<FewShape<choice.tiles, choice.phases, choice.depth, choice.columns, choice.together>>(
       p, k, cluster, device, stream);
 }
 
@@ -161,7 +172,7 @@ cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int pa
     return cudaSuccess;
   done = true;
   p.x = static_cast<const unsigned char*>(workspace);
-  const int64_t warps = column_tiles * (S::kColumns / 8) * p.w.chunks * kChunkBlocks;
+  const int64_t warps = column_tiles * (S::kColumns / 8) * padded_chunks(p.w.chunks) * kChunkBlocks;
   if (const cudaError_t error =
           launch(convert_x_kernel<S::kColumns, S::kScales, X>, dim3(static_cast<unsigned>(divided_up(warps, kWarps))),
                  32 * kWarps, 0, 1, dependent, stream, x, static_cast<unsigned char*>(workspace), p.n, k, dependent))
@@ -173,7 +184,7 @@ cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int pa
 
 struct ManyPlan {
   size_t choice;
-  int parts;  // of k: 1, 2, 4 or 8
+  int parts;  // of k: 1 to 8
 };
 
 // The shape and the parts that need the least time, if each wave of clusters takes as long as one of its blocks, and
@@ -183,12 +194,12 @@ ManyPlan plan_of(int64_t groups, int64_t n, int64_t chunks) {
   ManyPlan best = {};
   float least = INFINITY;
   for (size_t i = 0; i < std::size(Policy::kMany); ++i)
-    for (int log = 0; log < 4 && int64_t{1} << log <= chunks; ++log) {
+    for (int parts = 1; parts <= 8 && parts <= chunks; ++parts) {
       const ManyChoice& c = Policy::kMany[i];
       const int64_t tiles = divided_up(groups, c.groups) * divided_up(n, c.columns);
-      const int64_t waves = divided_up(tiles, Policy::kClusters[log] * c.together);
-      const float time = static_cast<float>(waves * (divided_up(chunks, 1 << log) + 4)) * c.microseconds;
-      if (time < least) least = time, best = {i, 1 << log};
+      const int64_t waves = divided_up(tiles, Policy::kClusters[c.together - 1][parts - 1]);
+      const float time = static_cast<float>(waves * (divided_up(chunks, parts) + 4)) * c.microseconds;
+      if (time < least) least = time, best = {i, parts};
     }
   return best;
 }
@@ -198,7 +209,7 @@ cudaError_t launch_plan(const ManyPlan& plan, const ManyProblem<B, Y>& p, const 
   if constexpr (i + 1 < std::size(Policy::kMany))
     if (plan.choice != i) return launch_plan<Policy, i + 1>(plan, p, x, workspace, k, dependent, stream, done);
   constexpr ManyChoice c = Policy::kMany[i];
-  using S = ManyShape<c.columns, c.groups, Policy::kScales, c.together>;
+  using S = ManyShape<c.columns, c.groups, c.ways, Policy::kScales, c.together>;
   return launch_many<S>(p, x, workspace, plan.parts, k, dependent, stream, done);
 }
 
@@ -221,11 +232,20 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
           launch_plan<Policy>(plan, p, columns, options.workspace, k, options.dependent_launch, stream, done);
       if (error != cudaSuccess || done) return error;
     }
-  FewProblem<decltype(weights_of(weights, m, k)), std::remove_const_t<decltype(columns)>, B, Y> p = {
-      weights_of(weights, m, k), columns, bias, y, stride_of(options.y_stride, m), m, n,
-      /*first_column=*/0};
-  p.dependent = options.dependent_launch && device.has_clusters;
-  return launch_first<Policy::kFew>(p, k, device, stream);
+  const bool dependent = options.dependent_launch && device.has_clusters;
+  const auto few = [&](const auto& x, bool dependent) {
+    using Problem = FewProblem<decltype(weights_of(weights, m, k)), std::decay_t<decltype(x)>, B, Y>;
+    Problem p = {weights_of(weights, m, k), x, bias, y, stride_of(options.y_stride, m), m, n, /*first_column=*/0};
+    p.dependent = dependent;
+    return launch_first<Policy::kFew>(p, k, device, stream);
+  };
+  // Several columns are quantized once, by a kernel of its own; one column by every block, which takes less time.
+  if constexpr (std::is_same_v<W, Repacked> && !std::is_same_v<X, Quantized>)
+    if (options.workspace != nullptr && n > 1) {
+      if (const cudaError_t error = launch_quantize(columns, options.workspace, n, k, dependent, stream)) return error;
+      return few(QuantizedColumns(options.workspace, n, k), device.has_clusters);
+    }
+  return few(columns, dependent);
 }
 
 // --- Activations -----------------------------------------------------------------------------------------------------
@@ -237,12 +257,8 @@ cudaError_t run_quantize(const X* x, void* quantized, int64_t n, int64_t k, cons
   if (n == 0) return cudaSuccess;
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  constexpr int kThreads = 128;
-  const QuantizedColumns to(quantized, n, k);
-  const int64_t grid = divided_up(n * to.chunks * (kChunk / 8), kThreads);
-  const bool dependent = options.dependent_launch && device.has_clusters;
-  return launch(quantize_kernel<X>, dim3(static_cast<unsigned>(grid)), kThreads, 0, 1, dependent, stream,
-                columns_of(x, n, k, options.x_stride), to, n, k, dependent);
+  return launch_quantize(columns_of(x, n, k, options.x_stride), quantized, n, k,
+                         options.dependent_launch && device.has_clusters, stream);
 }
 
 template <class X, class R, class W>

@@ -25,15 +25,26 @@ namespace q4_gemm {
 
 namespace detail {
 
+constexpr int kMostChunks = 4;  // of a copy; x is padded with zeros to a multiple of it
+__host__ __device__ constexpr int64_t padded_chunks(int64_t chunks) {
+  return (chunks + kMostChunks - 1) / kMostChunks * kMostChunks;
+}
+
 // x as the copy engine wants it: for each tile of columns and each chunk of k, eight panels, of 8 k each, which have
 // 16 bytes for each column. The order of k within a block is that in which a word of weights falls apart. If scales are
-// exact, the scales of x follow as float32: those of the chunk's first block, then those of its second.
+// exact, the scales of x follow as float32: those of the chunk's first block, then those of its second, each in the
+// order of place_of_scale.
 template <int kColumns, Scales kScales>
 struct XTile {
   static constexpr int kPanels = kChunk / 8;
   static constexpr int kNumbers = kPanels * kColumns;  // uint4
   static constexpr int kBytes = kNumbers * 16 + (kScales == Scales::exact ? kChunkBlocks * kColumns * 4 : 0);
 };
+// Of 16 neighbouring columns, a lane of wgmma has the sums of four: 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. Their scales are
+// neighbours.
+__host__ __device__ constexpr int place_of_scale(int column) {
+  return column / 16 * 16 + column % 8 / 2 * 4 + column % 16 / 8 * 2 + column % 2;
+}
 
 __device__ inline uint32_t bits_of(__half2 two) {
   uint32_t bits;
@@ -71,7 +82,7 @@ __global__ void __launch_bounds__(256)
   let_next_kernel_start();
   if (dependent) wait_for_previous_kernel();
   using Tile = XTile<kColumns, kScales>;
-  const int64_t blocks = (k + kChunk - 1) / kChunk * kChunkBlocks,
+  const int64_t blocks = padded_chunks((k + kChunk - 1) / kChunk) * kChunkBlocks,
                 warp = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
   const int64_t block = warp % blocks, column = warp / blocks * 8 + threadIdx.x % 32 / 4;
   if (warp / blocks * 8 >= (n + kColumns - 1) / kColumns * kColumns) return;
@@ -88,7 +99,7 @@ __global__ void __launch_bounds__(256)
   if constexpr (kScales == Scales::exact) {
     const EightNumbers eight = x.numbers_of(loaded);
     whole_numbers(eight, v);
-    if (t == 0) reinterpret_cast<float*>(tile + Tile::kNumbers * 16)[b * kColumns + place] = eight.d;
+    if (t == 0) reinterpret_cast<float*>(tile + Tile::kNumbers * 16)[b * kColumns + place_of_scale(place)] = eight.d;
   } else {
     values_of(loaded, v);
   }
@@ -99,14 +110,25 @@ __global__ void __launch_bounds__(256)
     words[((4 * b + i) * kColumns + place) * 4 + t] = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
 }
 
+// word & mask | 0x64006400. The compiler makes two instructions of it if it sees both constants.
+template <uint32_t kMask>
+__device__ __half2 pair_at(uint32_t word) {
+#if defined(__SIMT__) || !defined(__CUDA_ARCH__)
+  return as_half2((word & kMask) | 0x64006400u);
+#else
+  uint32_t bits;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(bits) : "r"(word), "n"(kMask), "r"(0x64006400u));
+  return as_half2(bits);
+#endif
+}
+
 // The four pairs of a word, as float16: q - 8, exactly. 0x6400 is 1024, whose last bits are whole numbers.
 __device__ inline void numbers_of(uint32_t word, uint32_t (&pairs)[4]) {
   const __half2 minus_1032 = as_half2(0xe408e408u), minus_72 = as_half2(0xd480d480u), sixteenth = as_half2(0x2c002c00u);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const uint32_t low = word >> 8 * i & 0x000f000fu, high = word >> 8 * i & 0x00f000f0u;
-    pairs[2 * i] = bits_of(__hadd2(as_half2(low | 0x64006400u), minus_1032));
-    pairs[2 * i + 1] = bits_of(__hfma2(as_half2(high | 0x64006400u), sixteenth, minus_72));
+    pairs[2 * i] = bits_of(__hadd2(pair_at<0x000f000fu>(word >> 8 * i), minus_1032));
+    pairs[2 * i + 1] = bits_of(__hfma2(pair_at<0x00f000f0u>(word >> 8 * i), sixteenth, minus_72));
   }
 }
 
@@ -158,26 +180,41 @@ __device__ void set_registers() {
 #endif
 }
 
-// The shape of a kernel: its tile of y, and the ring. A copy takes the engine about as long whether it is short or
-// long, so a stage of the ring has several chunks where they are small.
-template <int columns, int groups, Scales scales, int blocks_per_sm>
+// The shape of a kernel: its tile of y; `ways`, the warpgroups that take turns with the stages of a group of rows; and
+// the ring. A copy takes the engine about as long whether it is short or long, so a stage of the ring has several
+// chunks where they are small.
+template <int columns, int groups, int ways, Scales scales, int blocks_per_sm>
 struct ManyShape {
-  static constexpr int kColumns = columns, kGroups = groups, kBlocksPerSm = blocks_per_sm;
+  static constexpr int kColumns = columns, kGroups = groups, kWays = ways, kBlocksPerSm = blocks_per_sm;
   static constexpr Scales kScales = scales;
   using X = XTile<kColumns, kScales>;
-  static constexpr int kChunks = kColumns == 128 ? 2 : 4;
+  static constexpr int kRoom = (kBlocksPerSm == 1 ? 226 : 112) * 1024;
+  static constexpr int kChunkBytes = X::kBytes + kGroups * (kPieceBytes + kPieceScales * 2);
+  // As many that four stages have room, and two for each way.
+  static constexpr int kMostOfStage = kRoom / kChunkBytes / (kWays > 2 ? 2 * kWays : 4);
+  static constexpr int kChunks = kMostOfStage >= 4 ? 4 : kMostOfStage >= 2 ? 2 : 1;
   static constexpr int kNumbers = kChunks * X::kBytes, kGroupNumbers = kChunks * kPieceBytes;  // where numbers begin
   static constexpr int kRowScales = kNumbers + kGroups * kGroupNumbers, kGroupScales = kChunks * kPieceScales * 2;
   static constexpr int kStage = kRowScales + kGroups * kGroupScales;
   static constexpr int kRows = kGroups * kGroupRows, kSumStride = kRows + 4;  // from column to column: other banks
-  static constexpr int kSums = kColumns * kSumStride * 4;
-  static constexpr int kRoom = (kBlocksPerSm == 1 ? 226 : 112) * 1024;
-  static constexpr int kStages = kRoom / kStage < 12 ? kRoom / kStage : 12;
+  static constexpr int kSums = kWays * kColumns * kSumStride * 4;
+  // A multiple of kWays: the stages in one place of the ring belong to one way. So who waits for a phase of a place has
+  // waited for the phase before, and cannot take one for the other.
+  static constexpr int kStages = (kRoom / kStage < 16 ? kRoom / kStage : 16) / kWays * kWays;
   static constexpr int kBytes = kStages * kStage > kSums ? kStages* kStage : kSums;
-  // Where consumers need more registers than an even share, four producer warps give theirs away (setmaxnreg).
-  static constexpr bool kMoreRegisters = kColumns == 128 && kGroups == 4;
-  static constexpr int kThreads = kGroups * 128 + (kMoreRegisters ? 128 : 32);
-  static_assert(kStages >= 2 && kBytes <= kRoom && kStage % 128 == 0, "a ring of copies");
+  // Where consumers need more registers than an even share, four producer warps give theirs away (setmaxnreg). A
+  // quarter of a multiprocessor has 512 registers for each lane, and as many warps of a block as the block has
+  // warpgroups.
+  static constexpr int kConsumerGroups = kGroups * kWays, kConsumers = 128 * kConsumerGroups;
+  static constexpr bool kMoreRegisters = kColumns >= 32;
+  static constexpr int kThreads = kConsumers + (kMoreRegisters ? 128 : 32);
+  static constexpr int kEvenShare = 512 / ((kConsumerGroups + 1) * kBlocksPerSm) / 8 * 8, kFewRegisters = 24;
+  static constexpr int kManyRegisters = (kEvenShare * (kConsumerGroups + 1) - kFewRegisters) / kConsumerGroups / 8 * 8;
+  // If scales are exact: of the products of blocks of k, one is being computed while another is scaled, where there are
+  // registers.
+  static constexpr int kRegisters = kMoreRegisters ? kManyRegisters : 96;
+  static constexpr int kProducts = kColumns / 2 * 3 + 48 <= kRegisters ? 2 : 1;
+  static_assert(kStages >= 2 * kWays && kBytes <= kRoom && kStage % 128 == 0, "a ring of copies");
 };
 
 // Code for sm_90 lacks wgmma, which belongs to sm_90a: there a kernel takes no more than a warp, and so the host knows.
@@ -202,26 +239,29 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     many_columns_kernel(ManyProblem<B, Y> p) {
 #if __CUDA_ARCH__ >= 900
   namespace cg = cooperative_groups;
-  constexpr int kColumns = S::kColumns;
-  constexpr bool kExact = S::kScales == Scales::exact;
+  constexpr int kColumns = S::kColumns, kWays = S::kWays, kChunks = S::kChunks;
+  let_next_kernel_start();
   extern __shared__ __align__(128) unsigned char ring[];
   __shared__ uint64_t barriers[2][S::kStages];
   auto* full = reinterpret_cast<Barrier*>(barriers[0]);
   auto* empty = reinterpret_cast<Barrier*>(barriers[1]);
-  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int thread = threadIdx.x, lane = thread % 32, warp = __shfl_sync(0xffffffffu, thread / 32, 0);
   const int64_t first_group = int64_t{blockIdx.z} * S::kGroups, chunks = p.w.chunks;
-  const int64_t begin = chunks * blockIdx.x / gridDim.x, end = chunks * (blockIdx.x + 1) / gridDim.x;
-  const int count = static_cast<int>(end - begin), stages = (count + S::kChunks - 1) / S::kChunks;
+  const int64_t all_stages = (chunks + kChunks - 1) / kChunks, first_stage = all_stages * blockIdx.x / gridDim.x;
+  const int stages = static_cast<int>(all_stages * (blockIdx.x + 1) / gridDim.x - first_stage);
+  const auto chunks_in = [&](int i) {
+    return static_cast<int>(min(chunks - (first_stage + i) * kChunks, int64_t{kChunks}));
+  };
   const auto until_all_have_read = [] { __syncthreads(); };
 
   if (thread == 0) {
-    for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 4 * S::kGroups);
+    for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 128 * S::kGroups);
     cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
   }
   __syncthreads();
 
-  if (warp >= 4 * S::kGroups) {
-    if (S::kMoreRegisters) set_registers<false, 24>();
+  if (thread >= S::kConsumers) {
+    if constexpr (S::kMoreRegisters) set_registers<false, S::kFewRegisters>();
     const auto copy = [](unsigned char* to, const void* from, int bytes, Barrier& barrier) {
       cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
                                     cuda::aligned_size_t<16>(bytes), barrier);
@@ -229,11 +269,13 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     const auto copy_weights = [&](int i) {
       unsigned char* stage = ring + i % S::kStages * S::kStage;
       Barrier& barrier = full[i % S::kStages];
-      const int there = min(S::kChunks, count - i * S::kChunks);
+      const int there = chunks_in(i);
       constexpr int kPiece = kPieceBytes + kPieceScales * 2;
-      static_cast<void>(cuda::device::barrier_arrive_tx(barrier, 1, there * (S::X::kBytes + S::kGroups * kPiece)));
+      static_cast<void>(
+          cuda::device::barrier_arrive_tx(barrier, 1, kChunks * S::X::kBytes + there * S::kGroups * kPiece));
+#pragma unroll 1
       for (int group = 0; group < S::kGroups; ++group) {  // groups past the end bring the last one again
-        const int64_t piece = min(first_group + group, p.w.groups - 1) * chunks + begin + i * S::kChunks;
+        const int64_t piece = min(first_group + group, p.w.groups - 1) * chunks + (first_stage + i) * kChunks;
         copy(stage + S::kNumbers + group * S::kGroupNumbers, p.w.numbers + piece * kPieceLanes, there * kPieceBytes,
              barrier);
         copy(stage + S::kRowScales + group * S::kGroupScales, p.w.scales + piece * kPieceScaleLanes,
@@ -241,11 +283,10 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       }
     };
     const auto copy_x = [&](int i) {
-      const int64_t first = blockIdx.y * chunks + begin + i * S::kChunks;
-      copy(ring + i % S::kStages * S::kStage, p.x + first * S::X::kBytes,
-           min(S::kChunks, count - i * S::kChunks) * S::X::kBytes, full[i % S::kStages]);
+      const int64_t first = blockIdx.y * padded_chunks(chunks) + (first_stage + i) * kChunks;
+      copy(ring + i % S::kStages * S::kStage, p.x + first * S::X::kBytes, kChunks * S::X::kBytes, full[i % S::kStages]);
     };
-    if (thread == 128 * S::kGroups) {
+    if (thread == S::kConsumers) {
       for (int i = 0; i < min(stages, S::kStages); ++i) copy_weights(i);
       wait_for_previous_kernel();  // it writes x
       for (int i = 0; i < min(stages, S::kStages); ++i) copy_x(i);
@@ -257,76 +298,96 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     }
     until_all_have_read();
   } else {
-    if (S::kMoreRegisters) set_registers<true, 112>();
-    float sums[kColumns / 2], products[kColumns / 2];
-#pragma unroll
-    for (int i = 0; i < kColumns / 2 && kExact; ++i) sums[i] = 0.0f;
-    uint32_t a[2][2][4];  // for each block of a chunk: one is being made while the other is multiplied
-    int slot = 0, before = 0;
+    if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
+    const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups, place = thread % 128;
+    float sums[kColumns / 2];
+    uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
+    int slot = way, before = 0;
     uint32_t parity = 0;
-    const auto release = [&](int i) {
-      __syncwarp();
-      if (lane == 0) static_cast<void>(empty[i].arrive());
-    };
+    const auto release = [&](int i) { static_cast<void>(empty[i].arrive()); };
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
 
-    for (int i = 0; i < count; ++i) {
-      const int chunk = i % S::kChunks;
-      if (chunk == 0) wait_for(full[slot], parity);
+    for (int i = way; i < stages; i += kWays) {
+      wait_for(full[slot], parity);
       const unsigned char* stage = ring + slot * S::kStage;
-      const unsigned char* tile = stage + chunk * S::X::kBytes;
-      const int piece = warp / 4 * S::kChunks + chunk;
-      const uint4 numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers)[piece * kPieceLanes + thread % 128];
-      const uint2 scales =
-          reinterpret_cast<const uint2*>(stage + S::kRowScales)[piece * kPieceScaleLanes + thread % 128 / 4];
-      const auto begin_block = [&](int b, bool add, auto& to) {
-        const auto* panels = reinterpret_cast<const uint4*>(tile) + 4 * b * kColumns;
+      const auto* numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers + group * S::kGroupNumbers) + place;
+      const auto* scales = reinterpret_cast<const uint2*>(stage + S::kRowScales + group * S::kGroupScales) + place / 4;
+      const int there = chunks_in(i);
+      const auto numbers_in = [&](int c) { return c < there ? numbers[c * kPieceLanes] : make_uint4(0, 0, 0, 0); };
+      const auto scales_in = [&](int c) { return c < there ? scales[c * kPieceScaleLanes] : make_uint2(0, 0); };
+      const auto make_block = [&](const uint4& q, const uint2& d, int b) {
+        fragments_of<S::kScales>(b == 0 ? q.x : q.z, b == 0 ? q.y : q.w, b == 0 ? d.x : d.y, a[b]);
+      };
+      const auto multiply = [&](int c, int b, bool add, float(&to)[kColumns / 2]) {
+        const auto* panels = reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + 4 * b * kColumns;
         begin_wgmma();
         wgmma<kColumns>(to, a[b][0], panels, add);
         wgmma<kColumns>(to, a[b][1], panels + 2 * kColumns, true);
         commit_wgmma();
       };
-      fragments_of<S::kScales>(numbers.x, numbers.y, scales.x, a[0]);
-      if constexpr (!kExact) {
-        begin_block(0, i > 0, sums);
-        wait_for_wgmma<1>();  // the chunk before has been multiplied
-        if (chunk == 0 && i > 0) release(before);
-        fragments_of<S::kScales>(numbers.z, numbers.w, scales.y, a[1]);
-        begin_block(1, true, sums);
-        wait_for_wgmma<1>();  // a[0] may be written again
+      if constexpr (S::kScales == Scales::rounded_to_half) {
+        uint4 q = numbers_in(0);
+        uint2 d = scales_in(0);
+#pragma unroll 1
+        for (int c = 0; c < kChunks; ++c) {
+          make_block(q, d, 0);
+          multiply(c, 0, true, sums);
+          wait_for_wgmma<1>();                     // the block before has been multiplied, and its a[] may be written
+          if (c == 0 && i > way) release(before);  // (without a branch here, ptxas would let wgmma wait for itself)
+          make_block(q, d, 1);
+          multiply(c, 1, true, sums);
+          if (c + 1 < kChunks) q = numbers_in(c + 1), d = scales_in(c + 1);
+          wait_for_wgmma<1>();
+        }
       } else {
-        const auto add_block = [&](int b, uint32_t d) {
-          const float2 of_rows = __half22float2(as_half2(d));
-          const auto* of_x = reinterpret_cast<const float*>(tile + S::X::kNumbers * 16) + b * kColumns + lane % 4 * 2;
-          wait_for_wgmma<0>();
-          pin(products);
+        uint4 q[kChunks];
+        uint2 d[kChunks];
 #pragma unroll
-          for (int j = 0; j < kColumns / 8; ++j) {
-            const float2 columns = *reinterpret_cast<const float2*>(of_x + 8 * j);
-            sums[4 * j] += of_rows.x * columns.x * products[4 * j];
-            sums[4 * j + 1] += of_rows.x * columns.y * products[4 * j + 1];
-            sums[4 * j + 2] += of_rows.y * columns.x * products[4 * j + 2];
-            sums[4 * j + 3] += of_rows.y * columns.y * products[4 * j + 3];
+        for (int c = 0; c < kChunks; ++c) q[c] = numbers_in(c), d[c] = scales_in(c);
+        float products[S::kProducts][kColumns / 2];
+        const auto add = [&](int c, int b, float(&from)[kColumns / 2]) {
+          const float2 of_rows = __half22float2(as_half2(b == 0 ? d[c].x : d[c].y));
+          const auto* of_x = reinterpret_cast<const float4*>(stage + c * S::X::kBytes + S::X::kNumbers * 16) +
+                             b * kColumns / 4 + lane % 4;
+          pin(from);
+#pragma unroll
+          for (int j = 0; j < kColumns / 16; ++j) {
+            const float4 columns = of_x[4 * j];
+            const float of_columns[4] = {columns.x, columns.y, columns.z, columns.w};
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+              sums[8 * j + i] +=
+                  (i / 2 % 2 == 0 ? of_rows.x : of_rows.y) * of_columns[i / 4 * 2 + i % 2] * from[8 * j + i];
           }
         };
-        begin_block(0, false, products);
-        fragments_of<S::kScales>(numbers.z, numbers.w, scales.y, a[1]);
-        add_block(0, scales.x);
-        begin_block(1, false, products);
-        add_block(1, scales.y);
-        if (chunk == S::kChunks - 1) release(slot);
+        constexpr int kBlocks = kChunks * kChunkBlocks, kAhead = S::kProducts - 1;
+#pragma unroll
+        for (int block = 0; block < kBlocks + kAhead; ++block) {
+          const int ready = block - kAhead;
+          if (block < kBlocks) {
+            make_block(q[block / kChunkBlocks], d[block / kChunkBlocks], block % kChunkBlocks);
+            multiply(block / kChunkBlocks, block % kChunkBlocks, false, products[block % S::kProducts]);
+          }
+          if (block < kBlocks)
+            wait_for_wgmma<kAhead>();
+          else
+            wait_for_wgmma<0>();
+          if (ready >= 0) add(ready / kChunkBlocks, ready % kChunkBlocks, products[ready % S::kProducts]);
+        }
+        release(slot);
       }
-      if (chunk < S::kChunks - 1) continue;
       before = slot;
-      if (++slot == S::kStages) slot = 0, parity ^= 1;
+      if ((slot += kWays) == S::kStages + way) slot = way, parity ^= 1;
     }
     wait_for_wgmma<0>();
     pin(sums);
 
     until_all_have_read();  // the sums take the ring's place
-    float* to = reinterpret_cast<float*>(ring) + warp * kTileRows + lane / 4;
+    float* to = reinterpret_cast<float*>(ring) + way * kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i)
-      to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8] = sums[i];
+      to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8 + lane / 4] = sums[i];
   }
 
   const cg::cluster_group cluster = cg::this_cluster();
@@ -338,7 +399,11 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     if (row >= p.m || column >= p.n) continue;
     float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
     float sum = 0.0f;
-    for (int other = 0; other < parts; ++other) sum += *cluster.map_shared_rank(place, other);
+    for (int other = 0; other < parts; ++other) {
+      const float* sums = cluster.map_shared_rank(place, other);
+#pragma unroll
+      for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
+    }
     if (p.bias != nullptr) sum += to_float(p.bias[row]);
     p.y[column * p.y_stride + row] = from_float<Y>(sum);
   }

@@ -62,15 +62,19 @@ struct Numbers {
   std::vector<int8_t> numbers;  // with what is padded
   std::vector<float> scales;
 };
+// From the layout of QuantizedColumns to columns one after the other.
 Numbers read(const void* quantized, int64_t n, int64_t k) {
-  const int64_t size = (k + 63) / 64 * 64;
+  const int64_t chunks = (k + 63) / 64, size = chunks * 64;
   const auto bytes = on_host<int8_t>(quantized, q4_gemm::quantized_size(n, k));
-  Numbers result = {{bytes.begin(), bytes.begin() + n * size}, {}};
-  for (int64_t i = 0; i < n * size / 32; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, bytes.data() + n * size + 2 * i, 2);
-    result.scales.push_back(static_cast<float>(ladder::Float16::value(bits)));
-  }
+  Numbers result = {std::vector<int8_t>(n * size), std::vector<float>(n * size / 32)};
+  for (int64_t column = 0; column < n; ++column)
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t place = i / 64 * n + column, b = i / 32 % 2, t = i / 8 % 4;
+      result.numbers[column * size + i] = bytes[place * 64 + 16 * t + 8 * b + i % 8];
+      uint16_t bits;
+      std::memcpy(&bits, bytes.data() + n * size + 2 * (2 * place + b), 2);
+      result.scales[(column * size + i) / 32] = static_cast<float>(ladder::Float16::value(bits));
+    }
   return result;
 }
 

@@ -20,12 +20,12 @@ JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
 NEAR = 1.03  # so much slower than the fastest the best of the kernels may be
-PARTS = (1, 2, 4, 8)
+PARTS = tuple(range(1, 9))
 
-NUMBERS = "m n k columns groups phases depth together parts clusters".split()
+NUMBERS = "m n k columns tiles groups phases ways depth together parts clusters".split()
 COLUMNS = [*NUMBERS, *"table verdict microseconds device runtime date".split()]
-Few = collections.namedtuple("Few", "groups phases depth columns together parts")  # as in FewChoice
-Many = collections.namedtuple("Many", "columns groups together")  # as in ManyChoice
+Few = collections.namedtuple("Few", "tiles phases depth columns together parts")  # as in FewChoice
+Many = collections.namedtuple("Many", "columns groups ways together")  # as in ManyChoice
 Line = collections.namedtuple("Line", "columns weights shape comment")
 
 
@@ -125,15 +125,16 @@ def few_lines(times):
 
 
 def clusters_of(rows):
-    """{parts: how many clusters of so many blocks the GPU holds, with one block on a multiprocessor}."""
-    found = {}
+    """How many clusters of so many blocks the GPU holds: of PARTS, first if a multiprocessor has one block, then two."""
+    found = collections.defaultdict(list)
     for row in rows:
-        if row["table"] != "few" and row["together"] == 1 and row["clusters"] > 0:
-            found[row["parts"]] = min(row["clusters"], found.get(row["parts"], row["clusters"]))
-    missing = [str(parts) for parts in PARTS if parts not in found]
+        if row["table"] != "few" and row["clusters"] > 0:
+            found[row["together"], row["parts"]].append(row["clusters"])
+    missing = [f"{parts} ({together} on a multiprocessor)" for together in (1, 2) for parts in PARTS
+               if (together, parts) not in found]  # fmt: skip
     if missing:
-        raise Unusable(f"{CSV} does not say how many clusters of {', '.join(missing)} blocks there may be")
-    return [found[parts] for parts in PARTS]
+        raise Unusable(f"{CSV} does not say how many clusters there may be of so many blocks: {', '.join(missing)}")
+    return [[min(found[together, parts]) for parts in PARTS] for together in (1, 2)]
 
 
 def steps(size, shape, parts, clusters):
@@ -141,7 +142,7 @@ def steps(size, shape, parts, clusters):
     m, n, k = size
     chunks, groups = -(-k // 64), -(-m // 64)
     tiles = -(-groups // shape.groups) * -(-n // shape.columns)
-    waves = -(-tiles // (clusters[PARTS.index(parts)] * shape.together))
+    waves = -(-tiles // clusters[shape.together - 1][PARTS.index(parts)])
     return waves * (-(-chunks // parts) + 4)
 
 
@@ -201,7 +202,7 @@ def many_from(few, exact):
 
 def many_table(name, scales, choices, said):
     entries = [
-        f"      {{{shape.columns}, {shape.groups}, {shape.together}, {time:#.3g}f}}," for shape, time in choices.items()
+        f"      {{{', '.join(map(str, shape))}, {time:#.3g}f}}," for shape, time in choices.items()
     ]
     return [
         f"  static constexpr Scales kScales = Scales::{scales};",
@@ -234,8 +235,9 @@ def policy(rows, path):
     if exact and rounded:
         clusters = clusters_of(rows)
         body += [f"  static constexpr int64_t kManyFrom = {many_from(few, exact)};  // columns"]
-        body += ["  // Of 1, 2, 4 and 8 blocks, one block a multiprocessor."]
-        body += [f"  static constexpr int kClusters[] = {{{', '.join(map(str, clusters))}}};"]
+        counts = ", ".join(f"{{{', '.join(map(str, one))}}}" for one in clusters)
+        body += ["  // Of 1 to 8 blocks, if a multiprocessor has one block, or two."]
+        body += [f"  static constexpr int kClusters[2][8] = {{{counts}}};"]
         body += many_table("kMany", "exact", *many(exact, clusters))
         table = "\n".join(many_table("kMany", "rounded_to_half", *many(rounded, clusters)))
         more = f"""

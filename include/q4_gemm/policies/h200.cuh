@@ -8,22 +8,23 @@ namespace q4_gemm::policies {
 
 struct H200 {
   static constexpr FewChoice kFew[] = {
-      {1, kAnySize, 1, 4, 6, 1, 1, 2},
-      {8, kAnySize, 1, 4, 6, 8, 1, 2},
-      {kAnySize, kAnySize, 4, 1, 6, 16, 1, 8},
+      {1, kAnySize, 2, 16, 6, 1, 1, 1},
+      {8, kAnySize, 4, 8, 4, 8, 1, 2},
+      {kAnySize, kAnySize, 16, 2, 6, 16, 1, 8},
   };
 
   static constexpr Scales kScales = Scales::exact;
-  static constexpr int64_t kManyFrom = 17;               // columns
-  static constexpr int kClusters[] = {132, 66, 30, 15};  // of 1, 2, 4 and 8 blocks, one block a multiprocessor
-  static constexpr ManyChoice kMany[] = {{32, 2, 2, 0.75f}, {64, 4, 1, 1.0f}, {64, 1, 2, 0.65f}};
+  static constexpr int64_t kManyFrom = 17;  // columns
+  // Of 1 to 8 blocks, if a multiprocessor has one block, or two.
+  static constexpr int kClusters[2][8] = {{132, 66, 39, 30, 22, 17, 15, 15}, {264, 132, 79, 62, 47, 39, 32, 30}};
+  static constexpr ManyChoice kMany[] = {{16, 1, 4, 1, 0.14f}, {64, 1, 4, 1, 0.26f}, {64, 2, 1, 2, 0.5f}};
 };
 
 // Not exact, and faster: a weight and a number of x are rounded to float16. See Scales.
 struct H200Rounded : H200 {
   static constexpr Scales kScales = Scales::rounded_to_half;
   static constexpr ManyChoice kMany[] = {
-      {32, 4, 1, 0.6f}, {64, 4, 1, 0.7f}, {64, 1, 2, 0.41f}, {128, 4, 1, 0.855f}, {128, 2, 1, 0.55f}};
+      {32, 1, 4, 1, 0.14f}, {64, 2, 2, 1, 0.3f}, {128, 4, 1, 1, 0.855f}, {128, 2, 2, 1, 0.45f}};
 };
 
 }  // namespace q4_gemm::policies
