@@ -70,7 +70,8 @@ MUTANTS = {
     "tail_of_n": (r"min\(8 \* j \+ g, columns - 1\)", "min(8 * j + g, max(columns - 2, 0))", "main.cu"),
     "sums_of_one_phase": (r"part < p\.cluster \* kPhases", "part < p.cluster", "main.cu"),
     "bias_ignored": (r"p\.bias != nullptr\) sum \+=", "p.bias != nullptr) sum += 0.0f *", "main.cu"),
-    "odd_chunk_not_masked": (r"lane < 4 \* tiles \? 0 : 16\)", "0)", "main.cu"),
+    "sums_of_one_way": (r"way < kWays; \+\+way\)", "way < 1; ++way)", "main.cu"),
+    "scales_of_another_column": (r"place_of\(chunk\) \+ column\]", "place_of(chunk)]", "main.cu"),
     "residual_not_added": (r"to_float\(x\.values\[j\]\) \+ to_float\(kept\.values\[j\]\)",
                            "to_float(x.values[j])", "activations.cu"),
     "halves_cut_off": (r"copysignf\(0\.5f, scaled\)", "copysignf(0.25f, scaled)", "activations.cu"),
@@ -95,11 +96,12 @@ HAZARDS = r"""
 // Two sets of rows for each cluster's blocks, an odd number of chunks, several columns.
 int main() {
   const int64_t m = 130, n = 3, k = 1056;
-  void *blocks, *packed, *numbers;
+  void *blocks, *packed, *numbers, *workspace;
   float *x, *y;
   cudaMalloc(&blocks, m * k / 32 * 18);
   cudaMalloc(&packed, q4_gemm::packed_size(m, k));
   cudaMalloc(&numbers, q4_gemm::quantized_size(n, k));
+  cudaMalloc(&workspace, q4_gemm::workspace_size(m, n, k));
   cudaMalloc(&x, 4 * n * k);
   cudaMalloc(&y, 4 * m * n);
   cudaMemset(blocks, 0x11, m * k / 32 * 18);
@@ -109,6 +111,9 @@ int main() {
   failed += q4_gemm::multiply(q4_gemm::Blocks{blocks}, x, y, m, 1, k);
   failed += q4_gemm::add_rms_norm_quantize(x, x, x, nullptr, numbers, n, k);
   failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
+  q4_gemm::Options options;
+  options.workspace = workspace;
+  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, m, n, k, nullptr, options);
   return failed + cudaDeviceSynchronize();
 }
 """

@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
   const auto chunks_in = [&](int i) {
     return static_cast<int>(min(chunks - (first_stage + i) * kChunks, int64_t{kChunks}));
   };
-  const auto until_all_have_read = [] { __syncthreads(); };
+  const cg::cluster_group cluster = cg::this_cluster();
 
   if (thread == 0) {
     for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 128 * S::kGroups);
@@ -296,7 +296,10 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
         copy_x(i);
       }
     }
-    until_all_have_read();
+    // What consumers meet for below. The rest is theirs: it needs more registers than these warps have.
+    __syncthreads();
+    cluster.sync();
+    cluster.sync();
   } else {
     if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
     const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups, place = thread % 128;
@@ -383,31 +386,31 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     wait_for_wgmma<0>();
     pin(sums);
 
-    until_all_have_read();  // the sums take the ring's place
+    __syncthreads();  // nobody reads the ring any more: the sums take its place
     float* to = reinterpret_cast<float*>(ring) + way * kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i)
       to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8 + lane / 4] = sums[i];
-  }
 
-  const cg::cluster_group cluster = cg::this_cluster();
-  cluster.sync();
-  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
-  const int last = S::kRows * kColumns * (part + 1) / parts;
-  for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kThreads) {
-    const int64_t row = first_group * kGroupRows + i % S::kRows, column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
-    if (row >= p.m || column >= p.n) continue;
-    float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
-    float sum = 0.0f;
-    for (int other = 0; other < parts; ++other) {
-      const float* sums = cluster.map_shared_rank(place, other);
+    cluster.sync();
+    const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
+    const int last = S::kRows * kColumns * (part + 1) / parts;
+    for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kConsumers) {
+      const int64_t row = first_group * kGroupRows + i % S::kRows;
+      const int64_t column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
+      if (row >= p.m || column >= p.n) continue;
+      float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
+      float sum = 0.0f;
+      for (int other = 0; other < parts; ++other) {
+        const float* sums = cluster.map_shared_rank(place, other);
 #pragma unroll
-      for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
+        for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
+      }
+      if (p.bias != nullptr) sum += to_float(p.bias[row]);
+      p.y[column * p.y_stride + row] = from_float<Y>(sum);
     }
-    if (p.bias != nullptr) sum += to_float(p.bias[row]);
-    p.y[column * p.y_stride + row] = from_float<Y>(sum);
+    cluster.sync();  // a block's shared memory lives until all have read it
   }
-  cluster.sync();  // a block's shared memory lives until all have read it
 #endif
 }
 
