@@ -74,9 +74,9 @@ test:
 	@scripts/setup.sh test
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
-# The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH.
+# The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
 bench profile stage analyze peers chain tune plots readme site exercise grade hint solution watch quiz: \
-  export PYTHONPATH := $(CURDIR)/tools
+  export PYTHONPATH := $(CURDIR)/tools$(addprefix :,$(PYTHONPATH))
 stage:
 	@python3 -B -m ladder stage "$$S"
 analyze:

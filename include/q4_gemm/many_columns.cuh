@@ -208,7 +208,7 @@ struct ManyShape {
   static constexpr int kConsumerGroups = kGroups * kWays, kConsumers = 128 * kConsumerGroups;
   static constexpr bool kMoreRegisters = kColumns >= 32;
   static constexpr int kThreads = kConsumers + (kMoreRegisters ? 128 : 32);
-  static constexpr int kEvenShare = 512 / ((kConsumerGroups + 1) * kBlocksPerSm) / 8 * 8, kFewRegisters = 24;
+  static constexpr int kEvenShare = 512 / ((kConsumerGroups + 1) * kBlocksPerSm) / 8 * 8, kFewRegisters = 32;
   static constexpr int kManyRegisters = (kEvenShare * (kConsumerGroups + 1) - kFewRegisters) / kConsumerGroups / 8 * 8;
   // If scales are exact: of the products of blocks of k, one is being computed while another is scaled, where there are
   // registers.
@@ -253,6 +253,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     return static_cast<int>(min(chunks - (first_stage + i) * kChunks, int64_t{kChunks}));
   };
   const cg::cluster_group cluster = cg::this_cluster();
+  const auto until_all_have_read = [] { __syncthreads(); };
 
   if (thread == 0) {
     for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 128 * S::kGroups);
@@ -296,8 +297,8 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
         copy_x(i);
       }
     }
-    // What consumers meet for below. The rest is theirs: it needs more registers than these warps have.
-    __syncthreads();
+    until_all_have_read();
+    // The rest is the consumers': it needs more registers than these warps have.
     cluster.sync();
     cluster.sync();
   } else {
@@ -386,7 +387,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     wait_for_wgmma<0>();
     pin(sums);
 
-    __syncthreads();  // nobody reads the ring any more: the sums take its place
+    until_all_have_read();  // the sums take the ring's place
     float* to = reinterpret_cast<float*>(ring) + way * kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i)
