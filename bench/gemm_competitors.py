@@ -114,6 +114,7 @@ class Library:
         for name, types in sizes.items():
             function = getattr(lib, f"q4_gemm_{name}_size")
             function.argtypes, function.restype = types, ctypes.c_size_t
+        lib.q4_gemm_rounded_from.argtypes, lib.q4_gemm_rounded_from.restype = [], count
         lib.q4_gemm_repack.argtypes = [pointer, pointer, count, count, pointer]
         lib.q4_gemm_quantize.argtypes = [flag, pointer, pointer, count, count, flag, pointer]
         norm = [flag, *[pointer] * 5, count, count, ctypes.c_float, flag, pointer]
@@ -172,7 +173,7 @@ class Ours:
 
     def takes(self, matrix, n):
         """Few columns have the exact kernel, whatever is asked for."""
-        return not self.rounded or self.library.lib.q4_gemm_workspace_size(matrix.m, n, matrix.k) > 0
+        return not self.rounded or n >= self.library.lib.q4_gemm_rounded_from()
 
     def copies(self, matrix):
         return self.library.repacked(matrix)

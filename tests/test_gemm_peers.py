@@ -441,6 +441,8 @@ def test_the_c_interface_multiplies_on_the_cpu_device(tmp_path):
         size = getattr(library, f"q4_gemm_{name}_size")
         size.argtypes, size.restype = [ctypes.c_int64] * count, ctypes.c_size_t
     pointer, count, flag, kept = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, []
+    library.q4_gemm_rounded_from.restype = count
+    assert library.q4_gemm_rounded_from() == 17
 
     def on_device(array):
         """The array at a multiple of 16 bytes, known to the device."""

@@ -33,6 +33,7 @@ cp "$FAKE_TUNE_CSV" "$2"
 
 A, B, C = Few(4, 8, 6, 1, 1, 2), Few(4, 8, 6, 1, 1, 8), Few(8, 4, 6, 1, 1, 4)  # A and B are one kernel
 NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
+MICROSECONDS = [(0.5, 2.0), (1.5, 8.0)]
 CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
 SMALL, LARGE = (1024, 4096), (4096, 14336)
 
@@ -62,13 +63,15 @@ def few(*rows):
 
 
 def many_rows(table, shapes=(NARROW, WIDE)):
-    """Times as if plan_of()'s estimate were exact, with 0.5 us for the first shape, 0.75 for the second one, ..."""
+    """Times as if plan_of()'s estimate were exact: 0.5 us for a chunk with the first shape, 1.5 with the second one, and
+    2 and 8 us for a block."""
     rows = []
     for m, k in (SMALL, LARGE):
         for n in (17, 64, 512):
             for place, shape in enumerate(shapes):
                 for parts in q4_tune.PARTS:
-                    time = (0.5 + place / 4) * q4_tune.steps((m, n, k), shape, parts, CLUSTERS)
+                    chunks, blocks = q4_tune.steps((m, n, k), shape, parts, CLUSTERS)
+                    time = MICROSECONDS[place][0] * chunks + MICROSECONDS[place][1] * blocks
                     rows.append(row(table, shape, f"{time:.3f}", m, n, k, parts))
     return rows
 
@@ -121,15 +124,28 @@ def test_a_shape_s_microseconds_are_those_of_the_estimate():
     rows = [{**one, **{name: int(one[name]) for name in q4_tune.NUMBERS}} for one in many_rows("exact")]
     times = q4_tune.times_of([{**one, "microseconds": float(one["microseconds"])} for one in rows], "exact", Many)
     choices, said = q4_tune.many(times, CLUSTERS)
-    assert choices == {NARROW: 0.5, WIDE: 0.75}
+    assert choices == dict(zip((NARROW, WIDE), MICROSECONDS, strict=True))
     assert "1.00 times the time of the fastest, on average of 6 products; at worst 1.00" in said[0]
 
 
-def test_shapes_that_are_never_needed_are_left_out():
-    times = {(4096, n, 4096): {(NARROW, 1): 1.0 * n, (WIDE, 1): 1.02 * n, (TWO, 1): 2.0} for n in (1, 2, 17)}
-    assert q4_tune.many_shapes(times) == sorted([NARROW, TWO])
-    times = {(4096, n, 4096): {(NARROW, 1): 1.0 * n, (WIDE, 1): 1.02 * n} for n in (1, 2, 17)}
-    assert len(q4_tune.many_shapes(times)) == 1
+def test_a_shape_that_gains_less_than_0_3_percent_is_left_out():
+    def chosen(factor):
+        """Of two shapes, the second one slower or faster than its estimate by a factor."""
+        times = {}
+        for n in (17, 65, 512):
+            for shape, slower in ((NARROW, 1.0), (WIDE, factor)):
+                for parts in q4_tune.PARTS:
+                    time = slower * sum(q4_tune.steps((4096, n, 4096), shape, parts, CLUSTERS))
+                    times.setdefault((4096, n, 4096), {})[shape, parts] = time
+        return list(q4_tune.many(times, CLUSTERS)[0])
+
+    assert chosen(0.25) == [WIDE] and chosen(16.0) == [NARROW] and chosen(2.0) == [NARROW, WIDE]
+
+
+def test_of_one_measurement_a_shape_has_the_time_of_a_chunk():
+    size = (4096, 64, 4096)
+    chunks, _ = q4_tune.steps(size, NARROW, 1, CLUSTERS)
+    assert q4_tune.microseconds_of({size: {(NARROW, 1): 3.0 * chunks}}, NARROW, CLUSTERS) == pytest.approx((3.0, 0.0))
 
 
 @pytest.mark.parametrize("of_17, of_32, begin", [(2.0, 2.0, 17), (0.5, 2.0, 32), (0.5, 0.5, 33), (2.0, 0.5, 33)])
@@ -150,7 +166,7 @@ def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, 
         "static constexpr int kClusters[2][8] = {{132, 66, 39, 30, 22, 17, 15, 15}, {264, 132, 79, 62, 47, 39, 32, 30}};",
         "static constexpr int64_t kManyFrom = 18;",
         "static constexpr Scales kScales = Scales::exact;",
-        "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f},\n      {64, 2, 2, 1, 0.750f},\n  };",
+        "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f, 2.00f},\n      {64, 2, 2, 1, 1.50f, 8.00f},\n  };",
         "struct Fake9000Rounded : Fake9000 {",
         "static constexpr Scales kScales = Scales::rounded_to_half;",
         "      {1, kAnySize, 4, 8, 6, 1, 1, 2},         // 58.7 million weights: 1.00 us, fastest 1.00\n",
@@ -181,7 +197,8 @@ def test_the_policy_of_this_tree_is_what_is_stored():
 def machine(tmp_path, invented):
     machine = Machine(tmp_path)
     shutil.copytree(ROOT / "include", machine.root / "include")
-    (machine.root / "include/rms_norm/policies/h200.cuh").unlink()  # it names its measurement, which is not there
+    for header in ("rms_norm", "q4_gemm"):  # they name their measurement, which is not there
+        (machine.root / f"include/{header}/policies/h200.cuh").unlink()
     executable(machine.root / "build/cuda/bench/q4_tune/q4_tune", PROGRAM_FAKE)
     write(tmp_path / "invented.csv", invented)
     return machine
@@ -370,7 +387,7 @@ def test_a_plan_is_launch_cuh_s_and_an_invented_policy_compiles(tmp_path, invent
     assert made.returncode == 0, made.stderr
     sizes = [(m, n, k) for m in (64, 1024, 4096, 12288, 151936) for n in (17, 40, 65, 512) for k in (32, 4096, 14336)]
     said = run(tmp_path / "plans", *(number for size in sizes for number in size)).stdout.split()
-    choices = {NARROW: 0.5, WIDE: 0.75}
+    choices = dict(zip((NARROW, WIDE), MICROSECONDS, strict=True))
     plans = [q4_tune.plan(size, choices, CLUSTERS) for size in sizes]
     expected = [str(word) for shape, parts in plans for word in (list(choices).index(shape), parts)]
     assert said == expected and len({*plans}) > 3

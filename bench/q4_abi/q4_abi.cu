@@ -14,6 +14,9 @@ size_t q4_gemm_packed_size(int64_t m, int64_t k) { return q4_gemm::packed_size(m
 size_t q4_gemm_quantized_size(int64_t n, int64_t k) { return q4_gemm::quantized_size(n, k); }
 size_t q4_gemm_workspace_size(int64_t m, int64_t n, int64_t k) { return q4_gemm::workspace_size(m, n, k); }
 
+// From how many columns on the policy whose scales are rounded rounds them. With fewer it is as exact as the other one.
+int64_t q4_gemm_rounded_from(void) { return q4_gemm::policies::H200Rounded::kManyFrom; }
+
 int q4_gemm_repack(const void* blocks, void* packed, int64_t m, int64_t k, void* stream) {
   return q4_gemm::repack(blocks, packed, m, k, static_cast<cudaStream_t>(stream));
 }

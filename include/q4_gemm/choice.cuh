@@ -25,12 +25,12 @@ enum class Scales {
   rounded_to_half,
 };
 
-// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times
-// as many warpgroups share k, and of which a multiprocessor has `together`; and how long such blocks take for 64
-// numbers of k, in microseconds.
+// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times as
+// many warpgroups share k, and of which a multiprocessor has `together`; and how many microseconds such blocks take for a
+// chunk of 64 numbers of k, and to begin and to end.
 struct ManyChoice {
   int columns, groups, ways, together;
-  float microseconds;
+  float chunk, block;
 };
 
 }  // namespace q4_gemm

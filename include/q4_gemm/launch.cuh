@@ -187,8 +187,7 @@ struct ManyPlan {
   int parts;  // of k: 1 to 8
 };
 
-// The shape and the parts that need the least time, if each wave of clusters takes as long as one of its blocks, and
-// four chunks more to begin and to end.
+// The shape and the parts that need the least time, if each wave of clusters takes as long as one of its blocks.
 template <class Policy>
 ManyPlan plan_of(int64_t groups, int64_t n, int64_t chunks) {
   ManyPlan best = {};
@@ -198,7 +197,8 @@ ManyPlan plan_of(int64_t groups, int64_t n, int64_t chunks) {
       const ManyChoice& c = Policy::kMany[i];
       const int64_t tiles = divided_up(groups, c.groups) * divided_up(n, c.columns);
       const int64_t waves = divided_up(tiles, Policy::kClusters[c.together - 1][parts - 1]);
-      const float time = static_cast<float>(waves * (divided_up(chunks, parts) + 4)) * c.microseconds;
+      const float time =
+          static_cast<float>(waves) * (static_cast<float>(divided_up(chunks, parts)) * c.chunk + c.block);
       if (time < least) least = time, best = {i, parts};
     }
   return best;

@@ -1,11 +1,13 @@
 """The policies of include/q4_gemm, made from what bench/q4_tune measured: profiling_results/<gpu>/q4_gemm/tune.csv.
 
-kFew has a row for each number of columns and each number of weights that were measured, and kMany a list of shapes. Each
-kernel is compiled by every program, so few are wanted: as many as it takes for one to be there for each product that takes
-at most 3 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is
-within 1 percent. The microseconds of a shape in kMany are those that launch.cuh's estimate needs to come out right: the
-median over the products, each with the parts of k that are the fastest. kManyFrom is the smallest number of columns from
-which on kMany's kernels are the faster ones.
+kFew has a row for each number of columns and each number of weights that were measured. Each kernel is compiled by every
+program, so few are wanted: as many as it takes for one to be there for each product that takes at most 3 percent longer
+than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within 1 percent.
+
+kMany is a list of shapes. The microseconds of a shape are those with which launch.cuh's estimate is closest to all that was
+measured of it, by least squares of relative errors. Shapes are added, the most useful one first, as long as one makes the
+products at least 0.3 percent faster, each product with the shape that the estimate chooses for it. kManyFrom is the smallest
+number of columns from which on kMany's kernels are the faster ones.
 """
 
 import collections
@@ -19,7 +21,8 @@ from .tune import ANY_SIZE, TOLERANCE, number
 JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
-NEAR = 1.03  # so much slower than the fastest the best of the kernels may be
+NEAR = 1.03  # so much slower than the fastest the best of kFew's kernels may be
+GAIN = 1.003  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
 NUMBERS = "m n k columns tiles groups phases ways depth together parts clusters".split()
@@ -138,53 +141,74 @@ def clusters_of(rows):
 
 
 def steps(size, shape, parts, clusters):
-    """What launch.cuh's plan_of() multiplies with the shape's microseconds."""
+    """What launch.cuh's plan_of() multiplies with a shape's microseconds of a chunk, and of a block."""
     m, n, k = size
     chunks, groups = -(-k // 64), -(-m // 64)
     tiles = -(-groups // shape.groups) * -(-n // shape.columns)
     waves = -(-tiles // clusters[shape.together - 1][PARTS.index(parts)])
-    return waves * (-(-chunks // parts) + 4)
-
-
-def many_shapes(times):
-    """Those of kMany, whatever the parts of k."""
-    cells = {}
-    for size, of_size in times.items():
-        cells[size] = {}
-        for (shape, _), time in of_size.items():
-            cells[size][shape] = min(time, cells[size].get(shape, time))
-    return few_kernels(cells)
+    return waves * -(-chunks // parts), waves
 
 
 def microseconds_of(times, shape, clusters):
-    """Of 64 numbers of k, as a plan counts them."""
-    found = []
+    """(of a chunk, of a block), neither negative."""
+    xx = xy = yy = x1 = y1 = 0
     for size, of_size in times.items():
-        own = {parts: time for (one, parts), time in of_size.items() if one == shape}
-        if own:
-            parts = min(own, key=own.get)
-            found.append(own[parts] / steps(size, shape, parts, clusters))
-    return statistics.median(found)
+        for (one, parts), time in of_size.items():
+            if one == shape:
+                x, y = (step / time for step in steps(size, shape, parts, clusters))
+                xx, xy, yy, x1, y1 = xx + x * x, xy + x * y, yy + y * y, x1 + x, y1 + y
+    determinant = xx * yy - xy * xy
+    if determinant > 1e-9 * xx * yy:
+        chunk, block = (x1 * yy - y1 * xy) / determinant, (y1 * xx - x1 * xy) / determinant
+        if chunk > 0 and block > 0:
+            return chunk, block
+    return x1 / xx, 0.0
 
 
 def plan(size, choices, clusters):
-    """(shape, parts) that plan_of() takes; choices is {shape: microseconds}, in the order of kMany."""
+    """(shape, parts) that plan_of() takes; choices is {shape: (of a chunk, of a block)}, in the order of kMany."""
+
+    def time(shape, parts):
+        return sum(map(math.prod, zip(steps(size, shape, parts, clusters), choices[shape], strict=True)))
+
     possible = [(shape, parts) for shape in choices for parts in PARTS if parts <= -(-size[2] // 64)]
-    return min(possible, key=lambda one: steps(size, *one, clusters) * choices[one[0]])
+    return min(possible, key=lambda one: time(*one))
+
+
+def losses(times, choices, clusters):
+    """{product: how many times the fastest's time the planned shape needs}; endless if that was not measured."""
+    return {
+        size: of_size.get(plan(size, choices, clusters), math.inf) / min(of_size.values())
+        for size, of_size in times.items()
+    }
+
+
+def mean(ratios):
+    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
 def many(times, clusters):
-    """({shape: microseconds}, words on how good the plans are)."""
-    choices = {shape: float(f"{microseconds_of(times, shape, clusters):.3g}") for shape in many_shapes(times)}
-    lost = []
-    for size, of_size in times.items():
-        planned = plan(size, choices, clusters)
-        if planned in of_size:
-            lost.append((of_size[planned] / min(of_size.values()), size))
-    worst, size = max(lost)
-    mean = math.exp(statistics.fmean(math.log(one) for one, _ in lost))
-    said = f"The shape that plan_of() takes needs {mean:.2f} times the time of the fastest, on average of"
-    return choices, [f"{said} {len(lost)} products; at worst {worst:.2f} times, at {shown(size)}."]
+    """({shape: (of a chunk, of a block)}, words on how good the plans are)."""
+    known = {
+        shape: tuple(float(f"{one:.3g}") for one in microseconds_of(times, shape, clusters))
+        for shape in sorted({shape for of_size in times.values() for shape, _ in of_size})
+    }
+    chosen, lost = [], math.inf
+    while len(chosen) < len(known):
+        found = {}
+        for shape in known.keys() - set(chosen):
+            with_it = {one: known[one] for one in sorted([*chosen, shape])}
+            found[shape] = mean(losses(times, with_it, clusters).values())
+        best = min(sorted(found), key=found.get)
+        if chosen and found[best] * GAIN > lost:
+            break
+        chosen.append(best)
+        lost = found[best]
+    choices = {shape: known[shape] for shape in sorted(chosen)}
+    found = losses(times, choices, clusters)
+    size = max(found, key=found.get)
+    said = f"The shape that plan_of() takes needs {mean(found.values()):.2f} times the time of the fastest, on average of"
+    return choices, [f"{said} {len(found)} products; at worst {found[size]:.2f} times, at {shown(size)}."]
 
 
 def many_from(few, exact):
@@ -202,7 +226,8 @@ def many_from(few, exact):
 
 def many_table(name, scales, choices, said):
     entries = [
-        f"      {{{', '.join(map(str, shape))}, {time:#.3g}f}}," for shape, time in choices.items()
+        f"      {{{', '.join(map(str, shape))}, {chunk:#.3g}f, {block:#.3g}f}},"
+        for shape, (chunk, block) in choices.items()
     ]
     return [
         f"  static constexpr Scales kScales = Scales::{scales};",
