@@ -25,9 +25,9 @@ enum class Scales {
   rounded_to_half,
 };
 
-// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times as
-// many warpgroups share k, and of which a multiprocessor has `together`; and how many microseconds such blocks take for a
-// chunk of 64 numbers of k, and to begin and to end.
+// A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times
+// as many warpgroups share k, and of which a multiprocessor has `together`; and how many microseconds such blocks take
+// for a chunk of 64 numbers of k, and to begin and to end.
 struct ManyChoice {
   int columns, groups, ways, together;
   float chunk, block;
