@@ -323,7 +323,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       const auto make_block = [&](const uint4& q, const uint2& d, int b) {
         fragments_of<S::kScales>(b == 0 ? q.x : q.z, b == 0 ? q.y : q.w, b == 0 ? d.x : d.y, a[b]);
       };
-      const auto multiply = [&](int c, int b, bool add, float(&to)[kColumns / 2]) {
+      const auto multiply = [&](int c, int b, bool add, auto& to) {
         const auto* panels = reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + 4 * b * kColumns;
         begin_wgmma();
         wgmma<kColumns>(to, a[b][0], panels, add);
@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) q[c] = numbers_in(c), d[c] = scales_in(c);
         float products[S::kProducts][kColumns / 2];
-        const auto add = [&](int c, int b, float(&from)[kColumns / 2]) {
+        const auto add = [&](int c, int b, auto& from) {
           const float2 of_rows = __half22float2(as_half2(b == 0 ? d[c].x : d[c].y));
           const auto* of_x = reinterpret_cast<const float4*>(stage + c * S::X::kBytes + S::X::kNumbers * 16) +
                              b * kColumns / 4 + lane % 4;
