@@ -125,7 +125,7 @@ def test_hazards(tmp_path, barriers):
     shutil.copytree(HEADER, tmp_path / "include/q4_gemm")
     if barriers == "none":
         path = tmp_path / "include/q4_gemm/few_columns.cuh"
-        path.write_text(path.read_text(encoding="utf-8").replace("__syncthreads();", ""), encoding="utf-8")
+        path.write_text(path.read_text(encoding="utf-8").replace("__syncthreads();", ";"), encoding="utf-8")
     (tmp_path / "hazards.cu").write_text(HAZARDS, encoding="utf-8")
     made = run(*SIMTCC, "--analyze", f"-I{tmp_path}/include", "hazards.cu", "-o", "hazards", cwd=tmp_path, timeout=600)
     assert made.returncode == 0, made.stderr

@@ -224,16 +224,21 @@ def many_from(few, exact):
     return first
 
 
-def many_table(name, scales, choices, said):
+def many_table(name, scales, times, clusters):
+    choices, said = many(times, clusters)
     entries = [
         f"      {{{', '.join(map(str, shape))}, {chunk:#.3g}f, {block:#.3g}f}},"
         for shape, (chunk, block) in choices.items()
     ]
+    width = max(map(len, entries))
+    planned = collections.Counter(plan(size, choices, clusters)[0] for size in times)
+    of = f" of {len(times)} products"
+    comments = [f"for {planned[shape]}{'' if place else of}" for place, shape in enumerate(choices)]
     return [
         f"  static constexpr Scales kScales = Scales::{scales};",
         *tune.wrapped(said),
         f"  static constexpr ManyChoice {name}[] = {{",
-        *entries,
+        *(f"{entry:{width}}  // {comment}" for entry, comment in zip(entries, comments, strict=True)),
         "  };",
     ]
 
@@ -263,8 +268,8 @@ def policy(rows, path):
         counts = ", ".join(f"{{{', '.join(map(str, one))}}}" for one in clusters)
         body += ["  // Of 1 to 8 blocks, if a multiprocessor has one block, or two."]
         body += [f"  static constexpr int kClusters[2][8] = {{{counts}}};"]
-        body += many_table("kMany", "exact", *many(exact, clusters))
-        table = "\n".join(many_table("kMany", "rounded_to_half", *many(rounded, clusters)))
+        body += many_table("kMany", "exact", exact, clusters)
+        table = "\n".join(many_table("kMany", "rounded_to_half", rounded, clusters))
         more = f"""
 // Not exact, and faster: a weight and a number of x are rounded to float16. See Scales.
 struct {struct}Rounded : {struct} {{
