@@ -6,6 +6,8 @@ median of chain - products over the rounds, error_microseconds the error of that
 norm_kernels_ and product_kernels_microseconds say how long the kernels of each are on the GPU. launches counts a norm's.
 """
 
+import math
+
 from . import peer_tables, results
 from .ladders import Unusable
 from .markdown import link, table
@@ -18,6 +20,7 @@ COLUMNS = (
     "sm_clock_mhz"
 ).split()
 NOTHING = "nothing"
+LAUNCHES = {peer_tables.OURS: "Plain launch", peer_tables.OURS_PDL: "Programmatic dependent launch"}
 TITLES = {NOTHING: "nothing", "torch_compile_in_place": "torch.compile, in place"}
 
 
@@ -65,6 +68,29 @@ def cell(rows, competitor):
     if row["verdict"] == "ok":
         return f"{added(rows, competitor):.2f} ±{number(row, 'error_microseconds'):.2f}"
     return peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"])
+
+
+def fastest_peer(rows):
+    """The peer that adds least, None if none was timed."""
+    timed = [name for name in rows if name != NOTHING and peer_tables.is_peer(name) and added(rows, name) is not None]
+    return min(timed, key=lambda name: added(rows, name)) if timed else None
+
+
+def behind(rows, competitor):
+    """(microseconds more than the fastest peer, what of it may be error), None if either was not timed.
+
+    The error: twice that of the difference of two medians, and what nothing was measured to add.
+    """
+    peer = fastest_peer(rows)
+    if peer is None or added(rows, competitor) is None:
+        return None
+    of_medians = math.hypot(*(number(rows[name], "error_microseconds") for name in (competitor, peer)))
+    return added(rows, competitor) - added(rows, peer), 2 * of_medians + abs(added(rows, NOTHING))
+
+
+def is_behind(rows, competitor):
+    found = behind(rows, competitor)
+    return found is not None and found[0] > found[1]
 
 
 def products(rows):
@@ -124,6 +150,26 @@ def printed(path):
     return "\n".join([*text, *excluded(path)])
 
 
+def where_behind(shapes):
+    """Sentences and a table on the shapes where the header adds more than the fastest peer, beyond the error."""
+    said, body = [], []
+    for name, launch in LAUNCHES.items():
+        compared = [rows for rows in shapes.values() if behind(rows, name)]
+        if compared:
+            count = sum(is_behind(rows, name) for rows in compared)
+            said.append(f"{launch} adds more than the fastest peer at {count} of {len(compared)} shapes.")
+    for (form, hidden, inner, count), rows in shapes.items():
+        if any(is_behind(rows, name) for name in LAUNCHES):
+            peer = fastest_peer(rows)
+            more = [f"{behind(rows, name)[0]:.2f}" if is_behind(rows, name) else "" for name in LAUNCHES]
+            body.append([heading(form, hidden, inner), str(count), *more, title(peer), f"{added(rows, peer):.2f}"])
+    if not said:
+        return []
+    error = "Counted is what exceeds twice the error of the difference and what nothing was measured to add."
+    first = ["chain", "rows", "this header, µs more", "with PDL, µs more", "fastest peer", "which adds"]
+    return [" ".join([*said, error]), *([table(first, body, (0, 4))] if body else [])]
+
+
 def markdown(path, page):
     """The tables of all hidden sizes, with the captions."""
     shapes = read(path)
@@ -136,7 +182,8 @@ def markdown(path, page):
         f"Microseconds that a norm adds to a layer, bfloat16, median of {min(counts)} to {max(counts)} rounds ± the "
         f"error of the median. {peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."
     )
-    return "\n\n".join(filter(None, [*parts, caption, " ".join(f"{said}." for said in excluded(path))]))
+    refused = " ".join(f"{said}." for said in excluded(path))
+    return "\n\n".join(filter(None, [*parts, caption, refused, *where_behind(shapes)]))
 
 
 def excluded(path):
