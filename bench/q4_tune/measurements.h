@@ -29,8 +29,8 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples);
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples);
 
-// Every candidate on small products, with up to 3 parts of k and with the most. Returns how many launches were right; refusals, each a
-// sentence, are added to `refused`. Throws where one is wrong.
+// Every candidate on small products, with up to 3 parts of k and with the most. Returns how many launches were right;
+// refusals, each a sentence, are added to `refused`. Throws where one is wrong.
 int check_all(const ladder::Device& device, std::vector<std::string>& refused);
 
 }  // namespace q4_tune
