@@ -7,6 +7,7 @@
 
 #include "bench/q4_tune/reference.h"
 #include "common/cuda_check.h"
+#include "common/launch.h"
 #include "common/report.h"
 #include "common/text.h"
 
@@ -43,8 +44,7 @@ constexpr Matrix kMatrices[] = {{1024, 4096},  {4096, 4096},  {4096, 12288},
                                 {12288, 4096}, {4096, 14336}, {151936, 4096}};
 constexpr int64_t kFewColumns[] = {1, 2, 4, 8, 16, 17, 32}, kManyColumns[] = {17, 32, 64, 128, 256, 512};
 constexpr int64_t kMostBlocks = 3;  // of a multiprocessor: with more, k is not worth parting
-constexpr double kNear =
-    1.3;  // what is measured, of many columns: parts whose time is estimated within this of the least
+constexpr double kNear = 1.3;       // of many columns, parts are measured that are guessed to be so near to the best
 constexpr double kWarmUpMicroseconds = 1000;  // the GPU comes from measuring the candidate before
 
 // Whether a candidate is worth a try for n columns: a kernel for few columns has as many as there are, but for 16 of
@@ -55,18 +55,18 @@ bool is_for(const Candidate& c, int64_t n) {
   if (n <= 8) return c.columns == 8;
   return n <= 16 ? c.columns == 16 : c.columns >= 16;
 }
-int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
-
-// Into which parts of k a product is worth dividing. Of many columns, as plan_of() in include/q4_gemm/launch.cuh
-// estimates it.
+// Into which parts of k a product is worth dividing. Of many columns, by a guess of the times that plan_of() in
+// include/q4_gemm/launch.cuh estimates from what is measured here: to begin and to end takes as long as four chunks.
 std::vector<int> parts_for(const Candidate& c, const Size& size, int multiprocessors) {
-  const int64_t tiles = divided_up(size.m, c.rows()) * divided_up(size.n, c.columns), chunks = divided_up(size.k, 64);
+  const int64_t tiles = ladder::blocks_for(size.m, c.rows()) * ladder::blocks_for(size.n, c.columns),
+                chunks = ladder::blocks_for(size.k, 64);
   std::vector<int> possible;
   for (int parts = 1; parts <= std::min<int64_t>(kMostParts, chunks); ++parts)
     if (c.has_parts(parts)) possible.push_back(parts);
   std::vector<int> worth;
   const auto estimate = [&](int parts) {
-    return static_cast<double>(divided_up(tiles, std::max(1, c.clusters(parts))) * (divided_up(chunks, parts) + 4));
+    return static_cast<double>(ladder::blocks_for(tiles, std::max(1, c.clusters(parts))) *
+                               (ladder::blocks_for(chunks, parts) + 4));
   };
   double least = INFINITY;
   if (c.table != Table::few)
@@ -223,9 +223,8 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
   std::string out =
-      "table,m,n,k,columns,tiles,groups,phases,ways,depth,together,parts,clusters,verdict,reason,microseconds,spread_"
-      "percent,"
-      "copies,samples,device,sm,driver,runtime,date\n";
+      "table,m,n,k,columns,tiles,groups,phases,ways,depth,together,parts,clusters,verdict,reason,microseconds,"
+      "spread_percent,copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Candidate& c = *m.candidate;
     std::vector<std::string> cells = {table_name(c.table)};
@@ -254,7 +253,7 @@ int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
       const Weights weights(matrix, n, nullptr);
       Contest contest(weights, n, device);
       for (const int parts : {1, 2, 3, kMostParts}) {
-        if (parts > divided_up(matrix.k, 64) || !candidate.has_parts(parts)) continue;
+        if (parts > ladder::blocks_for(matrix.k, 64) || !candidate.has_parts(parts)) continue;
         progress.show(candidate.name());
         const std::string refusal = contest.launch_once(candidate, parts);
         if (refusal.empty())

@@ -8,8 +8,8 @@ namespace q4_gemm {
 constexpr int64_t kAnySize = INT64_MAX;
 
 // For up to `most_columns` columns and up to `weights` weights (m · k): blocks with `tiles` times 16 rows, `phases`
-// warps for each tile of 16 rows, slots for `depth` tiles per warp, `columns` columns; and `cluster` blocks that share
-// k, where there are clusters.
+// warps for each two tiles, slots for `depth` chunks of them per warp, `columns` columns; and `cluster` blocks that
+// share k, where there are clusters.
 struct FewChoice {
   int64_t most_columns, weights;
   int tiles, phases, depth, columns, together, cluster;

@@ -86,7 +86,7 @@ def cells_of(times):
     cells = {}
     for cell, found in sorted(products.items()):
         common = [shape for shape in found[0] if all(shape in one for one in found)]
-        cells[cell] = {shape: math.exp(statistics.fmean(math.log(one[shape]) for one in found)) for shape in common}
+        cells[cell] = {shape: statistics.geometric_mean(one[shape] for one in found) for shape in common}
     return cells
 
 
@@ -183,10 +183,6 @@ def losses(times, choices, clusters):
     }
 
 
-def mean(ratios):
-    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
-
-
 def many(times, clusters):
     """({shape: (of a chunk, of a block)}, words on how good the plans are)."""
     known = {
@@ -198,7 +194,7 @@ def many(times, clusters):
         found = {}
         for shape in known.keys() - set(chosen):
             with_it = {one: known[one] for one in sorted([*chosen, shape])}
-            found[shape] = mean(losses(times, with_it, clusters).values())
+            found[shape] = statistics.geometric_mean(losses(times, with_it, clusters).values())
         best = min(sorted(found), key=found.get)
         if chosen and found[best] * GAIN > lost:
             break
@@ -207,7 +203,8 @@ def many(times, clusters):
     choices = {shape: known[shape] for shape in sorted(chosen)}
     found = losses(times, choices, clusters)
     size = max(found, key=found.get)
-    said = f"The shape that plan_of() takes needs {mean(found.values()):.2f} times the time of the fastest, on average of"
+    mean = statistics.geometric_mean(found.values())
+    said = f"The shape that plan_of() takes needs {mean:.2f} times the time of the fastest, on average of"
     return choices, [f"{said} {len(found)} products; at worst {found[size]:.2f} times, at {shown(size)}."]
 
 
