@@ -242,9 +242,10 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
   constexpr int kColumns = S::kColumns, kWays = S::kWays, kChunks = S::kChunks;
   let_next_kernel_start();
   extern __shared__ __align__(128) unsigned char ring[];
-  __shared__ uint64_t barriers[2][S::kStages];
+  __shared__ uint64_t barriers[2][S::kStages], last_barrier;
   auto* full = reinterpret_cast<Barrier*>(barriers[0]);
   auto* empty = reinterpret_cast<Barrier*>(barriers[1]);
+  auto& all_have_read = reinterpret_cast<Barrier&>(last_barrier);
   const int thread = threadIdx.x, lane = thread % 32, warp = __shfl_sync(0xffffffffu, thread / 32, 0);
   const int64_t first_group = int64_t{blockIdx.z} * S::kGroups, chunks = p.w.chunks;
   const int64_t all_stages = (chunks + kChunks - 1) / kChunks, first_stage = all_stages * blockIdx.x / gridDim.x;
@@ -253,10 +254,10 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     return static_cast<int>(min(chunks - (first_stage + i) * kChunks, int64_t{kChunks}));
   };
   const cg::cluster_group cluster = cg::this_cluster();
-  const auto until_all_have_read = [] { __syncthreads(); };
 
   if (thread == 0) {
     for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 128 * S::kGroups);
+    init(&all_have_read, S::kConsumers);
     cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
   }
   __syncthreads();
@@ -297,10 +298,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
         copy_x(i);
       }
     }
-    until_all_have_read();
-    // The rest is the consumers': it needs more registers than these warps have.
-    cluster.sync();
-    cluster.sync();
+    if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();
   } else {
     if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
     const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups, place = thread % 128;
@@ -387,31 +385,34 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     wait_for_wgmma<0>();
     pin(sums);
 
-    until_all_have_read();  // the sums take the ring's place
+    static_cast<void>(all_have_read.arrive());
+    wait_for(all_have_read, 0);  // the sums take the ring's place
     float* to = reinterpret_cast<float*>(ring) + way * kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
 #pragma unroll
     for (int i = 0; i < kColumns / 2; ++i)
       to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8 + lane / 4] = sums[i];
 
-    cluster.sync();
-    const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
-    const int last = S::kRows * kColumns * (part + 1) / parts;
-    for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kConsumers) {
-      const int64_t row = first_group * kGroupRows + i % S::kRows;
-      const int64_t column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
-      if (row >= p.m || column >= p.n) continue;
-      float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
-      float sum = 0.0f;
-      for (int other = 0; other < parts; ++other) {
-        const float* sums = cluster.map_shared_rank(place, other);
-#pragma unroll
-        for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
-      }
-      if (p.bias != nullptr) sum += to_float(p.bias[row]);
-      p.y[column * p.y_stride + row] = from_float<Y>(sum);
-    }
-    cluster.sync();  // a block's shared memory lives until all have read it
+    if constexpr (S::kMoreRegisters) set_registers<false, S::kEvenShare>();
   }
+
+  cluster.sync();
+  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
+  const int last = S::kRows * kColumns * (part + 1) / parts;
+  for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kThreads) {
+    const int64_t row = first_group * kGroupRows + i % S::kRows;
+    const int64_t column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
+    if (row >= p.m || column >= p.n) continue;
+    float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
+    float sum = 0.0f;
+    for (int other = 0; other < parts; ++other) {
+      const float* sums = cluster.map_shared_rank(place, other);
+#pragma unroll
+      for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
+    }
+    if (p.bias != nullptr) sum += to_float(p.bias[row]);
+    p.y[column * p.y_stride + row] = from_float<Y>(sum);
+  }
+  cluster.sync();  // a block's shared memory lives until all have read it
 #endif
 }
 
