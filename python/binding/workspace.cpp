@@ -1,5 +1,6 @@
 #include "workspace.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,8 +13,8 @@
 namespace rms_norm_binding {
 namespace {
 
-// What they are found by: the device and the stream, whose number, unlike its handle, is never used again; and the
-// number of the capture, or 0.
+// What they are found by: the device; the number of the capture, or 0; and the stream. A stream's number, unlike its
+// handle, is never used again. But asking for it ends a capture with an error, so there the handle stands in its place.
 struct Key {
   int device = 0;
   unsigned long long stream = 0, capture = 0;
@@ -81,9 +82,13 @@ cudaError_t find_workspace(cudaStream_t stream, void** workspace) {
   cudaGraph_t graph = nullptr;
   if (const cudaError_t error = cudaGetDevice(&key.device)) return error;
   if (const cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, &key.capture, &graph)) return error;
-  if (const cudaError_t error = cudaStreamGetId(stream, &key.stream)) return error;
   const bool captured = status == cudaStreamCaptureStatusActive;
-  if (!captured) key.capture = 0;
+  if (captured) {
+    key.stream = reinterpret_cast<uintptr_t>(stream);
+  } else {
+    key.capture = 0;
+    if (const cudaError_t error = cudaStreamGetId(stream, &key.stream)) return error;
+  }
 
   std::unique_lock lock(state().mutex);
   if (const auto found = state().used.find(key); found != state().used.end()) {
