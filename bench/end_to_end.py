@@ -58,7 +58,11 @@ def arguments():
     parser.add_argument("--variants", help="with commas; by default stock,patched,patched_pdl,without_norms")
     parser.add_argument("--ways", type=words(WAYS), default=WAYS, help="eager, graph or both; by default both")
     parser.add_argument(
-        "--compile", action="store_true", help="also all of it under torch.compile, each variant for each input"
+        "--compile",
+        nargs="?",
+        const="stock,patched",
+        metavar="VARIANTS",
+        help="also these under torch.compile, which takes half a minute for each input; by default stock,patched",
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="to measure each input in each way; by default 4")
     parser.add_argument("--layers", type=int, help="of the language model; by default those of its configuration")
@@ -72,7 +76,11 @@ def arguments():
 
 def complete(given, models):
     """The arguments with what follows from them: (model, types, input names) of all the work."""
-    given.variants = words(models.VARIANTS)(given.variants) if given.variants else list(models.VARIANTS)
+    try:
+        given.variants = words(models.VARIANTS)(given.variants) if given.variants else list(models.VARIANTS)
+        given.compile = words(models.VARIANTS)(given.compile) if given.compile else []
+    except argparse.ArgumentTypeError as error:
+        raise ladders.BadCommand(str(error))
     given.work = []
     for spec in given.models.split(","):
         name, _, kind = spec.partition(":")
@@ -274,7 +282,7 @@ class Contest:
     def compiled(self, right):
         """{variant: its compiled step}, timed in eager mode as soon as it is compiled."""
         steps = {}
-        for variant in right:
+        for variant in (variant for variant in right if variant in self.given.compile):
             key, step = (variant, "torch.compile", "eager"), own_code(self.one.step)
             with self.state(variant):
                 begin = time.monotonic()
@@ -313,7 +321,7 @@ class Contest:
 
     def measure(self):
         right = self.eager()
-        steps = self.compiled(right) if self.given.compile else {}
+        steps = self.compiled(right)
         if "graph" not in self.given.ways:
             return self.finished()
         if self.one.captures:
