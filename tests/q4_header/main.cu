@@ -89,18 +89,20 @@ int body() {
   const ladder::Device device = ladder::current_device();
   std::printf("%s\n", device.line().c_str());
   const bool cpu = device.cpu;
-  int failed = arguments() + activations() + devices(cpu);
-  if (cpu || device.compute_capability == 90) failed += rounded_scales();  // elsewhere scales are always exact
-  failed += products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu);
-  failed += products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true);
+  // A part that fails is the last one that runs.
+  bool failed = arguments() || activations() || devices(cpu);
+  // Elsewhere scales are always exact.
+  failed = failed || ((cpu || device.compute_capability == 90) && rounded_scales());
+  failed = failed || products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu) ||
+           products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true);
 #ifndef FEW_KINDS  // which are enough to see that the header is wrong
-  failed += products<Repacked, float, float>("repacked, float32", cpu);
-  failed += products<Repacked, __nv_bfloat16, __nv_bfloat16, float>("repacked, bfloat16 with a float32 bias", cpu);
-  failed += products<Repacked, float, __nv_bfloat16>("repacked, float32 to bfloat16, dependent", cpu, false, true);
-  failed += products<Blocks, float, float>("blocks, float32", cpu);
-  failed += products<Blocks, __nv_bfloat16, __half, __nv_bfloat16>("blocks, bfloat16 to float16 with bias", cpu);
+  failed = failed || products<Repacked, float, float>("repacked, float32", cpu) ||
+           products<Repacked, __nv_bfloat16, __nv_bfloat16, float>("repacked, bfloat16 with a float32 bias", cpu) ||
+           products<Repacked, float, __nv_bfloat16>("repacked, float32 to bfloat16, dependent", cpu, false, true) ||
+           products<Blocks, float, float>("blocks, float32", cpu) ||
+           products<Blocks, __nv_bfloat16, __half, __nv_bfloat16>("blocks, bfloat16 to float16 with bias", cpu);
 #endif
-  std::printf(failed ? "%d parts failed\n" : "all right\n", failed);
+  std::printf(failed ? "failed\n" : "all right\n");
   return failed ? 1 : 0;
 }
 
