@@ -395,6 +395,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     if constexpr (S::kMoreRegisters) set_registers<false, S::kEvenShare>();
   }
 
+  // All threads are here, with as many registers as they began with.
   cluster.sync();
   const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
   const int last = S::kRows * kColumns * (part + 1) / parts;
