@@ -173,14 +173,13 @@ def where_behind(shapes):
 def markdown(path, page):
     """The tables of all hidden sizes, with the captions."""
     shapes = read(path)
-    row = next(iter(shapes.values()))[NOTHING]
     parts = []
     for key, chosen in groups(shapes).items():
         parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
     counts = [int(rows[NOTHING]["rounds"]) for rows in shapes.values()]
     caption = (
         f"Microseconds that a norm adds to a layer, bfloat16, median of {min(counts)} to {max(counts)} rounds ± the "
-        f"error of the median. {peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."
+        f"error of the median. {peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
     )
     refused = " ".join(f"{said}." for said in excluded(path))
     return "\n\n".join(filter(None, [*parts, caption, refused, *where_behind(shapes)]))

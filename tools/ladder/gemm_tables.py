@@ -182,7 +182,7 @@ def markdown(path, page, words):
     }
     caption = (
         f"{what}, {cache}: {weights[cache]}. Median of {row['replays']} replays. "
-        f"{peer_tables.measured_on(row)}. From {link(results.shown(path), path, page)}."
+        f"{peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
     )
     notes = [caption] if rates else [" ".join(verdicts(shapes, kind)), caption]
     if kind == PEERS and not rates:

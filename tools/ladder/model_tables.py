@@ -151,7 +151,7 @@ def caption(path, page, shapes):
     counts = [int(row["samples"]) for rows in shapes.values() for row in rows.values() if row["samples"]]
     return (
         f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, all variants of an input in turn. "
-        f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(row)}. "
+        f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(shapes)}. "
         f"From {link(results.shown(path), path, page)}."
     )
 

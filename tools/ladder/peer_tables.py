@@ -170,10 +170,12 @@ def cached(shapes):
     return " ".join(said)
 
 
-def measured_on(row):
-    """The GPU, its clocks, CUDA and the date, for a caption."""
+def measured_on(shapes):
+    """The GPU, its clocks, CUDA and the date, for a caption: the first and the last date of what was measured in parts."""
+    rows = [row for found in shapes.values() for row in found.values()]
+    row, dates = rows[0], sorted({row["date"] for row in rows})
     clock = f", clocks as found (SM: at most {row['sm_clock_mhz']} MHz)" if row["sm_clock_mhz"] else ""
-    return f"{row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {row['date']}"
+    return f"{row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}"
 
 
 def markdown(path, page):
@@ -184,7 +186,7 @@ def markdown(path, page):
     row = next(iter(next(iter(shapes.values())).values()))
     caption = (
         f"Microseconds per launch in a CUDA graph, median of {row['replays']} replays. "
-        f"{measured_on(row)}. From {link(results.shown(path), path, page)}."
+        f"{measured_on(shapes)}. From {link(results.shown(path), path, page)}."
     )
     notes = [cached(shapes), *excluded(shapes)]
     parts = [table(header, body, words), " ".join(verdicts(shapes)), caption, " ".join(filter(None, notes))]
