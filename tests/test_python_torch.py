@@ -10,6 +10,9 @@ import pytest
 from python_package import BACKEND, install
 
 torch = pytest.importorskip("torch")
+from torch.autograd import forward_ad  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 install()
 import rms_norm  # noqa: E402
 import rms_norm.torch as ours  # noqa: E402
@@ -198,6 +201,53 @@ def test_tracers_see_an_operator():
     x = torch.randn(4, 8)
     close(traced(x), in_float64(x, weight).float())
     assert ours.rms_norm(torch.empty(2, 8, device="meta")).shape == (2, 8)
+
+
+class Listener(TorchDispatchMode):
+    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+        self.heard = getattr(self, "heard", []) + [operator]
+        return operator(*arguments, **(options or {}))
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_modes_see_an_operator(wants_grad):
+    x, residual = torch.randn(2, 3, 8).requires_grad_(wants_grad).unbind()
+    for call in (OPERATORS.rms_norm, ours.rms_norm):
+        with Listener() as listener:
+            call(x, torch.ones(8))
+        assert OPERATORS.rms_norm.default in listener.heard
+    for call in (OPERATORS.fused_add_rms_norm, ours.fused_add_rms_norm):
+        with Listener() as listener:
+            call(x, residual, None)
+        assert OPERATORS.fused_add_rms_norm.default in listener.heard
+
+
+def test_operators_are_dispatched_once_without_gradients(monkeypatch):
+    x, residual = torch.randn(2, 3, 8)
+    weight = torch.nn.Parameter(torch.ones(8))
+    monkeypatch.delattr(ours, "_below_autograd")  # the second time
+    with torch.no_grad():
+        OPERATORS.rms_norm(x, weight)
+        OPERATORS.fused_add_rms_norm(x, residual, weight)
+    OPERATORS.rms_norm(x, weight.detach())
+    with pytest.raises(NameError):
+        OPERATORS.rms_norm(x, weight)
+
+
+def test_changes_in_place_are_noticed_by_autograd():
+    x, residual = torch.randn(2, 3, 8)
+    square = (leaves((3, 8))[0] * x).sum()
+    ours.fused_add_rms_norm_(x, residual)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.backward()
+
+
+def test_gradients_that_are_not_there_are_refused():
+    x, weight = torch.randn(3, 8), torch.ones(8)
+    with pytest.raises(RuntimeError, match="setup_context"):
+        torch.func.jvp(lambda x: ours.rms_norm(x, weight), (x,), (x,))
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="jvp"):
+        ours.rms_norm(forward_ad.make_dual(x, x), weight)
 
 
 def test_module_loads_the_state_of_others():

@@ -48,8 +48,8 @@ class Library:
         """Elements begin to end of each row, as heads: shape (..., heads, head_dim). Not a copy."""
         return x[..., begin:end].reshape(*x.shape[:-1], (end - begin) // head_dim, head_dim)
 
-    def norm(self, x, residual, residual_out, weight, out, *options):
-        norm(x, residual, residual_out, weight, out, *options)
+    def norm(self, *arguments):
+        norm(*arguments)
 
 
 class Torch(Library):
@@ -61,14 +61,13 @@ class Torch(Library):
         self.empty_like = torch.empty_like
         self.is_grad_enabled = torch.is_grad_enabled
 
-    def norm(self, x, residual, residual_out, weight, out, *options):
-        if self.is_grad_enabled():
-            if any(getattr(tensor, "requires_grad", False) for tensor in (x, weight, residual, out, residual_out)):
-                raise ValueError(
-                    "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this "
-                    "one under torch.no_grad()"
-                )
-        norm(x, residual, residual_out, weight, out, *options)
+    def norm(self, *arguments):
+        if self.is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in arguments[:5]):
+            raise ValueError(
+                "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this one "
+                "under torch.no_grad()"
+            )
+        norm(*arguments)
 
 
 class NumPy(Library):

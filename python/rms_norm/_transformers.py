@@ -58,10 +58,10 @@ def _is_ours(norm, weight, *tensors):
 
 def _direct_weight(norm, x, residual=None):
     """The weight, where the kernel may be called at once with it, without the time that an operator takes; else None."""
-    if is_dynamo_compiling() or not ours._is_eager(x):
+    if is_dynamo_compiling():
         return None
     weight = norm._parameters.get("weight")
-    if weight is None or (torch.is_grad_enabled() and ours._needs_grad(x, weight, residual)):
+    if weight is None or not ours._is_direct(x, weight, residual):
         return None
     if weight.dtype is x.dtype and (residual is None or residual.dtype is x.dtype):
         return weight

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Optional, Tuple, Union
 
 import torch
-from torch import Tensor, is_grad_enabled
+from torch import Tensor, empty_like, is_grad_enabled
+from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import _arrays, _options
@@ -49,8 +50,9 @@ def _implement(name):
 
 @_implement("rms_norm")
 def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
-    y = torch.empty_like(x)
-    _arrays.norm(x, None, None, weight, y, eps, weight_offset, *_between(rounding, dependent_launch, cache))
+    llama, cache_code = _options(rounding, cache)
+    y = empty_like(x)
+    _arrays.norm(x, None, None, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y
 
 
@@ -58,17 +60,19 @@ def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent
 def _fused_add_rms_norm(
     x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"
 ):
-    y, total = torch.empty_like(x), torch.empty_like(residual)
-    options = _between(rounding, dependent_launch, cache)
-    _arrays.norm(x, residual, total, weight, y, eps, weight_offset, *options)
+    llama, cache_code = _options(rounding, cache)
+    y, total = empty_like(x), empty_like(residual)
+    _arrays.norm(x, residual, total, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y, total
 
 
 @_implement("fused_add_rms_norm_")
 def _(x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
-    if _needs_grad(x, residual, weight):
+    if is_grad_enabled() and _any_requires_grad(x, residual, weight):
         raise ValueError("a tensor requires grad, and this works in place; fused_add_rms_norm has gradients")
-    _arrays.norm(x, residual, residual, weight, x, eps, weight_offset, *_between(rounding, dependent_launch, cache))
+    llama, cache_code = _options(rounding, cache)
+    _arrays.norm(x, residual, residual, weight, x, eps, weight_offset, llama, dependent_launch, cache_code)
+    torch.autograd.graph.increment_version((x, residual))
 
 
 @_implement("backward")
@@ -82,15 +86,6 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
     dweight = torch.empty_like(weight)
     _arrays.backward(dy, dsum, x, weight, dx, dweight, workspace, eps, weight_offset)
     return dx, dweight
-
-
-def _between(rounding, dependent_launch, cache):
-    llama, cache_code = _options(rounding, cache)
-    return llama, dependent_launch, cache_code
-
-
-def _needs_grad(*tensors):
-    return is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in tensors)
 
 
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
@@ -118,6 +113,31 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
 
 # --- Their gradients ------------------------------------------------------------------------------------------------
 
+_USUAL = {Tensor, torch.nn.Parameter, type(None)}
+_modes, _is_traced = torch._C._len_torch_dispatch_stack, torch._C._is_tracing
+_transforms, _any_requires_grad = torch._C._functorch.maybe_current_level, torch._C._any_requires_grad
+
+
+def _is_direct(x, second, third=None):
+    """Whether the kernel may be called at once: the tensors are usual ones, nobody wants gradients, and nothing listens
+    to operators, as tracers and modes of PyTorch do."""
+    if type(x) not in _USUAL or type(second) not in _USUAL or type(third) not in _USUAL:
+        return False
+    if x.is_meta or _modes() or _is_traced() or _transforms() is not None or forward_ad._current_level >= 0:
+        return False
+    return not (is_grad_enabled() and _any_requires_grad(x, second, third))
+
+
+def _below_autograd(operator, *arguments, **options):
+    with torch._C._AutoDispatchBelowAutograd():
+        return operator(*arguments, **options)
+
+
+def _save(ctx, weight_at, eps, options, *tensors):
+    ctx.weight_at, ctx.eps, ctx.weight_offset = weight_at, eps, options.get("weight_offset", 0.0)
+    ctx.save_for_backward(*tensors)
+    ctx.set_materialize_grads(False)
+
 
 def _gradients(ctx, dy, dsum, x, weight):
     """dx in x's type, and dweight or None. What autograd hands over may be expanded or transposed: it is made dense."""
@@ -129,82 +149,61 @@ def _gradients(ctx, dy, dsum, x, weight):
     return dx, dweight if wants_dweight else None
 
 
-def _save_options(ctx, keyword_only_inputs, eps, weight_at):
-    ctx.eps, ctx.weight_offset = eps, keyword_only_inputs["weight_offset"]
-    ctx.weight_at = weight_at
-    ctx.set_materialize_grads(False)
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, eps, options):
+        _save(ctx, 1, eps, options, x, weight)
+        return _below_autograd(torch.ops.rms_norm.rms_norm, x, weight, eps, **options)
+
+    @staticmethod
+    def backward(ctx, dy):
+        if dy is None:
+            return None, None, None, None
+        return *_gradients(ctx, dy, None, *ctx.saved_tensors), None, None
 
 
-def _save_norm(ctx, inputs, keyword_only_inputs, output):
-    x, weight, eps = inputs
-    _save_options(ctx, keyword_only_inputs, eps, 1)
-    ctx.save_for_backward(x, weight)
+class _FusedAdd(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, residual, weight, eps, options):
+        y, total = _below_autograd(torch.ops.rms_norm.fused_add_rms_norm, x, residual, weight, eps, **options)
+        _save(ctx, 2, eps, options, total, weight)
+        ctx.x_type = x.dtype
+        return y, total
+
+    @staticmethod
+    def backward(ctx, dy, dsum):
+        total, weight = ctx.saved_tensors
+        if dy is None:
+            return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None, None
+        dtotal, dweight = _gradients(ctx, dy, dsum, total, weight)
+        return dtotal.to(ctx.x_type), dtotal, dweight, None, None
 
 
-def _norm_gradients(ctx, dy):
-    if dy is None:
-        return None, None, None
-    return *_gradients(ctx, dy, None, *ctx.saved_tensors), None
+def _register_gradients(name, tensors, kernel, function):
+    """What PyTorch calls where a tensor could want gradients. If none does, the kernel is called at once: `function` goes
+    through PyTorch's dispatcher a second time, which takes the host longer."""
+
+    def call(*arguments, **options):
+        given = arguments[:tensors]
+        if _is_direct(*given):
+            return kernel(*arguments, **options)
+        eps = arguments[tensors] if len(arguments) > tensors else 1e-6
+        return function.apply(*given, eps, options)
+
+    _library.impl(name, call, "Autograd")
 
 
-def _save_add(ctx, inputs, keyword_only_inputs, output):
-    x, _, weight, eps = inputs
-    _save_options(ctx, keyword_only_inputs, eps, 2)
-    ctx.x_type = x.dtype
-    ctx.save_for_backward(output[1], weight)
-
-
-def _add_gradients(ctx, dy, dsum):
-    total, weight = ctx.saved_tensors
-    if dy is None:
-        return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None
-    dtotal, dweight = _gradients(ctx, dy, dsum, total, weight)
-    return dtotal.to(ctx.x_type), dtotal, dweight, None
-
-
-def _register_gradients(name, plain, tensors, backward, setup_context):
-    """As torch.library.register_autograd. But where neither gradients nor a tracer ask for it, the kernel is called at
-    once: an operator that goes through Python twice takes the host twice as long."""
-    try:
-        from torch._library.autograd import Info, make_autograd_impl
-
-        with_gradients = make_autograd_impl(getattr(torch.ops.rms_norm, name).default, Info(backward, setup_context))
-    except (ImportError, TypeError):  # another PyTorch, whose own parts are different
-        torch.library.register_autograd(f"rms_norm::{name}", backward, setup_context=setup_context, lib=_library)
-        return
-
-    def call(keyset, *arguments, **options):
-        if _is_eager(arguments[0]) and not (is_grad_enabled() and _needs_grad(*arguments[:tensors])):
-            return plain(*arguments, **options)
-        return with_gradients(keyset, *arguments, **options)
-
-    _library.impl(name, call, "Autograd", with_keyset=True)
-
-
-def _is_eager(x):
-    """Whether x is a usual tensor and nothing listens to operators, as make_fx and other tracers do."""
-    return type(x) in _USUAL and not (x.is_meta or _modes() or _is_traced()) and _transforms() is None
-
-
-_USUAL = (Tensor, torch.nn.Parameter)
-_modes, _is_traced = torch._C._len_torch_dispatch_stack, torch._C._is_tracing
-_transforms = torch._C._functorch.maybe_current_level
-_register_gradients("rms_norm", _norm, 2, _norm_gradients, _save_norm)
-_register_gradients("fused_add_rms_norm", _fused_add_rms_norm, 3, _add_gradients, _save_add)
+_register_gradients("rms_norm", 2, _norm, _Norm)
+_register_gradients("fused_add_rms_norm", 3, _fused_add_rms_norm, _FusedAdd)
 
 # --- Functions ------------------------------------------------------------------------------------------------------
-
-
-def _is_direct(x, *others):
-    """Whether the kernel may be called at once: in eager mode, where no gradients are wanted."""
-    return not is_dynamo_compiling() and not (is_grad_enabled() and _needs_grad(x, *others)) and _is_eager(x)
 
 
 def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options) -> Tensor:
     """The norm of each row of x, with gradients. Arguments, result and errors are those of the package's rms_norm().
 
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    if _is_direct(x, weight):
+    if not is_dynamo_compiling() and _is_direct(x, weight):
         return _plain_norm(x, weight, eps, **options)
     return torch.ops.rms_norm.rms_norm(x, weight, eps, **options)
 
@@ -213,7 +212,7 @@ def fused_add_rms_norm(
     x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
 ) -> Tuple[Tensor, Tensor]:
     """The norm of x + residual and the sum, as new tensors, with gradients."""
-    if _is_direct(x, residual, weight):
+    if not is_dynamo_compiling() and _is_direct(x, residual, weight):
         return _fused_add_rms_norm(x, residual, weight, eps, **options)
     return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, eps, **options)
 
