@@ -99,8 +99,9 @@ if [ "$goal" = site ] && ! cmp -s tools/site/requirements.txt .venv/installed_si
   cp tools/site/requirements.txt .venv/installed_site.txt
 fi
 
-if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! .venv/bin/python -c 'import torch, transformers' 2>/dev/null; then
-  echo "setup: installing PyTorch and transformers into .venv (requirements-torch.txt), which takes minutes"
-  .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements-torch.txt ||
+if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! cmp -s requirements-torch.txt .venv/installed_torch.txt; then
+  echo "setup: installing PyTorch and transformers into .venv (requirements-torch.txt), which needs 5 GB, and 8 while it lasts"
+  .venv/bin/python -m pip install --quiet --no-compile --no-cache-dir --disable-pip-version-check -r requirements-torch.txt ||
     fail "pip could not install requirements-torch.txt (see above); by hand: .venv/bin/pip install -r requirements-torch.txt"
+  cp requirements-torch.txt .venv/installed_torch.txt
 fi
