@@ -26,10 +26,11 @@ def install():
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         if not this_run or lock.read() != this_run:
-            where = [f"-Cbuild-dir={BUILD / 'cmake'}", "--upgrade", "--target", SITE]
-            # In a quick run g++ would optimize for longer than the kernels run.
-            where += [f"-Ccmake.define.OPTIMIZE_OFTEN={'-O1' if FULL else '-O0'}"] if BACKEND == "cpu" else []
-            made = pip_install(PACKAGE, *where, BACKEND=BACKEND, RMS_NORM_TYPES="")
+            # Settings of scikit-build-core, which not every pip can hand over.
+            settings = {"SKBUILD_BUILD_DIR": str(BUILD / "cmake"), "BACKEND": BACKEND, "RMS_NORM_TYPES": ""}
+            if BACKEND == "cpu":  # in a quick run g++ would optimize for longer than the kernels run
+                settings["SKBUILD_CMAKE_DEFINE"] = f"OPTIMIZE_OFTEN={'-O1' if FULL else '-O0'}"
+            made = pip_install(PACKAGE, "--upgrade", "--target", SITE, **settings)
             assert made.returncode == 0, made.stdout + made.stderr
             lock.truncate(0)
             lock.write(this_run)

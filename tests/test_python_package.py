@@ -339,7 +339,8 @@ def test_install_from_a_source_distribution(tmp_path):
     code = f"import build_backend; build_backend.build_sdist({str(tmp_path)!r})"
     assert run(sys.executable, "-c", code, cwd=PACKAGE).returncode == 0
     site = tmp_path / "site packages"
-    made = pip_install(next(tmp_path.glob("*.tar.gz")), "-Ccmake.define.OPTIMIZE_OFTEN=-O0", "--target", site, BACKEND="cpu")
+    settings = {"SKBUILD_CMAKE_DEFINE": "OPTIMIZE_OFTEN=-O0", "BACKEND": "cpu"}
+    made = pip_install(next(tmp_path.glob("*.tar.gz")), "--target", site, **settings)
     assert made.returncode == 0, made.stdout + made.stderr
     code = "import numpy, rms_norm; print(rms_norm.rms_norm(numpy.full((1, 4), 2, 'float32')).round(2))"
     assert run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).stdout == "[[1. 1. 1. 1.]]\n"
