@@ -24,6 +24,8 @@ has_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
 no_ccache=build/no-ccache # written if ccache could not be installed, so that setup tries only once
 has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
 can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
+with_torch() { [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ]; }
+has_python_h() { python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null; }
 has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 packages=()
@@ -43,6 +45,7 @@ check() {
   [ "$goal" = test ] || return 0
   command -v ps >/dev/null || need procps "lists processes, in the tests of what simtcc leaves behind"
   has_header doctest/doctest.h || need doctest-dev "runs the C++ unit tests"
+  ! with_torch || has_python_h || need python3-dev "compiles what torch.compile writes, in the tests with PyTorch"
 }
 
 check
@@ -99,7 +102,7 @@ if [ "$goal" = site ] && ! cmp -s tools/site/requirements.txt .venv/installed_si
   cp tools/site/requirements.txt .venv/installed_site.txt
 fi
 
-if [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ] && ! cmp -s requirements-torch.txt .venv/installed_torch.txt; then
+if with_torch && ! cmp -s requirements-torch.txt .venv/installed_torch.txt; then
   echo "setup: installing PyTorch and transformers into .venv (requirements-torch.txt), which needs 5 GB, and 8 while it lasts"
   .venv/bin/python -m pip install --quiet --no-compile --no-cache-dir --disable-pip-version-check -r requirements-torch.txt ||
     fail "pip could not install requirements-torch.txt (see above); by hand: .venv/bin/pip install -r requirements-torch.txt"
