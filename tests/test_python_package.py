@@ -328,7 +328,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
         "simt/runtime/launch.cpp",
         "simt/analysis/lockstep.h",
     ]
-    assert {"CMakeLists.txt", "binding/binding.cpp", "rms_norm/py.typed"} <= names
+    assert {"CMakeLists.txt", "binding/binding.cu", "rms_norm/py.typed"} <= names
     assert {f"repository/{name}" for name in of_repository} <= names
     assert not any(name.endswith((".pyc", ".so", ".o")) for name in names)
 

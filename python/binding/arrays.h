@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <functional>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "instances.h"
+#include "call.h"
 
 namespace rms_norm_binding {
 
@@ -34,13 +32,8 @@ struct Array {
   Array(const char* name, const Given& given) : name(name), tensor(given.has_value() ? given.value() : nullptr) {}
   int last() const { return tensor->ndim - 1; }
   int64_t cols() const { return tensor->shape[last()]; }
-  void* data() const { return static_cast<char*>(tensor->data) + tensor->byte_offset; }
-  int64_t stride(int dimension) const {
-    if (tensor->strides != nullptr) return tensor->strides[dimension];
-    int64_t stride = 1;
-    for (int i = last(); i > dimension; --i) stride *= tensor->shape[i];
-    return stride;
-  }
+  void* data() const { return tensor ? static_cast<char*>(tensor->data) + tensor->byte_offset : nullptr; }
+  int64_t stride(int dimension) const { return tensor ? tensor->strides[dimension] : 0; }  // always given, by tvm-ffi
   std::string shape() const {
     std::ostringstream out;
     for (int i = 0; i < tensor->ndim; ++i) out << (i > 0 ? ", " : "") << tensor->shape[i];
@@ -89,8 +82,7 @@ inline void check_weight(const Array& weight, const Array& x) {
 // The leading dimensions of arrays of one shape, in any order, as rows, or as heads within rows. Two dimensions count
 // as one if, in every array, a step in the outer one is as long as all steps in the inner one. The second array is
 // written, so that its strides say which is the inner one. Returns how many rows there are.
-template <size_t n>
-int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>& found) {
+inline int64_t find_rows(const std::array<Array, 4>& arrays, const std::array<Tensor*, 4>& found) {
   const Array& x = arrays[0];
   if (x.tensor == nullptr || x.tensor->ndim == 0)
     TVM_FFI_THROW(ValueError) << x.name << " has no dimension; the last one is normalized";
@@ -103,17 +95,20 @@ int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>
                                 << x.shape() << "; they must be the same";
     check_place(a, x);
   }
-  const int64_t rows = std::accumulate(x.tensor->shape, x.tensor->shape + x.last(), int64_t{1}, std::multiplies<>());
+  int64_t rows = 1;
   std::vector<int> order;  // from the innermost one
-  for (int i = x.last() - 1; i >= 0 && rows > 0; --i)
+  for (int i = x.last() - 1; i >= 0; --i) {
+    rows *= x.tensor->shape[i];
     if (x.tensor->shape[i] > 1) order.push_back(i);
+  }
+  if (rows == 0) return 0;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return std::abs(arrays[1].stride(a)) < std::abs(arrays[1].stride(b)); });
-  int64_t sizes[3] = {1, 1, 1};  // of the joined dimensions
+  int64_t sizes[] = {1, 1}, strides[4][2] = {};  // of the joined dimensions
   int count = 0, before = 0;
   for (const int i : order) {
     const bool joins = count > 0 && std::all_of(arrays.begin(), arrays.end(), [&](const Array& a) {
-                         return a.tensor == nullptr || a.stride(i) == x.tensor->shape[before] * a.stride(before);
+                         return a.stride(i) == x.tensor->shape[before] * a.stride(before);
                        });
     if (!joins && ++count > 2)
       TVM_FFI_THROW(ValueError)
@@ -122,15 +117,12 @@ int64_t find_rows(const std::array<Array, n>& arrays, const std::array<Rows*, n>
     sizes[count - 1] *= x.tensor->shape[i];
     before = i;
     if (!joins)
-      for (size_t k = 0; k < n; ++k)
-        if (arrays[k].tensor) (count == 1 ? found[k]->head_stride : found[k]->stride) = arrays[k].stride(i);
+      for (size_t k = 0; k < arrays.size(); ++k) strides[k][count - 1] = arrays[k].stride(i);
   }
-  for (size_t k = 0; k < n; ++k) {
-    if (arrays[k].tensor == nullptr) continue;
+  for (size_t k = 0; k < arrays.size(); ++k) {
     found[k]->data = arrays[k].data();
-    found[k]->heads = count == 2 ? sizes[0] : 1;
-    if (count == 1) found[k]->stride = found[k]->head_stride;
-    if (count == 0) found[k]->stride = x.cols();
+    if (count == 1) found[k]->layout = {strides[k][0]};
+    if (count == 2) found[k]->layout = {strides[k][1], sizes[0], strides[k][0]};
   }
   return rows;
 }

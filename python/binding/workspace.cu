@@ -1,5 +1,7 @@
 #include "workspace.h"
 
+#include <rms_norm/rms_norm.cuh>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -7,8 +9,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "instances.h"
 
 namespace rms_norm_binding {
 namespace {
@@ -41,12 +41,12 @@ struct Relaxed {
 
 // Prepared on the stream; or at once, on a stream of its own, if what the stream is given is only captured.
 cudaError_t allocate(bool captured, cudaStream_t stream, void** workspace) {
-  if (const cudaError_t error = cudaMalloc(workspace, kWorkspaceBytes)) return error;
-  if (!captured) return cudaMemsetAsync(*workspace, 0, kWorkspaceBytes, stream);
+  if (const cudaError_t error = cudaMalloc(workspace, rms_norm::kWorkspaceBytes)) return error;
+  if (!captured) return rms_norm::init_workspace(*workspace, stream);
   cudaStream_t own;
   cudaError_t error = cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
   if (error != cudaSuccess) return error;
-  error = cudaMemsetAsync(*workspace, 0, kWorkspaceBytes, own);
+  error = rms_norm::init_workspace(*workspace, own);
   if (error == cudaSuccess) error = cudaStreamSynchronize(own);
   cudaStreamDestroy(own);
   return error;

@@ -1,0 +1,36 @@
+// A call of the header without the types of its elements: binding.cu makes it, and an instance carries it out.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <rms_norm/rms_norm.cuh>
+
+namespace rms_norm_binding {
+
+// The types of elements by the names that Python has for them, and their numbers; kNone: there is no residual.
+using float32 = float;
+using float16 = __half;
+using bfloat16 = __nv_bfloat16;
+enum Type { kFloat32, kFloat16, kBFloat16, kNone };
+constexpr int kTypes = 3;
+
+using Tensor = rms_norm::Tensor<void>;
+template <class T>
+rms_norm::Tensor<T> of_type(const Tensor& tensor) {
+  return {static_cast<T*>(tensor.data), tensor.layout};
+}
+
+struct Call {
+  Tensor x{}, residual{}, residual_out{}, y{};
+  const void* weight = nullptr;
+  int64_t rows = 0, cols = 0;
+  rms_norm::Options options;
+};
+
+// Calls the header, and if it refuses the call, says why.
+using Instance = cudaError_t (*)(const Call&, cudaStream_t, const char** refusal);
+
+// Where the instance of these types stands; nullptr if it is not compiled.
+Instance& instance(Type x, Type residual, Type weight, Type y);
+
+}  // namespace rms_norm_binding
