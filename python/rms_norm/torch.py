@@ -113,16 +113,17 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
 
 # --- Their gradients ------------------------------------------------------------------------------------------------
 
-_USUAL = {Tensor, torch.nn.Parameter, type(None)}
+_USUAL = {Tensor, torch.nn.Parameter}
+_USUAL_OR_NONE = {*_USUAL, type(None)}
 _modes, _is_traced = torch._C._len_torch_dispatch_stack, torch._C._is_tracing
 _transforms, _any_requires_grad = torch._C._functorch.maybe_current_level, torch._C._any_requires_grad
 
 
 def _is_direct(x, second, third=None):
     """Whether the kernel may be called at once: the tensors are usual ones, nobody wants gradients, and nothing listens
-    to operators, as tracers and modes of PyTorch do."""
-    if type(x) not in _USUAL or type(second) not in _USUAL or type(third) not in _USUAL:
-        return False
+    to operators, as tracers and modes of PyTorch do. What is no tensor may be, since it is then refused."""
+    if type(x) not in _USUAL or type(second) not in _USUAL_OR_NONE or type(third) not in _USUAL_OR_NONE:
+        return not (isinstance(x, Tensor) and all(isinstance(other, (Tensor, type(None))) for other in (second, third)))
     if x.is_meta or _modes() or _is_traced() or _transforms() is not None or forward_ad._current_level >= 0:
         return False
     return not (is_grad_enabled() and _any_requires_grad(x, second, third))
