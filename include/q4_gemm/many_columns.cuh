@@ -298,6 +298,8 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
         copy_x(i);
       }
     }
+    // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
+    wait_for(all_have_read, 0);
     if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();
   } else {
     if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
