@@ -299,6 +299,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       }
     }
     // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
+    __syncwarp();
     wait_for(all_have_read, 0);
     if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();
   } else {
