@@ -30,13 +30,13 @@ __host__ __device__ constexpr int64_t padded_chunks(int64_t chunks) {
   return (chunks + kMostChunks - 1) / kMostChunks * kMostChunks;
 }
 
-// x as the copy engine wants it: for each tile of columns and each chunk of k, eight panels, of 8 k each, which have
-// 16 bytes for each column. The order of k within a block is that in which a word of weights falls apart. If scales are
-// exact, the scales of x follow as float32: those of the chunk's first block, then those of its second, each in the
-// order of place_of_scale.
+// x as the copy engine wants it: for each tile of columns and each chunk of k, panels which have 16 bytes for each
+// column: 16 numbers of k as int8, or 8 as float16. The order of k within a block is that in which a word of weights
+// falls apart. If scales are exact, the scales of x follow as float32, divided by 16 (see byte_fragments_of): those of
+// the chunk's first block, then those of its second, each in the order of place_of_scale.
 template <int kColumns, Scales kScales>
 struct XTile {
-  static constexpr int kPanels = kChunk / 8;
+  static constexpr int kPanels = kChunk / (kScales == Scales::exact ? 16 : 8);
   static constexpr int kNumbers = kPanels * kColumns;  // uint4
   static constexpr int kBytes = kNumbers * 16 + (kScales == Scales::exact ? kChunkBlocks * kColumns * 4 : 0);
 };
@@ -57,16 +57,11 @@ __device__ inline __half2 as_half2(uint32_t bits) {
   return two;
 }
 
-__device__ inline void whole_numbers(const EightNumbers& eight, float (&to)[8]) {
-#pragma unroll
-  for (int i = 0; i < 8; ++i)
-    to[i] = static_cast<float>(static_cast<signed char>((i < 4 ? eight.words.x : eight.words.y) >> i % 4 * 8));
-}
 // The numbers themselves, as closely as they are known.
 __device__ inline void values_of(const EightNumbers& eight, float (&to)[8]) {
-  whole_numbers(eight, to);
 #pragma unroll
-  for (float& value : to) value *= eight.d;
+  for (int i = 0; i < 8; ++i)
+    to[i] = eight.d * static_cast<signed char>((i < 4 ? eight.words.x : eight.words.y) >> i % 4 * 8);
 }
 template <class T>
 __device__ void values_of(const Eight<T>& eight, float (&to)[8]) {
@@ -95,19 +90,21 @@ __global__ void __launch_bounds__(256)
 
   unsigned char* tile = to + (column / kColumns * (blocks / kChunkBlocks) + block / kChunkBlocks) * Tile::kBytes;
   const int place = static_cast<int>(column % kColumns), b = static_cast<int>(block % kChunkBlocks);
-  float v[8];
+  const auto word_of = [&](int panel) -> uint32_t& {
+    return reinterpret_cast<uint32_t*>(tile)[((b * Tile::kPanels / kChunkBlocks + panel) * kColumns + place) * 4 + t];
+  };
   if constexpr (kScales == Scales::exact) {
     const EightNumbers eight = x.numbers_of(loaded);
-    whole_numbers(eight, v);
-    if (t == 0) reinterpret_cast<float*>(tile + Tile::kNumbers * 16)[b * kColumns + place_of_scale(place)] = eight.d;
+    word_of(0) = eight.words.x, word_of(1) = eight.words.y;
+    if (t == 0)
+      reinterpret_cast<float*>(tile + Tile::kNumbers * 16)[b * kColumns + place_of_scale(place)] = eight.d / 16;
   } else {
+    float v[8];
     values_of(loaded, v);
-  }
-  constexpr int kFirst[4] = {0, 4, 1, 5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
-  auto* words = reinterpret_cast<uint32_t*>(tile);
+    constexpr int kFirst[4] = {0, 4, 1, 5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    words[((4 * b + i) * kColumns + place) * 4 + t] = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
+    for (int i = 0; i < 4; ++i) word_of(i) = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
+  }
 }
 
 // word & mask | 0x64006400. The compiler makes two instructions of it if it sees both constants.
@@ -132,22 +129,24 @@ __device__ inline void numbers_of(uint32_t word, uint32_t (&pairs)[4]) {
   }
 }
 
-// What the two wgmmas of a block of 32 k take from a lane: rows[h] is the word of row g + 8 h, scales the bits of both
-// rows' scales.
-template <Scales kScales>
-__device__ void fragments_of(uint32_t row, uint32_t row_8, uint32_t scales, uint32_t (&a)[2][4]) {
-  const uint32_t words[2] = {row, row_8};
+// What the two wgmmas of a block of 32 k take from a lane, as float16: rows[h] is the word of row g + 8 h, scales the
+// bits of both rows' scales, with which the weights are multiplied and rounded.
+__device__ inline void half_fragments_of(const uint32_t (&rows)[2], uint32_t scales, uint32_t (&a)[2][4]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     uint32_t pairs[4];
-    numbers_of(words[h], pairs);
-    if (kScales == Scales::rounded_to_half) {
-      const __half2 both = as_half2(scales), d = h == 0 ? __low2half2(both) : __high2half2(both);
+    numbers_of(rows[h], pairs);
+    const __half2 both = as_half2(scales), d = h == 0 ? __low2half2(both) : __high2half2(both);
 #pragma unroll
-      for (uint32_t& pair : pairs) pair = bits_of(__hmul2(as_half2(pair), d));
-    }
+    for (int i = 0; i < 4; ++i) a[i / 2][i % 2 * 2 + h] = bits_of(__hmul2(as_half2(pairs[i]), d));
+  }
+}
+// And what its one wgmma takes as int8: 16 (q - 8), which is q in the upper half of a byte with the highest bit turned.
+__device__ inline void byte_fragments_of(const uint32_t (&rows)[2], uint32_t (&a)[4]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) a[i / 2][i % 2 * 2 + h] = pairs[i];
+  for (int h = 0; h < 2; ++h) {
+    a[h] = (rows[h] << 4 & 0xf0f0f0f0u) ^ 0x80808080u;
+    a[2 + h] = (rows[h] & 0xf0f0f0f0u) ^ 0x80808080u;
   }
 }
 
@@ -210,10 +209,6 @@ struct ManyShape {
   static constexpr int kThreads = kConsumers + (kMoreRegisters ? 128 : 32);
   static constexpr int kEvenShare = 512 / ((kConsumerGroups + 1) * kBlocksPerSm) / 8 * 8, kFewRegisters = 32;
   static constexpr int kManyRegisters = (kEvenShare * (kConsumerGroups + 1) - kFewRegisters) / kConsumerGroups / 8 * 8;
-  // If scales are exact: of the products of blocks of k, one is being computed while another is scaled, where there are
-  // registers.
-  static constexpr int kRegisters = kMoreRegisters ? kManyRegisters : 96;
-  static constexpr int kProducts = kColumns / 2 * 3 + 48 <= kRegisters ? 2 : 1;
   static_assert(kStages >= 2 * kWays && kBytes <= kRoom && kStage % 128 == 0, "a ring of copies");
 };
 
@@ -306,7 +301,6 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
     const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups, place = thread % 128;
     float sums[kColumns / 2];
-    uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
     int slot = way, before = 0;
     uint32_t parity = 0;
     const auto release = [&](int i) { static_cast<void>(empty[i].arrive()); };
@@ -321,64 +315,66 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       const int there = chunks_in(i);
       const auto numbers_in = [&](int c) { return c < there ? numbers[c * kPieceLanes] : make_uint4(0, 0, 0, 0); };
       const auto scales_in = [&](int c) { return c < there ? scales[c * kPieceScaleLanes] : make_uint2(0, 0); };
-      const auto make_block = [&](const uint4& q, const uint2& d, int b) {
-        fragments_of<S::kScales>(b == 0 ? q.x : q.z, b == 0 ? q.y : q.w, b == 0 ? d.x : d.y, a[b]);
-      };
-      const auto multiply = [&](int c, int b, bool add, auto& to) {
-        const auto* panels = reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + 4 * b * kColumns;
-        begin_wgmma();
-        wgmma<kColumns>(to, a[b][0], panels, add);
-        wgmma<kColumns>(to, a[b][1], panels + 2 * kColumns, true);
-        commit_wgmma();
+      const auto panels_of = [&](int c, int b) {
+        return reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + b * S::X::kNumbers / kChunkBlocks;
       };
       if constexpr (S::kScales == Scales::rounded_to_half) {
+        uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
+        const auto make_block = [&](const uint4& q, const uint2& d, int b) {
+          half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
+        };
+        const auto multiply = [&](int c, int b) {
+          begin_wgmma();
+          wgmma<kColumns>(sums, a[b][0], panels_of(c, b), true);
+          wgmma<kColumns>(sums, a[b][1], panels_of(c, b) + 2 * kColumns, true);
+          commit_wgmma();
+        };
         uint4 q = numbers_in(0);
         uint2 d = scales_in(0);
 #pragma unroll 1
         for (int c = 0; c < kChunks; ++c) {
           make_block(q, d, 0);
-          multiply(c, 0, true, sums);
+          multiply(c, 0);
           wait_for_wgmma<1>();                     // the block before has been multiplied, and its a[] may be written
           if (c == 0 && i > way) release(before);  // (without a branch here, ptxas would let wgmma wait for itself)
           make_block(q, d, 1);
-          multiply(c, 1, true, sums);
+          multiply(c, 1);
           if (c + 1 < kChunks) q = numbers_in(c + 1), d = scales_in(c + 1);
           wait_for_wgmma<1>();
         }
       } else {
-        uint4 q[kChunks];
-        uint2 d[kChunks];
+        uint4 q = numbers_in(0);
+        uint2 d = scales_in(0);
 #pragma unroll
-        for (int c = 0; c < kChunks; ++c) q[c] = numbers_in(c), d[c] = scales_in(c);
-        float products[S::kProducts][kColumns / 2];
-        const auto add = [&](int c, int b, auto& from) {
-          const float2 of_rows = __half22float2(as_half2(b == 0 ? d[c].x : d[c].y));
-          const auto* of_x = reinterpret_cast<const float4*>(stage + c * S::X::kBytes + S::X::kNumbers * 16) +
-                             b * kColumns / 4 + lane % 4;
-          pin(from);
+        for (int c = 0; c < kChunks; ++c) {
+          const uint4 next_q = c + 1 < kChunks ? numbers_in(c + 1) : q;
+          const uint2 next_d = c + 1 < kChunks ? scales_in(c + 1) : d;
 #pragma unroll
-          for (int j = 0; j < kColumns / 16; ++j) {
-            const float4 columns = of_x[4 * j];
-            const float of_columns[4] = {columns.x, columns.y, columns.z, columns.w};
+          for (int b = 0; b < kChunkBlocks; ++b) {
+            float4 of_x[kColumns / 16];  // scales: read before wgmma begins, which would hold the reads up
+            const auto* from = reinterpret_cast<const float4*>(stage + c * S::X::kBytes + S::X::kNumbers * 16) +
+                               b * kColumns / 4 + lane % 4;
 #pragma unroll
-            for (int i = 0; i < 8; ++i)
-              sums[8 * j + i] +=
-                  (i / 2 % 2 == 0 ? of_rows.x : of_rows.y) * of_columns[i / 4 * 2 + i % 2] * from[8 * j + i];
-          }
-        };
-        constexpr int kBlocks = kChunks * kChunkBlocks, kAhead = S::kProducts - 1;
-#pragma unroll
-        for (int block = 0; block < kBlocks + kAhead; ++block) {
-          const int ready = block - kAhead;
-          if (block < kBlocks) {
-            make_block(q[block / kChunkBlocks], d[block / kChunkBlocks], block % kChunkBlocks);
-            multiply(block / kChunkBlocks, block % kChunkBlocks, false, products[block % S::kProducts]);
-          }
-          if (block < kBlocks)
-            wait_for_wgmma<kAhead>();
-          else
+            for (int j = 0; j < kColumns / 16; ++j) of_x[j] = from[4 * j];
+            int products[kColumns / 2];
+            uint32_t a[4];
+            byte_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, a);
+            begin_wgmma();
+            wgmma<kColumns>(products, a, panels_of(c, b), false);
+            commit_wgmma();
             wait_for_wgmma<0>();
-          if (ready >= 0) add(ready / kChunkBlocks, ready % kChunkBlocks, products[ready % S::kProducts]);
+            pin(products);
+            const float2 of_rows = __half22float2(as_half2(b == 0 ? d.x : d.y));
+#pragma unroll
+            for (int j = 0; j < kColumns / 16; ++j) {
+              const float of_columns[4] = {of_x[j].x, of_x[j].y, of_x[j].z, of_x[j].w};
+#pragma unroll
+              for (int i = 0; i < 8; ++i)
+                sums[8 * j + i] += (i / 2 % 2 == 0 ? of_rows.x : of_rows.y) * of_columns[i / 4 * 2 + i % 2] *
+                                   static_cast<float>(products[8 * j + i]);
+            }
+          }
+          q = next_q, d = next_d;
         }
         release(slot);
       }

@@ -1,11 +1,12 @@
-// Hopper's instruction for a warpgroup (four warps): 64 rows of A, whose float16 numbers are in registers, times N
-// columns of B, which are in shared memory, 16 of k. CUDA C++ has no name for it; its form for the CPU device stands
-// beside it. Source: PTX ISA 8.8, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+// Hopper's instruction for a warpgroup (four warps): 64 rows of A, which are in registers, times N columns of B, which
+// are in shared memory. It takes 32 bytes of k at a time: 16 numbers as float16 with sums in float32, or 32 as int8 with
+// whole sums. CUDA C++ has no name for it; its form for the CPU device stands beside it. Source: PTX ISA 8.8,
+// "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 //
 // With g = lane / 4 and t = lane % 4, a lane of warp w has
-//   a: numbers 2 t and 2 t + 1 of rows 16 w + g and 16 w + g + 8, then numbers 8 + 2 t and 9 + 2 t of the same rows;
+//   a: bytes 4 t to 4 t + 3 of rows 16 w + g and 16 w + g + 8, then bytes 16 + 4 t to 19 + 4 t of the same rows;
 //   sums: columns 8 j + 2 t and 8 j + 2 t + 1 of row 16 w + g, then of row 16 w + g + 8, for each j.
-// B is two panels: the first 8 numbers of each column, 16 bytes, then the other 8 of each.
+// B is two panels: the first 16 bytes of each column, then the other 16 of each.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -18,23 +19,31 @@ namespace q4_gemm::detail {
 
 #ifdef __SIMT__
 
-template <int N>
-__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
+// The products of four bytes of a row and of a column.
+__device__ inline float product_of(float, uint32_t x, uint32_t y) {
+  __half2 p, q;
+  std::memcpy(&p, &x, 4), std::memcpy(&q, &y, 4);
+  return __low2float(p) * __low2float(q) + __high2float(p) * __high2float(q);
+}
+__device__ inline int product_of(int, uint32_t x, uint32_t y) {
+  int sum = 0;
+  for (int i = 0; i < 32; i += 8) sum += static_cast<signed char>(x >> i) * static_cast<signed char>(y >> i);
+  return sum;
+}
+
+// T is float, for float16, or int, for int8.
+template <int N, class T>
+__device__ void wgmma(T (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
   const int lane = threadIdx.x % 32;
   const auto* words = reinterpret_cast<const uint32_t*>(panels);
-  const auto product = [](uint32_t x, uint32_t y) {
-    __half2 p, q;
-    std::memcpy(&p, &x, 4), std::memcpy(&q, &y, 4);
-    return __low2float(p) * __low2float(q) + __high2float(p) * __high2float(q);
-  };
-  for (int i = 0; i < N / 2 && !add; ++i) sums[i] = 0.0f;
+  for (int i = 0; i < N / 2 && !add; ++i) sums[i] = 0;
   for (int holder = 0; holder < 4; ++holder) {
     uint32_t rows[4];
     for (int i = 0; i < 4; ++i) rows[i] = __shfl_sync(0xffffffffu, a[i], lane / 4 * 4 + holder);
     for (int i = 0; i < N / 2; ++i) {
       const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
       for (int panel = 0; panel < 2; ++panel)
-        sums[i] += product(rows[2 * panel + i / 2 % 2], words[(panel * N + column) * 4 + holder]);
+        sums[i] += product_of(T{}, rows[2 * panel + i / 2 % 2], words[(panel * N + column) * 4 + holder]);
     }
   }
 }
@@ -42,8 +51,8 @@ __device__ inline void begin_wgmma() {}
 __device__ inline void commit_wgmma() {}
 template <int kGroups>
 __device__ void wait_for_wgmma() {}
-template <int kCount>
-__device__ void pin(float (&)[kCount]) {}
+template <class Sums>
+__device__ void pin(Sums&) {}
 
 #else
 
@@ -72,6 +81,11 @@ __device__ void pin(float (&sums)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
+template <int kCount>
+__device__ void pin(int (&sums)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
 
 // Where B lies: its address; how far the second panel is from the first, and a group of 8 columns from the one before.
 // All in units of 16 bytes, no swizzle.
@@ -81,49 +95,44 @@ __device__ uint64_t descriptor_of(const uint4* panels) {
   return (address >> 4 & 0x3fff) | uint64_t{N} << 16 | uint64_t{8} << 32;
 }
 
-#define Q4_GEMM_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
-#define Q4_GEMM_8(i) Q4_GEMM_4(i), Q4_GEMM_4(i + 4)
-#define Q4_GEMM_16(i) Q4_GEMM_8(i), Q4_GEMM_8(i + 8)
-#define Q4_GEMM_32(i) Q4_GEMM_16(i), Q4_GEMM_16(i + 16)
-#define Q4_GEMM_64(i) Q4_GEMM_32(i), Q4_GEMM_32(i + 32)
-#define Q4_GEMM_INPUTS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int{add})
+// `kind` is the name of a register's constraint, "+f" or "+r". Names: the registers of sums in an instruction's text.
+#define Q4_GEMM_4(kind, i) kind(sums[i]), kind(sums[i + 1]), kind(sums[i + 2]), kind(sums[i + 3])
+#define Q4_GEMM_8(kind, i) Q4_GEMM_4(kind, i), Q4_GEMM_4(kind, i + 4)
+#define Q4_GEMM_16(kind, i) Q4_GEMM_8(kind, i), Q4_GEMM_8(kind, i + 8)
+#define Q4_GEMM_32(kind, i) Q4_GEMM_16(kind, i), Q4_GEMM_16(kind, i + 16)
+#define Q4_GEMM_64(kind, i) Q4_GEMM_32(kind, i), Q4_GEMM_32(kind, i + 32)
+#define Q4_GEMM_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define Q4_GEMM_NAMES_16 Q4_GEMM_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define Q4_GEMM_NAMES_32 \
+  Q4_GEMM_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define Q4_GEMM_NAMES_64                                                                             \
+  Q4_GEMM_NAMES_32                                                                                   \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, " \
+  "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+// `types` and `end` differ between float16 and int8; a0 to a3, b and add are the numbers of the operands after the sums.
+#define Q4_GEMM_WGMMA(n, count, types, end, kind, a0, a1, a2, a3, b, add)                                          \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #add ", 0; wgmma.mma_async.sync.aligned.m64n" #n types            \
+               " {" Q4_GEMM_NAMES_##count "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", p" end ";}"       \
+               : Q4_GEMM_##count(kind, 0)                                                                          \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of<N>(panels)), "r"(int{do_add}))
+#define Q4_GEMM_EACH(types, end, kind)                                            \
+  static_assert(N == 16 || N == 32 || N == 64 || N == 128, "16, 32, 64 or 128");  \
+  if constexpr (N == 16) Q4_GEMM_WGMMA(16, 8, types, end, kind, 8, 9, 10, 11, 12, 13);      \
+  if constexpr (N == 32) Q4_GEMM_WGMMA(32, 16, types, end, kind, 16, 17, 18, 19, 20, 21);   \
+  if constexpr (N == 64) Q4_GEMM_WGMMA(64, 32, types, end, kind, 32, 33, 34, 35, 36, 37);   \
+  if constexpr (N == 128) Q4_GEMM_WGMMA(128, 64, types, end, kind, 64, 65, 66, 67, 68, 69)
 
-// If not add, the sums begin at zero. It has only begun when the instruction is past.
+// If not do_add, the sums begin at zero. It has only begun when the instruction is past.
 template <int N>
-__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
+__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool do_add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  const uint64_t b = descriptor_of<N>(panels);
-  if constexpr (N == 16) {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %13, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, "
-        "%3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, p, 1, 1, 0;}"
-        : Q4_GEMM_8(0)
-        : Q4_GEMM_INPUTS);
-  } else if constexpr (N == 32) {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0, %1, %2, "
-        "%3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, p, 1, 1, 0;}"
-        : Q4_GEMM_16(0)
-        : Q4_GEMM_INPUTS);
-  } else if constexpr (N == 64) {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, "
-        "%3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, "
-        "%25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;}"
-        : Q4_GEMM_32(0)
-        : Q4_GEMM_INPUTS);
-  } else if constexpr (N == 128) {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0, %1, %2, "
-        "%3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, "
-        "%25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "
-        "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, "
-        "%66, %67}, %68, p, 1, 1, 0;}"
-        : Q4_GEMM_64(0)
-        : Q4_GEMM_INPUTS);
-  } else {
-    static_assert(N == 16, "N is 16, 32, 64 or 128");
-  }
+  Q4_GEMM_EACH("k16.f32.f16.f16", ", 1, 1, 0", "+f");
+#endif
+}
+template <int N>
+__device__ void wgmma(int (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool do_add) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  Q4_GEMM_EACH("k32.s32.s8.s8", "", "+r");
 #endif
 }
 
@@ -132,7 +141,12 @@ __device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4*
 #undef Q4_GEMM_16
 #undef Q4_GEMM_32
 #undef Q4_GEMM_64
-#undef Q4_GEMM_INPUTS
+#undef Q4_GEMM_NAMES_8
+#undef Q4_GEMM_NAMES_16
+#undef Q4_GEMM_NAMES_32
+#undef Q4_GEMM_NAMES_64
+#undef Q4_GEMM_WGMMA
+#undef Q4_GEMM_EACH
 
 #endif
 

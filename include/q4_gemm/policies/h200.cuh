@@ -34,14 +34,15 @@ struct H200 {
   static constexpr int kClusters[2][8] = {{132, 66, 39, 30, 22, 17, 15, 15}, {264, 132, 79, 62, 47, 39, 32, 30}};
   static constexpr Scales kScales = Scales::exact;
   // The shape that plan_of() takes needs 1.01 times the time of the fastest, on average of 36 products; at worst 1.10
-  // times, at 4096 x 64 x 4096.
+  // times, at 12288 x 64 x 4096.
   static constexpr ManyChoice kMany[] = {
-      {16, 1, 4, 1, 0.103f, 3.81f},  // for 3 of 36 products
-      {32, 1, 2, 2, 0.246f, 4.91f},  // for 6
-      {32, 1, 4, 1, 0.136f, 4.83f},  // for 7
-      {64, 1, 2, 2, 0.416f, 6.24f},  // for 12
-      {64, 1, 4, 1, 0.228f, 6.19f},  // for 2
-      {128, 3, 1, 1, 1.24f, 10.1f},  // for 6
+      {16, 1, 4, 1, 0.0925f, 3.68f},  // for 3 of 36 products
+      {32, 1, 2, 2, 0.231f, 4.55f},   // for 6
+      {32, 1, 4, 1, 0.130f, 4.77f},   // for 7
+      {64, 1, 2, 2, 0.399f, 6.28f},   // for 2
+      {64, 1, 3, 1, 0.206f, 5.56f},   // for 5
+      {128, 1, 2, 1, 0.363f, 7.21f},  // for 8
+      {128, 2, 1, 1, 0.770f, 8.67f},  // for 5
   };
 };
 
