@@ -1,5 +1,5 @@
-// Many columns: Hopper's tensor cores multiply float16, four warps at a time, and weights become float16 in the
-// registers that the tensor cores read.
+// Many columns: Hopper's tensor cores multiply for four warps at a time, and weights become what they take, bytes or
+// float16, in the registers that they read.
 //
 // A thread block has a tile of 64 · kGroups rows and kColumns columns of y, and a part of k. One warp, the producer,
 // lets the copy engine bring chunks of 64 k into a ring in shared memory: numbers, scales and x, each in the order in
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(256)
   } else {
     float v[8];
     values_of(loaded, v);
-    constexpr int kFirst[4] = {0, 4, 1, 5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
+    constexpr int kFirst[4] = {0, 4, 1,
+                               5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
 #pragma unroll
     for (int i = 0; i < 4; ++i) word_of(i) = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
   }

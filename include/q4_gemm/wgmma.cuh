@@ -1,6 +1,6 @@
 // Hopper's instruction for a warpgroup (four warps): 64 rows of A, which are in registers, times N columns of B, which
-// are in shared memory. It takes 32 bytes of k at a time: 16 numbers as float16 with sums in float32, or 32 as int8 with
-// whole sums. CUDA C++ has no name for it; its form for the CPU device stands beside it. Source: PTX ISA 8.8,
+// are in shared memory. It takes 32 bytes of k at a time: 16 numbers as float16 with sums in float32, or 32 as int8
+// with whole sums. CUDA C++ has no name for it; its form for the CPU device stands beside it. Source: PTX ISA 8.8,
 // "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 //
 // With g = lane / 4 and t = lane % 4, a lane of warp w has
@@ -95,7 +95,8 @@ __device__ uint64_t descriptor_of(const uint4* panels) {
   return (address >> 4 & 0x3fff) | uint64_t{N} << 16 | uint64_t{8} << 32;
 }
 
-// `kind` is the name of a register's constraint, "+f" or "+r". Names: the registers of sums in an instruction's text.
+// The instruction for each N, of what the functions below call sums, a, panels and add. `kind` is the constraint of a
+// register of sums, "+f" or "+r"; NAMES are these registers in the instruction's text.
 #define Q4_GEMM_4(kind, i) kind(sums[i]), kind(sums[i + 1]), kind(sums[i + 2]), kind(sums[i + 3])
 #define Q4_GEMM_8(kind, i) Q4_GEMM_4(kind, i), Q4_GEMM_4(kind, i + 4)
 #define Q4_GEMM_16(kind, i) Q4_GEMM_8(kind, i), Q4_GEMM_8(kind, i + 8)
@@ -105,32 +106,32 @@ __device__ uint64_t descriptor_of(const uint4* panels) {
 #define Q4_GEMM_NAMES_16 Q4_GEMM_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define Q4_GEMM_NAMES_32 \
   Q4_GEMM_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define Q4_GEMM_NAMES_64                                                                             \
-  Q4_GEMM_NAMES_32                                                                                   \
+#define Q4_GEMM_NAMES_64                                                                              \
+  Q4_GEMM_NAMES_32                                                                                    \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, " \
   "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-// `types` and `end` differ between float16 and int8; a0 to a3, b and add are the numbers of the operands after the sums.
-#define Q4_GEMM_WGMMA(n, count, types, end, kind, a0, a1, a2, a3, b, add)                                          \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #add ", 0; wgmma.mma_async.sync.aligned.m64n" #n types            \
-               " {" Q4_GEMM_NAMES_##count "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", p" end ";}"       \
-               : Q4_GEMM_##count(kind, 0)                                                                          \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of<N>(panels)), "r"(int{do_add}))
-#define Q4_GEMM_EACH(types, end, kind)                                            \
-  static_assert(N == 16 || N == 32 || N == 64 || N == 128, "16, 32, 64 or 128");  \
-  if constexpr (N == 16) Q4_GEMM_WGMMA(16, 8, types, end, kind, 8, 9, 10, 11, 12, 13);      \
-  if constexpr (N == 32) Q4_GEMM_WGMMA(32, 16, types, end, kind, 16, 17, 18, 19, 20, 21);   \
-  if constexpr (N == 64) Q4_GEMM_WGMMA(64, 32, types, end, kind, 32, 33, 34, 35, 36, 37);   \
+// `types` and `end` are what differs between float16 and int8; a0 to sign are the operands that come after the sums.
+#define Q4_GEMM_WGMMA(n, count, types, end, kind, a0, a1, a2, a3, b, sign)                                   \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #sign ", 0; wgmma.mma_async.sync.aligned.m64n" #n types     \
+               " {" Q4_GEMM_NAMES_##count "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", p" end ";}" \
+               : Q4_GEMM_##count(kind, 0)                                                                    \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of<N>(panels)), "r"(int{add}))
+#define Q4_GEMM_EACH(types, end, kind)                                                    \
+  static_assert(N == 16 || N == 32 || N == 64 || N == 128, "16, 32, 64 or 128");          \
+  if constexpr (N == 16) Q4_GEMM_WGMMA(16, 8, types, end, kind, 8, 9, 10, 11, 12, 13);    \
+  if constexpr (N == 32) Q4_GEMM_WGMMA(32, 16, types, end, kind, 16, 17, 18, 19, 20, 21); \
+  if constexpr (N == 64) Q4_GEMM_WGMMA(64, 32, types, end, kind, 32, 33, 34, 35, 36, 37); \
   if constexpr (N == 128) Q4_GEMM_WGMMA(128, 64, types, end, kind, 64, 65, 66, 67, 68, 69)
 
-// If not do_add, the sums begin at zero. It has only begun when the instruction is past.
+// If not add, the sums begin at zero. It has only begun when the instruction is past.
 template <int N>
-__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool do_add) {
+__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   Q4_GEMM_EACH("k16.f32.f16.f16", ", 1, 1, 0", "+f");
 #endif
 }
 template <int N>
-__device__ void wgmma(int (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool do_add) {
+__device__ void wgmma(int (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   Q4_GEMM_EACH("k32.s32.s8.s8", "", "+r");
 #endif
