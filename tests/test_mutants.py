@@ -4,12 +4,14 @@ Builds nothing: the programs stand below build/, where the tests' set-up puts th
 may end the CUDA context.
 """
 
+import functools
+import os
 import re
 import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BACKEND, BUILD, ROOT
 from ladder import ladders
 
 REJECTED, NOT_SHOWN_HERE = 1, 77
@@ -30,6 +32,14 @@ def run(ladder, *arguments):
     return subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", timeout=600
     )
+
+
+@functools.cache
+def splits_vector_accesses():
+    """Whether g++ makes loads of 4 bytes of these mutants' float4 accesses, as it does from version 14 on. A misaligned
+    one then stops no kernel on the CPU device; the analysis sees it all the same (test_mutant_hazards.py)."""
+    version = subprocess.check_output([*os.environ.get("CXX", "g++").split(), "-dumpversion"], text=True)
+    return BACKEND == "cpu" and int(version.split(".")[0]) >= 14
 
 
 def listed(ladder):
@@ -58,6 +68,8 @@ def test_mutant_is_rejected(ladder, name, reason):
     result = run(ladder, "--mutant", name)
     if result.returncode == NOT_SHOWN_HERE:
         pytest.skip(f"{name}: {result.stdout.strip()}")
+    if result.returncode == 0 and "isaligned" in reason and splits_vector_accesses():
+        pytest.skip(f"{name}: this g++ made accesses of it that take any address")
     assert result.returncode == REJECTED, f"exit code {result.returncode}: {result.stdout}"
     assert "rejected: " in result.stdout and reason in result.stdout, f"not for the reason '{reason}': {result.stdout}"
 
