@@ -4,15 +4,13 @@ Builds nothing: the programs stand below build/, where the tests' set-up puts th
 may end the CUDA context.
 """
 
-import functools
-import os
 import re
 import subprocess
 
 import pytest
 
 from conftest import BACKEND, BUILD, ROOT
-from ladder import ladders
+from ladder import analyze, ladders
 
 REJECTED, NOT_SHOWN_HERE = 1, 77
 
@@ -34,12 +32,11 @@ def run(ladder, *arguments):
     )
 
 
-@functools.cache
 def splits_vector_accesses():
-    """Whether g++ makes loads of 4 bytes of these mutants' float4 accesses, as it does from version 14 on. A misaligned
-    one then stops no kernel on the CPU device; the analysis sees it all the same (test_mutant_hazards.py)."""
-    version = subprocess.check_output([*os.environ.get("CXX", "g++").split(), "-dumpversion"], text=True)
-    return BACKEND == "cpu" and int(version.split(".")[0]) >= 14
+    """Whether g++ makes loads of 4 bytes of these mutants' vector accesses, as it does from version 14 on. A misaligned
+    one then stops no kernel on the CPU device; the analysis sees it all the same, as test_mutant_hazards.py tests with
+    matrix/assumed_alignment."""
+    return BACKEND == "cpu" and int(analyze.compiler().split(".")[0]) >= 14
 
 
 def listed(ladder):

@@ -319,9 +319,11 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       const auto panels_of = [&](int c, int b) {
         return reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + b * S::X::kNumbers / kChunkBlocks;
       };
+      uint4 q = numbers_in(0);  // of a chunk, until the next one's take their place
+      uint2 d = scales_in(0);
       if constexpr (S::kScales == Scales::rounded_to_half) {
         uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
-        const auto make_block = [&](const uint4& q, const uint2& d, int b) {
+        const auto make_block = [&](int b) {
           half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
         };
         const auto multiply = [&](int c, int b) {
@@ -330,22 +332,18 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
           wgmma<kColumns>(sums, a[b][1], panels_of(c, b) + 2 * kColumns, true);
           commit_wgmma();
         };
-        uint4 q = numbers_in(0);
-        uint2 d = scales_in(0);
 #pragma unroll 1
         for (int c = 0; c < kChunks; ++c) {
-          make_block(q, d, 0);
+          make_block(0);
           multiply(c, 0);
           wait_for_wgmma<1>();                     // the block before has been multiplied, and its a[] may be written
           if (c == 0 && i > way) release(before);  // (without a branch here, ptxas would let wgmma wait for itself)
-          make_block(q, d, 1);
+          make_block(1);
           multiply(c, 1);
           if (c + 1 < kChunks) q = numbers_in(c + 1), d = scales_in(c + 1);
           wait_for_wgmma<1>();
         }
       } else {
-        uint4 q = numbers_in(0);
-        uint2 d = scales_in(0);
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
           const uint4 next_q = c + 1 < kChunks ? numbers_in(c + 1) : q;
