@@ -38,7 +38,8 @@ WIDE = dict(vectors=2, block=512, parts=1, access="strided", reads="last", kerne
 CLUSTER = dict(vectors=4, block=256, parts=4, access="strided", reads="first", kernel_threads=256)
 FLAT = dict(vectors=1, block=128, parts=1, access="contiguous", reads="last", kernel_threads=128)
 FLATTER = {**FLAT, "vectors": 2}
-NAMES = ("A", "A_LAST", "B", "B_WIDER", "WIDE", "CLUSTER", "FLAT", "FLATTER")
+FLAT_WIDE = {**FLAT, "block": 256, "kernel_threads": 256}
+NAMES = ("A", "A_LAST", "B", "B_WIDER", "WIDE", "CLUSTER", "FLAT", "FLATTER", "FLAT_WIDE")
 
 
 # The first line that the program itself writes.
@@ -202,10 +203,18 @@ def test_up_to_64_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, ch
     assert first(1.011) == "B"
     # Of several, the one whose kernel is there already, as always.
     operator = operator_of(
-        [row(FLATTER, 1.0), row(FLAT, 1.009, kilobytes=4096), row(FLATTER, 1.0, kilobytes=4096)]
+        [row(FLAT_WIDE, 1.0), row(FLAT_WIDE, 1.009, kilobytes=4096), row(FLAT, 1.0, kilobytes=4096)]
         + [row(A, 1.0, kilobytes=size) for size in (4096, 524288)]
     )
-    assert shapes_of(tune.table(operator)) == [(64, 46340, "FLATTER"), (64, tune.ANY_SIZE, "A")]
+    assert shapes_of(tune.table(operator)) == [(64, 46340, "FLAT_WIDE"), (64, tune.ANY_SIZE, "A")]
+
+
+@pytest.mark.parametrize("slower, chosen", [(1.019, "FLAT"), (1.021, "FLATTER")])
+def test_of_contiguous_shapes_the_shortest_program_is_chosen_within_two_percent(slower, chosen):
+    rows = [row(FLATTER, 1.0), row(FLAT, slower), row(A, 1.0, kilobytes=524288)]
+    assert shapes_of(tune.table(operator_of(rows)))[0][2] == chosen
+    # But not where a shape of another access is more than a percent faster than each of them.
+    assert shapes_of(tune.table(operator_of([*rows, row(B, 0.985)])))[0][2] == "B"
 
 
 def test_a_contiguous_shape_goes_before_a_neighbour_s():

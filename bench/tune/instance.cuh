@@ -52,7 +52,9 @@ cudaError_t launch(const Tensors& tensors, Eviction reads, bool dependent, cudaS
   for (auto* steps : {&p.x_steps, &p.y_steps, &p.residual_steps, &p.residual_out_steps}) steps->row = tensors.cols;
   p.dependent = dependent;
   rms_norm::detail::set_cache(p, rms_norm::Cache::tuned, access, reads);
-  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, stream);
+  rms_norm::detail::Device device;
+  if (const cudaError_t error = query(device)) return error;
+  return rms_norm::detail::launch_shape<kElements, s.packs, s.vectors, s.block, s.parts, access>(p, device, stream);
 }
 
 template <class R, Access access>

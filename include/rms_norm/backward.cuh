@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(kGradientThreads) row_gradients(const Backward
       squares += value * value;
       products += value * (value_of(dy[i]) * factor(i));
     }
-    squares = row_sum<kGradientThreads, 0>(squares);
-    products = row_sum<kGradientThreads, 1>(products);
+    squares = row_sum<kGradientThreads, 1, 0>(squares);
+    products = row_sum<kGradientThreads, 1, 1>(products);
     const float rstd = rsqrtf(squares / static_cast<float>(p.cols) + p.eps);
     const float slope = products / static_cast<float>(p.cols) * rstd * rstd;
 

@@ -66,6 +66,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   static constexpr bool kContiguous = access == Access::contiguous, kUnaligned = access == Access::unaligned;
   using P = Problem<X, R, W, Y>;
   using Kept = Pack<std::conditional_t<P::kAdds, R, X>, N>;  // what is normalized
+  using Residual = std::conditional_t<P::kAdds, Kept, int>;
   const P& p;
   const X* x;
   const W* weight;
@@ -88,6 +89,20 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     }
   }
 
+  // The same row, element by element and from another element on.
+  __device__ detail::Row<1, access, P> elements(int64_t from) const {
+    detail::Row<1, access, P> row(p, 0);
+    row.x = x + from, row.weight = weight + from, row.y = y + from;
+    if constexpr (P::kAdds) row.residual = residual + from, row.residual_out = residual_out + from;
+    return row;
+  }
+  // On to the row that is so many further, in what is stored when the sum of its squares is known, and in the rest.
+  __device__ void advance_output(unsigned rows) { y += rows * p.y_steps.row; }
+  __device__ void advance_input(unsigned rows) {
+    x += rows * p.x_steps.row;
+    if constexpr (P::kAdds) residual += rows * p.residual_steps.row, residual_out += rows * p.residual_out_steps.row;
+  }
+
   __device__ auto load_x(int64_t i) const { return load<N, !kContiguous>(x + i * N, reads); }
   // Asks L2 for the line of 128 bytes that the pack is in. That is allowed before wait_for_previous_kernel(), also if
   // that kernel writes x: no register and no L1 cache gets a value, and L2 is where its writes arrive.
@@ -95,7 +110,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     cuda::apply_access_property(x + i * N, 1, cuda::access_property::normal());
     if constexpr (P::kAdds) cuda::apply_access_property(residual + i * N, 1, cuda::access_property::normal());
   }
-  __device__ auto load_residual(int64_t i) const {
+  __device__ Residual load_residual(int64_t i) const {
     if constexpr (P::kAdds)
       return load<N, true>(residual + i * N, reads);
     else
@@ -106,7 +121,6 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     if constexpr (P::kAdds) store<hinted>(residual_out + i * N, sum, p.writes);
   }
   // x + residual, rounded; x itself where there is none.
-  template <class Residual>
   __device__ static Kept add(const Pack<X, N>& x_pack, const Residual& residual_pack) {
     if constexpr (P::kAdds) {
       float sum[N], addend[N];
@@ -170,7 +184,9 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
 #else
   Pack<W, N> weight[kVectors];
 #endif
-  typename Row::Kept input[kVectors];
+  Pack<X, N> x[kVectors];
+  typename Row::Residual residual[kVectors];
+  typename Row::Kept input[kVectors];  // x + residual
 
   __device__ explicit Share(int threads) : threads(threads) {}
 
@@ -209,15 +225,18 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
       if (i % kLine == 0) row.prefetch(i);
     });
   }
-  // Loads what is normalized; returns the sum of its squares.
-  template <bool hint_sums = true>
-  __device__ float load_input(const Row& row, int packs) {
-    Pack<X, N> x[kVectors] = {};
-    decltype(row.load_residual(0)) residual[kVectors] = {};
+  // Loads what is normalized. The loads have ended when add_input() uses what they bring.
+  __device__ void load_input(const Row& row, int packs) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) x[v] = {}, residual[v] = {};
     for_each(packs, [&](int v, int i) {
       x[v] = row.load_x(i);
       residual[v] = row.load_residual(i);
     });
+  }
+  // Returns the sum of the squares of what load_input() loaded.
+  template <bool hint_sums = true>
+  __device__ float add_input(const Row& row, int packs) {
     float sum = 0.0f;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
@@ -254,50 +273,84 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
 };
 
+// Has the compiler keep a number in a register, where it would rather compute it again each time that it is used.
+__device__ inline void keep([[maybe_unused]] int& number) {
+#ifndef __SIMT__
+  asm volatile("" : "+r"(number));
+#endif
+}
+
 // The packs of an unaligned row begin at its first 16-byte boundary. The head elements before them and the tail
-// elements after them are fewer than the threads of a row, and each belongs to one thread. An aligned row has neither.
+// elements after them are fewer than a pack has, and belong to one thread each. An aligned row has neither.
 template <int N, Access access, class P>
 struct HeadAndTail {
   static constexpr bool kAny = access == Access::unaligned;
-  using Row = detail::Row<1, access, P>;
-  const P& p;
-  const unsigned number;  // of the row
-  int head = 0, count = 0;
+  using Row = detail::Row<N, access, P>;
+  using Share = detail::Share<1, 1, access, P>;
+  int head = 0, tail = 0;
   int64_t packs;
-  Share<1, 1, access, P> share{0};
+  Share head_share{0}, tail_share{0};
 
-  __device__ HeadAndTail(const P& p, unsigned number, int64_t aligned_packs)
-      : p(p), number(number), packs(aligned_packs) {
+  __device__ HeadAndTail(const P& p, unsigned number, int64_t aligned_packs) : packs(aligned_packs) {
     if constexpr (kAny) {
       const auto address = reinterpret_cast<uintptr_t>(Row(p, number).x);
       head = static_cast<int>((16 - address % 16) % 16 / sizeof(*p.x));
       packs = (p.cols - head) / N;
-      count = static_cast<int>(p.cols - packs * N);
+      tail = static_cast<int>(p.cols - head - packs * N);
+      keep(head), keep(tail);
     }
   }
-  // The element whose threadIdx.x-th successor belongs to the thread: head and tail count as if they were one.
-  __device__ int64_t first() const { return static_cast<int>(threadIdx.x) < head ? 0 : packs * N; }
-
-  __device__ void load_weight() {
-    if constexpr (kAny) share.load_weight(p, first(), count);
+  // visit(share, elements, count) for the head and for the tail of a row whose packs `row` begins with, if it exists.
+  template <class Visit>
+  __device__ void for_each(const Row& row, bool exists, Visit visit) {
+    if constexpr (kAny) {
+      visit(head_share, row.elements(-head), exists ? head : 0);
+      visit(tail_share, row.elements(packs * N), exists ? tail : 0);
+    }
   }
-  __device__ float add_input(float sum) { return kAny ? sum + share.load_input(Row(p, number, first()), count) : sum; }
+  __device__ void load_weight(const P& p) {
+    if constexpr (kAny) {
+      head_share.load_weight(p, 0, head);
+      tail_share.load_weight(p, head + packs * N, tail);
+    }
+  }
+  __device__ void load_input(const Row& row, bool exists) {
+    for_each(row, exists, [](Share& share, const auto& elements, int count) { share.load_input(elements, count); });
+  }
+  __device__ float add_input(const Row& row, bool exists) {
+    float sum = 0.0f;
+    for_each(row, exists, [&](Share& share, const auto& elements, int count) { sum += share.add_input(elements, count); });
+    return sum;
+  }
   template <Rounded rounded>
-  __device__ void store_output(float rstd) {
-    if constexpr (kAny) share.template store_output<rounded>(Row(p, number, first()), count, rstd);
+  __device__ void store_output(const Row& row, bool exists, float rstd) {
+    for_each(row, exists, [&](Share& share, const auto& elements, int count) {
+      share.template store_output<rounded>(elements, count, rstd);
+    });
   }
 };
+
+// Unaligned rows of 16-bit types without a residual come in turn to the same threads, which keep their part of the
+// weight (it is not aligned, so that loading it takes long) and begin to load the next row before they know this one's
+// sum. N elements are a pack, and `packs` are those of all tensors that a thread reads.
+template <Access access, int N, int packs>
+constexpr bool in_turn = access == Access::unaligned && N == 8 && packs <= 2;
+constexpr int kTurnThreads = 1024;  // per multiprocessor, which leaves each 64 registers
+constexpr int kTurnRows = 8;  // a multiple of them is between two rows of a thread, so that both are aligned alike
 
 // Of the blocks of a kernel, so many shall fit on a multiprocessor; 0 leaves it to the compiler. The kernels of short
 // rows issue the most instructions per byte, and want all threads that there can be. Those of a few contiguous rows do
 // not fill the GPU, and want registers instead, so that all loads of a thread start before the first one ends.
-constexpr int least_blocks(Access access, int row_threads, int packs) {
+template <Access access, int N, int row_threads, int packs>
+constexpr int least_blocks() {
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
   constexpr int kThreads = 2048;  // of a multiprocessor
 #else
   constexpr int kThreads = 1024;
 #endif
-  if (row_threads == 32) return packs <= 2 && access != Access::unaligned ? kThreads / 256 : 0;
+  constexpr int block = row_threads == 32 ? 256 : row_threads;
+  if (in_turn<access, N, packs>) return kTurnThreads / block;
+  if (row_threads == 32) return packs <= 2 && access != Access::unaligned ? kThreads / block : 0;
   return access == Access::contiguous ? kMostThreads / row_threads : 0;
 }
 
@@ -306,33 +359,51 @@ constexpr int least_blocks(Access access, int row_threads, int packs) {
 // run time.
 template <int N, int kVectors, int kRowThreads, Access access, Launch launch, class X, class R, class W, class Y>
 __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
-                                  least_blocks(access, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)))
+                                  least_blocks<access, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
     row_in_registers(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
   constexpr bool kOneRow = access == Access::contiguous && kRowThreads > 32;  // a block has one row, and all threads
+  constexpr bool kInTurn = in_turn<access, N, kVectors*(std::is_void_v<R> ? 1 : 2)>;
   const bool dependent = launch == Launch::dependent || (launch == Launch::either && p.dependent);
   const int threads = kOneRow ? kRowThreads : blockDim.x;
   const int row_in_block = kOneRow ? 0 : threadIdx.y;
-  const unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
+  unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
+  [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
   share.load_weight(p, ends.head, static_cast<int>(ends.packs));
-  ends.load_weight();
+  ends.load_weight(p);
   if (dependent) wait_for_previous_kernel();
 
-  // A thread without a row only has to arrive at the barrier.
-  const bool has_row = kOneRow || number < p.rows;
-  const int packs = has_row ? static_cast<int>(ends.packs) : 0;
-  if (!has_row) ends.count = 0;
-  const typename Share::Row row(p, number, ends.head);
-  float sum = ends.add_input(share.load_input(row, packs));
-  sum = row_sum<kRowThreads>(sum, threads, row_in_block);
-  if (dependent) let_next_kernel_start();
-  const float rstd = row.rstd(sum);
-  with_rounding<access>(p, [&](auto rounded) {
-    share.template store_output<rounded.value>(row, packs, rstd);
-    ends.template store_output<rounded.value>(rstd);
-  });
+  typename Share::Row row(p, number, ends.head);
+  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
+  const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
+  share.load_input(row, packs());
+  ends.load_input(row, has_row);
+  for (unsigned turn = 0;; ++turn) {
+    const bool had_row = has_row;
+    const int row_packs = packs();
+    float sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
+    // The next row's loads begin before this row's sum is known.
+    const bool is_last = !kInTurn || number - threadIdx.y + step >= rows;
+    if (!is_last) {
+      number += step;
+      has_row = number < rows;
+      row.advance_input(step);
+      share.load_input(row, packs());
+      ends.load_input(row, has_row);
+    }
+    sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads,
+                                                                      row_in_block + turn % 2 * blockDim.y);
+    if (dependent) let_next_kernel_start();
+    const float rstd = row.rstd(sum);
+    with_rounding<access>(p, [&](auto rounded) {
+      share.template store_output<rounded.value>(row, row_packs, rstd);
+      ends.template store_output<rounded.value>(row, had_row, rstd);
+    });
+    if (is_last) return;
+    row.advance_output(step);
+  }
 }
 
 // Long rows: blocks share a row, kParts of them or as many as some_parts says. Each has `part_packs` of its packs, and
@@ -349,7 +420,6 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
   const unsigned parts = kParts > 0 ? kParts : some_parts;
   const unsigned number = gridDim.x == parts ? 0 : blockIdx.x / parts, part = blockIdx.x - number * parts;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
-  if (part > 0) ends.count = 0;
   const int64_t first = part * part_packs, packs = max(int64_t{0}, min(part_packs, ends.packs - first));
   constexpr int kStep = kVectors * kThreads;
   const auto count = [&](int64_t i) { return static_cast<int>(min(packs - i, int64_t{kStep})); };
@@ -365,30 +435,34 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
   constexpr bool kAcrossGpu = kParts == 0;
   if (kAcrossGpu && kThreads <= kMostThreads / 2 && p.dependent) share.prefetch_input(row, count(0));
   share.load_weight(p, element(0), count(0));
-  ends.load_weight();
+  ends.load_weight(p);
   if (p.dependent) wait_for_previous_kernel();
   // All blocks across the GPU run at once, so that the next kernel takes nothing away from them.
   if (kAcrossGpu && p.dependent) let_next_kernel_start();
 
   exchange.begin();
-  float sum = ends.add_input(share.load_input(row, count(0)));
+  share.load_input(row, count(0));
+  ends.load_input(row, part == 0);
+  float sum = share.add_input(row, count(0)) + ends.add_input(row, part == 0);
   for (int64_t i = kStep; !kWhole && i < packs; i += kStep) {
     Row next(p, number, element(i));
     Share step(kThreads);
     if (i < kept_packs) {
-      sum += step.load_input(next, count(i));
+      step.load_input(next, count(i));
+      sum += step.add_input(next, count(i));
       step.save(kept(i), count(i));
     } else {
       next.reads = cuda::access_property(cuda::access_property::persisting());
-      sum += step.template load_input<false>(next, count(i));
+      step.load_input(next, count(i));
+      sum += step.template add_input<false>(next, count(i));
     }
   }
-  sum = exchange.template sum<kThreads>(row_sum<kThreads>(sum));
+  sum = exchange.template sum<kThreads>(row_sum<kThreads, 1>(sum));
   if (!kAcrossGpu && p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
   with_rounding<access>(p, [&](auto rounded) {
     share.template store_output<rounded.value>(row, count(0), rstd);
-    ends.template store_output<rounded.value>(rstd);
+    ends.template store_output<rounded.value>(row, part == 0, rstd);
     // Backwards, since the caches have most of what was read last.
     for (int64_t i = (packs - 1) / kStep * kStep; !kWhole && i >= kStep; i -= kStep) {
       const Row next(p, number, element(i));

@@ -16,7 +16,9 @@
 
 namespace rms_norm::detail {
 
-constexpr int64_t kSplitBytes = 64 << 10;  // of x: a row of at least so many is long enough for many blocks
+// Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are enough
+// rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are written.
+constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 
@@ -80,9 +82,9 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
 }
 
 template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
-cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t stream) {
+cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& device, cudaStream_t stream) {
   constexpr bool kContiguous = access == Access::contiguous, kOneRow = kContiguous && kRowThreads > 32;
-  constexpr int kLeast = access == Access::unaligned ? 16 : 1;  // threads, for the elements of a row's head and tail
+  constexpr int kLeast = access == Access::unaligned ? 16 / sizeof(X) : 1;  // threads, for a row's head or tail
   p.packs = static_cast<int>(p.cols / N);
   int threads = (p.packs + kVectors - 1) / kVectors;
   if (kRowThreads > 32)
@@ -92,7 +94,12 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, cudaStream_t s
   const int rows = kOneRow ? 1 : std::max(1, block / threads);
   const auto with = [&](auto kernel) {
     return in_grids(p, INT32_MAX, [&] {
-      return launch(stream, Grid{(p.rows + rows - 1) / rows, p.heads, dim3(threads, rows)}, kernel, p);
+      int64_t blocks = (p.rows + rows - 1) / rows;
+      if constexpr (in_turn<access, N, kVectors*(p.kAdds ? 2 : 1)>) {
+        const int64_t at_once = int64_t{device.multiprocessors} * (kTurnThreads / (threads * rows)) / p.heads;
+        blocks = std::min(blocks, std::max<int64_t>(1, at_once / kTurnRows) * kTurnRows);
+      }
+      return launch(stream, Grid{blocks, p.heads, dim3(threads, rows)}, kernel, p);
     });
   };
   if constexpr (kContiguous) {
@@ -109,7 +116,8 @@ template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access acces
           class W, class Y>
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
-  constexpr int kStaticBytes = 4608, kStep = kVectors * kBlock;  // of shared memory, at most
+  constexpr int kStaticBytes = 512, kReserved = 1024, kStep = kVectors * kBlock;  // of shared memory per block, at most
+  constexpr int kTogether = kParts > 1 ? std::max(1, kMostThreads / kBlock) : 1;   // blocks on a multiprocessor
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   int saved = 0, most_bytes = 0;
@@ -118,7 +126,7 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t strea
     if (const cudaError_t error = cudaGetDevice(&device)) return error;
     if (const cudaError_t error = cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
       return error;
-    most_bytes = std::max(0, most_bytes - kStaticBytes);
+    most_bytes = std::max(0, (most_bytes + kReserved) / kTogether - kReserved - kStaticBytes);
     saved = static_cast<int>(std::min<int64_t>(steps - 1, most_bytes / kStepBytes));
   }
   const int shared_bytes = saved * kStepBytes;
@@ -176,13 +184,13 @@ inline cuda::access_property property_of(Eviction eviction) {
 }
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Access access, class P>
-cudaError_t launch_shape(const P& p, cudaStream_t stream) {
+cudaError_t launch_shape(const P& p, const Device& device, cudaStream_t stream) {
   constexpr Shape shape = {kPacks, kAnySize, kVectors, kBlock, kParts, access, Eviction::normal};
   static_assert(is_possible(shape), "no kernel has this shape");
   if constexpr (kParts > 1)
     return launch_in_cluster<N, kVectors, kBlock, kParts, true, access>(p, stream);
   else
-    return launch_in_registers<N, kVectors, kernel_threads(shape), access>(p, kBlock, stream);
+    return launch_in_registers<N, kVectors, kernel_threads(shape), access>(p, kBlock, device, stream);
 }
 
 template <class P>
@@ -216,6 +224,8 @@ cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t str
       return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, stream);
     if (device.has_clusters && packs <= kLongPacks)
       return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, stream);
+    if (device.has_clusters && packs <= kVeryLongPacks)
+      return launch_in_cluster<N, 4, 512, kMostParts, false, access>(p, stream);
     if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, stream);
   }
   return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, stream);
@@ -234,7 +244,7 @@ cudaError_t launch_first(P& p, int64_t bytes, Cache cache, const Device& device,
         (shape.access != Access::contiguous || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
     if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, cache, device, stream);
     set_cache(p, cache, shape.access, shape.reads);
-    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, stream);
+    return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, device, stream);
   }
 }
 
@@ -250,17 +260,19 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
 
   if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
-    if (p.workspace != nullptr && p.cols * static_cast<int64_t>(sizeof(X)) >= kSplitBytes && 2 * rows <= together &&
-        p.heads == 1) {
+    const int64_t row_bytes = p.cols * static_cast<int64_t>(sizeof(X));
+    const bool fill = rows * kMostParts >= together;
+    if (p.workspace != nullptr && row_bytes > kSplitBytes && 2 * rows <= together && p.heads == 1 &&
+        (!fill || rows * row_bytes <= kSplitMostBytes)) {
       const int parts = static_cast<int>(together / rows);
-      set_cache(p, cache, longer, Eviction::last);
+      set_cache(p, cache, longer, Eviction::first);
       if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
       if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }
   if constexpr (!kAligned)
-    return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<(N == 8 ? kUnaligned : kUnalignedFloats), N, longer>(p, bytes, cache, device, stream);
   else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
     return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (std::is_void_v<R>)
@@ -276,7 +288,6 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   if (call.rows == 0) return cudaSuccess;
   const Matrices<X, R, W, Y> m(call);
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);
-  constexpr int kShifted = sizeof(W) > sizeof(X) ? kWide / 2 : kWide;  // words of the weight cost more than packs of x
   const auto are_packs = [&](int n) {
     const Matrix weight{call.weight, sizeof(W), {}, 1, call.cols};
     return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
@@ -297,7 +308,7 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   fold_heads(p, m);
 
   if (wide) return dispatch<Policy, kWide, true>(p, options.cache, stream);
-  if (unaligned) return dispatch<Policy, kShifted, false>(p, options.cache, stream);
+  if (unaligned) return dispatch<Policy, kWide, false>(p, options.cache, stream);
   if (word) return dispatch<Policy, kWord, true>(p, options.cache, stream);
   return dispatch<Policy, 1, true>(p, options.cache, stream);
 }

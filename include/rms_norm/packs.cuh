@@ -36,7 +36,10 @@ __device__ Pack<T, N> load(const T* address, [[maybe_unused]] cuda::access_prope
   for (int i = 0; i < pack.kAccesses; ++i) {
     const Access* from = reinterpret_cast<const Access*>(address) + i;
     if constexpr (hinted) from = cuda::associate_access_property(from, cache);
-    reinterpret_cast<Access*>(pack.word)[i] = *from;
+    if constexpr (pack.kBytes == 2)
+      pack.word[i] = *from;  // the whole word, or an instruction after the load would move half of it
+    else
+      reinterpret_cast<Access*>(pack.word)[i] = *from;
   }
   return pack;
 }

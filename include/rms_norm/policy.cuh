@@ -19,8 +19,15 @@ using DefaultPolicy = policies::H200;
 
 namespace detail {
 
-// For rows that begin at any element.
+// For rows that begin at any element, of 16-bit types. Up to two packs per thread, rows come in turn: see in_turn.
 inline constexpr Shape kUnaligned[] = {
+    {64, kAnySize, 2, 128, 1, Access::unaligned, Eviction::last},
+    {512, kAnySize, 2, 256, 1, Access::unaligned, Eviction::last},
+    {2048, kAnySize, 2, 512, 1, Access::unaligned, Eviction::last},
+    {4096, kAnySize, 4, 1024, 1, Access::unaligned, Eviction::last},
+};
+// And of float32, whose weight takes as many loads as there are elements anyway.
+inline constexpr Shape kUnalignedFloats[] = {
     {32, kAnySize, 1, 256, 1, Access::unaligned, Eviction::last},
     {256, kAnySize, 2, 128, 1, Access::unaligned, Eviction::last},
     {1024, kAnySize, 4, 256, 1, Access::unaligned, Eviction::last},
@@ -35,9 +42,10 @@ inline constexpr Shape kNarrow[] = {
     {4096, kAnySize, 4, 1024, 1, Access::strided, Eviction::first},
 };
 
-// Longer rows than a policy's tables have are shared by a cluster of blocks: of 256 threads up to so many packs, which
-// leaves room for several blocks per multiprocessor, else of 1024.
-constexpr int64_t kLongPacks = 64 << 10;
+// Longer rows than a policy's tables have are shared by a cluster of blocks, of which so many shall fit on a
+// multiprocessor: one waits for the others' sums while another one loads. What does not fit is read again.
+constexpr int64_t kLongPacks = 32 << 10;      // up to so many: 4 blocks of 256 threads
+constexpr int64_t kVeryLongPacks = 64 << 10;  // up to so many: 2 of 512, else one of 1024
 
 }  // namespace detail
 }  // namespace rms_norm

@@ -38,13 +38,13 @@ __device__ inline float warp_sum(float value, int lanes = 32) {
 // Every thread gets the sum over the `threads` of its row, which is the block's row_in_block-th. There are a power of
 // two of them up to 32, or a multiple of 32 from 64 to kRowThreads. With few warps, the last step reads the sums four
 // at a time, which takes less time than shuffles but more registers. Each use in a kernel has a number of its own.
-template <int kRowThreads, int kUse = 0>
+template <int kRowThreads, int kRows = kRowThreads / 64, int kUse = 0>
 __device__ float row_sum(float value, int threads = kRowThreads, int row_in_block = 0) {
   if constexpr (kRowThreads == 32) {
     return warp_sum(value, threads);
   } else {
     constexpr int kWarps = kRowThreads / 32;
-    __shared__ alignas(16) float warp_sums[kRowThreads / 64][kWarps];
+    __shared__ alignas(16) float warp_sums[kRows][kWarps];
     const unsigned tid = threadIdx.x, lane = tid % 32, warps = threads / 32;
     float* sums = warp_sums[row_in_block];
     value = warp_sum(value);
@@ -198,7 +198,7 @@ struct MemoryExchange {
 #endif
       } while (word >> 32 != number);
     }
-    return row_sum<kThreads, 1>(tid < parts ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f);
+    return row_sum<kThreads, 1, 1>(tid < parts ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f);
   }
 
  private:

@@ -46,7 +46,10 @@ void row_counts(Tally& tally, const Combination& c, bool quick) {
   for (const int64_t rows : {0, 1, 2, 3, 4, 5, 8, 9, 17, 989})
     for (const int64_t cols : {1, 33, 111, 128, 1000, 1024, 4096})
       if (rows * cols <= (quick ? 120000 : 5000000)) check(tally, c, in_mode({rows, cols}, number++));
-  if (!quick) check(tally, c, {70001, 40});
+  // More rows than unaligned kernels take at once: on the CPU device, and on a GPU.
+  check(tally, c, {119, 1001});
+  for (const auto& [rows, cols] : Shapes{{70001, 40}, {40001, 111}, {3001, 1001}, {1501, 4095}, {301, 16383}})
+    if (!quick) check(tally, c, {rows, cols});
 }
 
 void modes(Tally& tally, const Combination& c, bool quick) {

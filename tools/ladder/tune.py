@@ -5,8 +5,9 @@ For each length of rows and size of problem the fastest shape, or another one wi
 1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
    is more than 1 percent faster; and in problems above 65536 KB, shapes whose reads leave last go before all others. Here
    a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
-2. In problems of up to 65536 KB a contiguous shape goes before all others. Alone it is no faster, but in a model's
-   chain of kernels it costs less (make chain).
+2. In problems of up to 65536 KB a contiguous shape goes before all others, and of these the one with the fewest packs per
+   thread, if it is within 2 percent of the fastest. Alone neither is faster, but both cost less in a model's chain of
+   kernels (make chain): there a norm's instructions come from memory, and fewer packs are a shorter program.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
@@ -23,6 +24,7 @@ CSV = f"{results.HEADER}/tune.csv"
 POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
+SHORT_TOLERANCE = 1.02  # the same of a contiguous shape, whose program is short
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
 
@@ -91,6 +93,17 @@ def with_reads(timed):
     return timed.microseconds * (TOLERANCE if timed.shape.reads == "first" else 1)
 
 
+def has_contiguous(candidates):
+    return any(timed.shape.access == "contiguous" for timed in candidates)
+
+
+def shortest(candidates, most):
+    """The contiguous ones of at most so many microseconds, with the fewest packs per thread that they have."""
+    contiguous = [timed for timed in candidates if timed.shape.access == "contiguous" and timed.microseconds <= most]
+    vectors = min(timed.shape.vectors for timed in contiguous)
+    return [timed for timed in contiguous if timed.shape.vectors == vectors]
+
+
 def choose(candidates, neighbours, size):
     """Of those as good as the fastest: see the three rules above. neighbours holds their shapes, the nearest first."""
     fastest = {}
@@ -99,7 +112,7 @@ def choose(candidates, neighbours, size):
     least = min(timed.microseconds for timed in candidates)
     good = [timed for timed in fastest.values() if timed.microseconds <= TOLERANCE * least]
     if size <= CONTIGUOUS_KILOBYTES:
-        good = [timed for timed in good if timed.shape.access == "contiguous"] or good
+        good = shortest(fastest.values(), SHORT_TOLERANCE * least) if has_contiguous(good) else good
     else:
         good = [timed for timed in good if (timed.shape.access, timed.shape.reads) == ("strided", "last")] or good
     for shapes in neighbours:
