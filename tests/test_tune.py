@@ -209,12 +209,15 @@ def test_up_to_64_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, ch
     assert shapes_of(tune.table(operator)) == [(64, 46340, "FLAT_WIDE"), (64, tune.ANY_SIZE, "A")]
 
 
-@pytest.mark.parametrize("slower, chosen", [(1.019, "FLAT"), (1.021, "FLATTER")])
-def test_of_contiguous_shapes_the_shortest_program_is_chosen_within_two_percent(slower, chosen):
-    rows = [row(FLATTER, 1.0), row(FLAT, slower), row(A, 1.0, kilobytes=524288)]
+@pytest.mark.parametrize("kilobytes, slower, chosen", [(4096, 1.019, "FLAT"), (4096, 1.021, "FLATTER"), (4097, 1.019, "FLATTER")])
+def test_up_to_4_mb_the_shortest_contiguous_program_is_chosen_within_two_percent(kilobytes, slower, chosen):
+    rows = [row(FLATTER, 1.0, kilobytes=kilobytes), row(FLAT, slower, kilobytes=kilobytes), row(A, 1.0, kilobytes=524288)]
     assert shapes_of(tune.table(operator_of(rows)))[0][2] == chosen
-    # But not where a shape of another access is more than a percent faster than each of them.
-    assert shapes_of(tune.table(operator_of([*rows, row(B, 0.985)])))[0][2] == "B"
+    # Not with larger blocks, and not where a shape of another access is more than a percent faster than each of them.
+    assert shapes_of(tune.table(operator_of([*rows, row(B, 0.985, kilobytes=kilobytes)])))[0][2] == "B"
+    large = row({**FLAT, "block": 512, "kernel_threads": 512}, 1.0, kilobytes=kilobytes)
+    lines = tune.table(operator_of([rows[0], large, rows[2]]))
+    assert (lines[0].shape.vectors, lines[0].shape.block) == (2, 128)
 
 
 def test_a_contiguous_shape_goes_before_a_neighbour_s():

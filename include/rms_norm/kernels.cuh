@@ -273,13 +273,6 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
 };
 
-// Has the compiler keep a number in a register, where it would rather compute it again each time that it is used.
-__device__ inline void keep([[maybe_unused]] int& number) {
-#ifndef __SIMT__
-  asm volatile("" : "+r"(number));
-#endif
-}
-
 // The packs of an unaligned row begin at its first 16-byte boundary. The head elements before them and the tail
 // elements after them are fewer than a pack has, and belong to one thread each. An aligned row has neither.
 template <int N, Access access, class P>
@@ -297,7 +290,6 @@ struct HeadAndTail {
       head = static_cast<int>((16 - address % 16) % 16 / sizeof(*p.x));
       packs = (p.cols - head) / N;
       tail = static_cast<int>(p.cols - head - packs * N);
-      keep(head), keep(tail);
     }
   }
   // visit(share, elements, count) for the head and for the tail of a row whose packs `row` begins with, if it exists.

@@ -14,6 +14,7 @@ TITLES = {
     "host_microseconds": "host's time, µs",
     "event_pair_microseconds": "an event pair each, µs",
     "right": "right?",
+    **{f"{n}_pack{s}_pdl_microseconds": f"{n} pack{s}, PDL, µs" for n, s in (("four", "s"), ("two", "s"), ("one", ""))},
     "root_of_65520_by_cols": "√(65520 / cols)",
     "tera_per_s": "10¹² per second",
     "datasheet_tera_per_s": "datasheet",

@@ -23,7 +23,8 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     bytes_plot, waits_plot                                     Nsight Compute's counters as pictures
     roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
-    header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot, header/shapes
+    header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot
+    header/shapes, header/chain_packs                          other sizes; chains with other numbers of packs per thread
     header/end_to_end [tokens|shares] [text|image] [compiled], header/end_to_end_plot    bench/end_to_end.py's
     header/host_time                                           bench/host_time.py's
     serving/grid_summary                               of its grid.csv: which kernel is faster at how many shapes

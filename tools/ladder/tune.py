@@ -5,9 +5,10 @@ For each length of rows and size of problem the fastest shape, or another one wi
 1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
    is more than 1 percent faster; and in problems above 65536 KB, shapes whose reads leave last go before all others. Here
    a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
-2. In problems of up to 65536 KB a contiguous shape goes before all others, and of these the one with the fewest packs per
-   thread, if it is within 2 percent of the fastest. Alone neither is faster, but both cost less in a model's chain of
-   kernels (make chain): there a norm's instructions come from memory, and fewer packs are a shorter program.
+2. In problems of up to 65536 KB a contiguous shape goes before all others. Alone it is no faster, but in a model's
+   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides: in problems
+   of up to 4096 KB the fewest cost least in a chain, if a block has at most 256 threads, also if they are up to 2 percent
+   slower alone; in larger problems the most do.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
@@ -24,7 +25,8 @@ CSV = f"{results.HEADER}/tune.csv"
 POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
-SHORT_TOLERANCE = 1.02  # the same of a contiguous shape, whose program is short
+SHORT_TOLERANCE = 1.02  # the same of a contiguous shape with few packs per thread, in a small problem
+SHORT_KILOBYTES, SHORT_BLOCK = 4096, 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
 
@@ -93,15 +95,18 @@ def with_reads(timed):
     return timed.microseconds * (TOLERANCE if timed.shape.reads == "first" else 1)
 
 
-def has_contiguous(candidates):
-    return any(timed.shape.access == "contiguous" for timed in candidates)
-
-
-def shortest(candidates, most):
-    """The contiguous ones of at most so many microseconds, with the fewest packs per thread that they have."""
-    contiguous = [timed for timed in candidates if timed.shape.access == "contiguous" and timed.microseconds <= most]
-    vectors = min(timed.shape.vectors for timed in contiguous)
-    return [timed for timed in contiguous if timed.shape.vectors == vectors]
+def best_in_a_chain(good, candidates, least, size):
+    """The contiguous ones with the fewest packs per thread, or the most; none, if no contiguous one is good."""
+    contiguous = [timed for timed in good if timed.shape.access == "contiguous"]
+    if contiguous and size <= SHORT_KILOBYTES:
+        close = [timed for timed in candidates if timed.microseconds <= SHORT_TOLERANCE * least]
+        small = [timed for timed in close if timed.shape.access == "contiguous" and timed.shape.block <= SHORT_BLOCK]
+        contiguous = small or contiguous
+    by_packs = collections.defaultdict(list)
+    for timed in contiguous:
+        by_packs[timed.shape.vectors].append(timed)
+    extreme = min if size <= SHORT_KILOBYTES else max
+    return by_packs[extreme(by_packs)] if by_packs else []
 
 
 def choose(candidates, neighbours, size):
@@ -112,7 +117,7 @@ def choose(candidates, neighbours, size):
     least = min(timed.microseconds for timed in candidates)
     good = [timed for timed in fastest.values() if timed.microseconds <= TOLERANCE * least]
     if size <= CONTIGUOUS_KILOBYTES:
-        good = shortest(fastest.values(), SHORT_TOLERANCE * least) if has_contiguous(good) else good
+        good = best_in_a_chain(good, fastest.values(), least, size) or good
     else:
         good = [timed for timed in good if (timed.shape.access, timed.shape.reads) == ("strided", "last")] or good
     for shapes in neighbours:

@@ -21,12 +21,13 @@ struct H200 {
       {256, 11585, 1, 256, 1, Access::contiguous, Eviction::last},    // 2.50 us at 512 x 2048, fastest 2.45
       {256, 65536, 2, 128, 1, Access::contiguous, Eviction::last},    // 9.46 us at 4096 x 2048, next 9.71
       {256, kAnySize, 2, 128, 1, Access::strided, Eviction::last},    // 126.70 us at 65536 x 2048, fastest 126.63
-      {512, 65536, 2, 256, 1, Access::contiguous, Eviction::last},    // 9.51 us at 2048 x 4096, fastest 9.49
+      {512, 11585, 2, 256, 1, Access::contiguous, Eviction::last},    // 2.61 us at 256 x 4096, fastest 2.60
+      {512, 65536, 4, 128, 1, Access::contiguous, Eviction::last},    // 9.49 us at 2048 x 4096, next 9.51
       {512, kAnySize, 2, 256, 1, Access::strided, Eviction::last},    // 127.23 us at 32768 x 4096, fastest 127.02
       {640, 11585, 2, 320, 1, Access::contiguous, Eviction::last},    // 2.70 us at 204 x 5120, next 2.82
       {1024, 181, 4, 256, 1, Access::contiguous, Eviction::last},     // 1.52 us at 2 x 8192, next 1.55
       {1024, 1448, 4, 256, 1, Access::strided, Eviction::last},       // 1.72 us at 16 x 8192, next 1.79
-      {1024, 11585, 1, 1024, 1, Access::contiguous, Eviction::last},  // 2.94 us at 128 x 8192, fastest 2.91
+      {1024, 11585, 4, 256, 1, Access::contiguous, Eviction::last},   // 2.91 us at 128 x 8192, next 2.93
       {1024, kAnySize, 4, 256, 1, Access::strided, Eviction::last},   // 127.13 us at 16384 x 8192, next 128.07
       {2048, 1448, 2, 256, 4, Access::strided, Eviction::last},       // 1.84 us at 8 x 16384, next 2.05
       {2048, 11585, 4, 512, 1, Access::strided, Eviction::last},      // 3.19 us at 64 x 16384, fastest 3.19
@@ -60,7 +61,7 @@ struct H200 {
       {512, 362, 2, 256, 1, Access::contiguous, Eviction::last},       // 1.29 us at 4 x 4096, next 1.33
       {512, 2048, 2, 256, 1, Access::strided, Eviction::last},         // 1.84 us at 32 x 4096, next 2.01
       {512, 11585, 2, 256, 1, Access::contiguous, Eviction::last},     // 2.63 us at 128 x 4096, next 2.70
-      {512, 65536, 1, 512, 1, Access::contiguous, Eviction::last},     // 9.69 us at 1024 x 4096, fastest 9.58
+      {512, 65536, 4, 128, 1, Access::contiguous, Eviction::last},     // 9.58 us at 1024 x 4096, next 9.68
       {512, kAnySize, 2, 256, 1, Access::strided, Eviction::last},     // 129.71 us at 16384 x 4096, fastest 129.68
       {640, 65536, 2, 320, 1, Access::contiguous, Eviction::last},     // 9.76 us at 819 x 5120, next 10.16
       {640, 262144, 1, 1024, 1, Access::strided, Eviction::last},      // 34.18 us at 3276 x 5120, fastest 33.95
