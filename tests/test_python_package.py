@@ -189,7 +189,7 @@ def test_not_a_number_stays_one(rms_norm):
 
 def test_threads(rms_norm):
     """Also with a long row each, for which several blocks use a workspace."""
-    inputs = [random((1, 20000), F32, seed) for seed in range(4)]
+    inputs = [random((1, 40000), F32, seed) for seed in range(4)]
     results = [None] * len(inputs)
 
     def norm(i):

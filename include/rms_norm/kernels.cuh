@@ -311,7 +311,8 @@ struct HeadAndTail {
   }
   __device__ float add_input(const Row& row, bool exists) {
     float sum = 0.0f;
-    for_each(row, exists, [&](Share& share, const auto& elements, int count) { sum += share.add_input(elements, count); });
+    for_each(row, exists,
+             [&](Share& share, const auto& elements, int count) { sum += share.add_input(elements, count); });
     return sum;
   }
   template <Rounded rounded>
@@ -326,7 +327,7 @@ struct HeadAndTail {
 // weight (it is not aligned, so that loading it takes long) and begin to load the next row before they know this one's
 // sum. N elements are a pack, and `packs` are those of all tensors that a thread reads.
 template <Access access, int N, int packs>
-constexpr bool in_turn = access == Access::unaligned && N == 8 && packs <= 2;
+constexpr bool in_turn = packs <= 2 && N == 8 && access == Access::unaligned;
 constexpr int kTurnThreads = 1024;  // per multiprocessor, which leaves each 64 registers
 constexpr int kTurnRows = 8;  // a multiple of them is between two rows of a thread, so that both are aligned alike
 
@@ -385,8 +386,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
       share.load_input(row, packs());
       ends.load_input(row, has_row);
     }
-    sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads,
-                                                                      row_in_block + turn % 2 * blockDim.y);
+    sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads, row_in_block + turn % 2 * blockDim.y);
     if (dependent) let_next_kernel_start();
     const float rstd = row.rstd(sum);
     with_rounding<access>(p, [&](auto rounded) {

@@ -16,8 +16,9 @@
 
 namespace rms_norm::detail {
 
-// Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are enough
-// rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are written.
+// Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are
+// enough rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are
+// written.
 constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
 
 // --- Launches --------------------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access acces
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
   constexpr int kStaticBytes = 512, kReserved = 1024, kStep = kVectors * kBlock;  // of shared memory per block, at most
-  constexpr int kTogether = kParts > 1 ? std::max(1, kMostThreads / kBlock) : 1;   // blocks on a multiprocessor
+  constexpr int kTogether = kParts > 1 ? std::max(1, kMostThreads / kBlock) : 1;  // blocks on a multiprocessor
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   int saved = 0, most_bytes = 0;

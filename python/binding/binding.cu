@@ -43,7 +43,7 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
   call.options.dependent_launch = dependent_launch, call.options.cache = static_cast<rms_norm::Cache>(cache);
   const CurrentDevice device(x.tensor->device.device_id);
   const cudaStream_t stream = stream_of(x.tensor->device);
-  if (call.rows > 0 && call.cols * (types[0] == kFloat32 ? 4 : 2) >= rms_norm::detail::kSplitBytes)
+  if (call.rows > 0 && call.cols * (types[0] == kFloat32 ? 4 : 2) > rms_norm::detail::kSplitBytes)
     check(find_workspace(stream, &call.options.workspace));
   const char* refusal = nullptr;
   const cudaError_t error = run(call, stream, &refusal);
