@@ -4,10 +4,12 @@
 # flags and another library, like one for analysis, is another entry and the option that chooses it.
 BUILDS = {
     "run": {
-        # The last three keep two calls of one built-in apart: lanes that are at the same call are together.
+        # The three of the second line keep two calls of one built-in apart: lanes that are at the same call are together.
+        # The last one has addresses checked, whatever instructions g++ chooses; runtime/fault.cpp has what it calls.
         "compile": (
             "-O2 -march=native -fno-strict-aliasing -ffp-contract=fast -g1 "
-            "-fno-optimize-sibling-calls -fno-crossjumping -fno-tree-tail-merge"
+            "-fno-optimize-sibling-calls -fno-crossjumping -fno-tree-tail-merge "
+            "-fsanitize=alignment"
         ).split(),
         "kernels_apart": False,
         "library": "libsimt.a",

@@ -257,3 +257,22 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
   }
   w->fail(cudaErrorAssert, std::string("Assertion `") + assertion + "` failed", {file, static_cast<int>(line)});
 }
+
+// What g++ calls before an access to an address that is not a multiple of what its type asks for, with
+// -fsanitize=alignment. On a GPU such an access is an error. Host code goes on, since x86 and Arm can read such
+// addresses.
+struct Access {
+  const char* file;
+  unsigned line, column;
+  const void* type;
+  unsigned char log2_of_alignment, kind;
+};
+extern "C" void __ubsan_handle_type_mismatch_v1(const Access* access, uintptr_t address) {
+  using namespace simt;
+  Worker* w = worker;
+  if (!w || !w->in_kernel || !w->lane) return;
+  char sentence[96];
+  std::snprintf(sentence, sizeof sentence, "misaligned address 0x%zx: this access needs a multiple of %d bytes",
+                static_cast<size_t>(address), 1 << access->log2_of_alignment);
+  fail_at_line(*w, cudaErrorMisalignedAddress, reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1, sentence);
+}

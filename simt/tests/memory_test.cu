@@ -174,6 +174,42 @@ TEST_CASE("overlapping device copies move as memmove does") {
 }
 
 template <class T>
+__global__ void copy_at(char* p, int from, int to) {
+  *reinterpret_cast<T*>(p + to) = *reinterpret_cast<const T*>(p + from);
+}
+
+template <class T>
+void needs_a_multiple_of(int size) {
+  const auto copy = [](int from, int to) {
+    char* p = nullptr;
+    CHECK(cudaMalloc(&p, 256) == cudaSuccess);
+    copy_at<T><<<1, 1>>>(p, from, to);
+  };
+  copy(64, 128);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  const std::string needed = "this access needs a multiple of " + std::to_string(size) + " bytes";
+  for (int shift = 1; shift < size; shift *= 2) {
+    CHECK(contains(fault_of(cudaErrorMisalignedAddress, [&] { copy(64 + shift, 128); }), needed));
+    CHECK(contains(fault_of(cudaErrorMisalignedAddress, [&] { copy(64, 128 + shift); }), needed));
+  }
+}
+
+TEST_CASE("an access needs an address that is a multiple of its size, whatever instructions the CPU has") {
+  needs_a_multiple_of<char>(1);
+  needs_a_multiple_of<short>(2);
+  needs_a_multiple_of<int>(4);
+  needs_a_multiple_of<double>(8);
+  needs_a_multiple_of<float2>(8);
+  needs_a_multiple_of<float4>(16);
+  needs_a_multiple_of<uint4>(16);
+}
+
+TEST_CASE("host code reads memory at any address") {
+  alignas(16) const char bytes[8] = {0, 1, 0, 0, 0, 2, 0, 0};
+  CHECK(*reinterpret_cast<const int*>(bytes + 1) == 1);
+}
+
+template <class T>
 __global__ void double_at(T* p, int i) {
   p[i] = p[i] * T(2);
 }
