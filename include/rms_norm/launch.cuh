@@ -117,8 +117,7 @@ template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access acces
           class W, class Y>
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
-  constexpr int kStaticBytes = 512, kReserved = 1024, kStep = kVectors * kBlock;  // of shared memory per block, at most
-  constexpr int kTogether = kParts > 1 ? std::max(1, kMostThreads / kBlock) : 1;  // blocks on a multiprocessor
+  constexpr int kStaticBytes = 512, kStep = kVectors * kBlock;  // of shared memory, at most
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   int saved = 0, most_bytes = 0;
@@ -127,7 +126,7 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t strea
     if (const cudaError_t error = cudaGetDevice(&device)) return error;
     if (const cudaError_t error = cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
       return error;
-    most_bytes = std::max(0, (most_bytes + kReserved) / kTogether - kReserved - kStaticBytes);
+    most_bytes = std::max(0, most_bytes - kStaticBytes);
     saved = static_cast<int>(std::min<int64_t>(steps - 1, most_bytes / kStepBytes));
   }
   const int shared_bytes = saved * kStepBytes;
@@ -225,8 +224,6 @@ cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t str
       return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, stream);
     if (device.has_clusters && packs <= kLongPacks)
       return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, stream);
-    if (device.has_clusters && packs <= kVeryLongPacks)
-      return launch_in_cluster<N, 4, 512, kMostParts, false, access>(p, stream);
     if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, stream);
   }
   return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, stream);

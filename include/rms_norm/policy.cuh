@@ -42,10 +42,9 @@ inline constexpr Shape kNarrow[] = {
     {4096, kAnySize, 4, 1024, 1, Access::strided, Eviction::first},
 };
 
-// Longer rows than a policy's tables have are shared by a cluster of blocks, of which so many shall fit on a
-// multiprocessor: one waits for the others' sums while another one loads. What does not fit is read again.
-constexpr int64_t kLongPacks = 32 << 10;      // up to so many: 4 blocks of 256 threads
-constexpr int64_t kVeryLongPacks = 64 << 10;  // up to so many: 2 of 512, else one of 1024
+// Longer rows than a policy's tables have are shared by a cluster of blocks: of 256 threads up to so many packs, which
+// leaves room for several blocks per multiprocessor, else of 1024.
+constexpr int64_t kLongPacks = 64 << 10;
 
 }  // namespace detail
 }  // namespace rms_norm
