@@ -7,8 +7,8 @@ For each length of rows and size of problem the fastest shape, or another one wi
    a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
 2. In problems of up to 65536 KB a contiguous shape goes before all others. Alone it is no faster, but in a model's
    chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides: in problems
-   of up to 4096 KB the fewest cost least in a chain, if a block has at most 256 threads, also if they are up to 2 percent
-   slower alone; in larger problems the most do.
+   of 512 to 4096 KB the fewest cost least in a chain, if a block has at most 256 threads, also if they are up to 2 percent
+   slower alone; in larger problems the most do; in smaller ones it makes no difference.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
@@ -26,7 +26,7 @@ POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::polic
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 SHORT_TOLERANCE = 1.02  # the same of a contiguous shape with few packs per thread, in a small problem
-SHORT_KILOBYTES, SHORT_BLOCK = 4096, 256  # of a small problem, and the threads of its block
+SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
 
@@ -96,17 +96,17 @@ def with_reads(timed):
 
 
 def best_in_a_chain(good, candidates, least, size):
-    """The contiguous ones with the fewest packs per thread, or the most; none, if no contiguous one is good."""
+    """The contiguous ones with the fewest packs per thread, or the most, or any; none, if no contiguous one is good."""
     contiguous = [timed for timed in good if timed.shape.access == "contiguous"]
-    if contiguous and size <= SHORT_KILOBYTES:
+    if not contiguous or size < SHORT_KILOBYTES.start:
+        return contiguous
+    if size in SHORT_KILOBYTES:
         close = [timed for timed in candidates if timed.microseconds <= SHORT_TOLERANCE * least]
         small = [timed for timed in close if timed.shape.access == "contiguous" and timed.shape.block <= SHORT_BLOCK]
         contiguous = small or contiguous
-    by_packs = collections.defaultdict(list)
-    for timed in contiguous:
-        by_packs[timed.shape.vectors].append(timed)
-    extreme = min if size <= SHORT_KILOBYTES else max
-    return by_packs[extreme(by_packs)] if by_packs else []
+    extreme = min if size in SHORT_KILOBYTES else max
+    packs = extreme(timed.shape.vectors for timed in contiguous)
+    return [timed for timed in contiguous if timed.shape.vectors == packs]
 
 
 def choose(candidates, neighbours, size):

@@ -21,6 +21,7 @@ struct H200 {
       {256, 11585, 1, 256, 1, Access::contiguous, Eviction::last},    // 2.50 us at 512 x 2048, fastest 2.45
       {256, 65536, 2, 128, 1, Access::contiguous, Eviction::last},    // 9.46 us at 4096 x 2048, next 9.71
       {256, kAnySize, 2, 128, 1, Access::strided, Eviction::last},    // 126.70 us at 65536 x 2048, fastest 126.63
+      {512, 181, 4, 128, 1, Access::contiguous, Eviction::last},      // 1.12 us at 4 x 4096, next 1.14
       {512, 11585, 2, 256, 1, Access::contiguous, Eviction::last},    // 2.61 us at 256 x 4096, fastest 2.60
       {512, 65536, 4, 128, 1, Access::contiguous, Eviction::last},    // 9.49 us at 2048 x 4096, next 9.51
       {512, kAnySize, 2, 256, 1, Access::strided, Eviction::last},    // 127.23 us at 32768 x 4096, fastest 127.02
