@@ -209,7 +209,16 @@ def test_up_to_64_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, ch
     assert shapes_of(tune.table(operator)) == [(64, 46340, "FLAT_WIDE"), (64, tune.ANY_SIZE, "A")]
 
 
-@pytest.mark.parametrize("kilobytes, slower, chosen", [(512, 1.019, "FLAT"), (4096, 1.019, "FLAT"), (4096, 1.021, "FLATTER"), (511, 1.019, "FLATTER"), (4097, 1.019, "FLATTER")])
+@pytest.mark.parametrize(
+    "kilobytes, slower, chosen",
+    [
+        (511, 1.019, "FLATTER"),
+        (512, 1.019, "FLAT"),
+        (4096, 1.019, "FLAT"),
+        (4096, 1.021, "FLATTER"),
+        (4097, 1.019, "FLATTER"),
+    ],
+)
 def test_from_512_kb_to_4_mb_the_shortest_contiguous_program_is_chosen_within_two_percent(kilobytes, slower, chosen):
     rows = [row(FLATTER, 1.0, kilobytes=kilobytes), row(FLAT, slower, kilobytes=kilobytes), row(A, 1.0, kilobytes=524288)]
     assert shapes_of(tune.table(operator_of(rows)))[0][2] == chosen
