@@ -31,15 +31,15 @@ PROGRAM_FAKE = """\
 cp "$FAKE_TUNE_CSV" "$2"
 """
 
-A, B, C = Few(4, 8, 6, 1, 1, 2), Few(4, 8, 6, 1, 1, 8), Few(8, 4, 6, 1, 1, 4)  # A and B are one kernel
+A, B, C = Few(4, 2, 8, 6, 1, 1, 2), Few(4, 2, 8, 6, 1, 1, 8), Few(8, 4, 4, 6, 1, 1, 4)  # A and B are one kernel
 NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
 MICROSECONDS = [(0.5, 2.0), (1.5, 8.0)]
 CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
-SMALL, LARGE = (1024, 4096), (4096, 14336)
+SMALL, LARGE, LONG = (1024, 4096), (4096, 4096), (4096, 14336)
 
 
 def row(table, shape, microseconds, m, n, k, parts=1):
-    kernel = dict.fromkeys(("tiles", "groups", "phases", "ways", "depth"), 0)
+    kernel = dict.fromkeys(("tiles", "warp_tiles", "groups", "phases", "ways", "depth"), 0)
     about = {"table": table, "m": m, "n": n, "k": k, **kernel, **shape._asdict()}
     about.update(parts=getattr(shape, "parts", parts), clusters=0, verdict="ok" if microseconds else "refused")
     if table != "few":
@@ -59,7 +59,7 @@ def few(*rows):
     times = {}
     for shape, time, (m, k), n in rows:
         times.setdefault((m, n, k), {})[shape, shape.parts] = time
-    return [(line.columns, line.weights, line.shape) for line in q4_tune.few_lines(times)]
+    return [line[:-1] for line in q4_tune.few_lines(times)]
 
 
 def many_rows(table, shapes=(NARROW, WIDE)):
@@ -91,30 +91,35 @@ def invented():
 # Few columns.
 
 
-def test_the_fastest_shape_is_chosen_for_columns_and_weights():
+def test_the_fastest_shape_is_chosen_for_columns_rows_and_weights_of_a_row():
     lines = few((A, 1.0, SMALL, 1), (C, 2.0, SMALL, 1), (A, 2.0, LARGE, 1), (C, 1.0, LARGE, 1),
+                (A, 1.0, LONG, 1), (C, 2.0, LONG, 1),
                 (A, 1.0, SMALL, 8), (C, 2.0, SMALL, 8), (A, 1.0, LARGE, 8), (C, 2.0, LARGE, 8))  # fmt: skip
-    limit = int((1024 * 4096 * 4096 * 14336) ** 0.5)
-    assert lines == [(1, limit, A), (1, ANY_SIZE, C), (ANY_SIZE, ANY_SIZE, A)]
+    rows, long = int((1024 * 4096) ** 0.5), int((4096 * 14336) ** 0.5)
+    assert lines == [
+        (1, rows, ANY_SIZE, A),
+        (1, ANY_SIZE, long, C),
+        (ANY_SIZE, ANY_SIZE, ANY_SIZE, A),
+    ]
 
 
 @pytest.mark.parametrize("time, chosen", [(1.009, A), (1.011, B)])
 def test_a_neighbour_s_shape_is_kept_within_a_percent(time, chosen):
     lines = few((A, 1.0, SMALL, 1), (B, 1.5, SMALL, 1), (A, time, LARGE, 1), (B, 1.0, LARGE, 1))
-    assert [shape for _, _, shape in lines] == list(dict.fromkeys([A, chosen]))
+    assert [line[-1] for line in lines] == list(dict.fromkeys([A, chosen]))
 
 
 @pytest.mark.parametrize("time, chosen", [(1.029, B), (1.031, C)])
 def test_a_kernel_more_is_compiled_only_if_it_gains_3_percent(time, chosen):
     lines = few((A, 1.0, SMALL, 1), (C, 1.5, SMALL, 1), (B, 1.2, SMALL, 1),
                 (A, 1.5, LARGE, 1), (C, 1.0, LARGE, 1), (B, time, LARGE, 1))  # fmt: skip
-    assert [shape for _, _, shape in lines] == [A, chosen]
+    assert [line[-1] for line in lines] == [A, chosen]
 
 
-def test_matrices_of_equally_many_weights_share_a_row():
+def test_matrices_of_equally_many_weights_have_rows_of_their_own():
     wide, tall = (4096, 12288), (12288, 4096)
-    lines = few((A, 1.0, wide, 1), (A, 4.0, tall, 1), (C, 2.1, wide, 1), (C, 1.8, tall, 1), (B, 0.1, wide, 1))
-    assert lines == [(ANY_SIZE, ANY_SIZE, C)]  # B was not timed with both
+    lines = few((A, 1.0, wide, 1), (A, 4.0, tall, 1), (C, 2.1, wide, 1), (C, 1.8, tall, 1))
+    assert lines == [(ANY_SIZE, int((4096 * 12288) ** 0.5), ANY_SIZE, A), (ANY_SIZE, ANY_SIZE, ANY_SIZE, C)]
 
 
 # Many columns.
@@ -169,7 +174,7 @@ def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, 
         "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f, 2.00f},  // for 4 of 6 products\n      {64, 2, 2, 1, 1.50f, 8.00f},   // for 2\n  };",
         "struct Fake9000Rounded : Fake9000 {",
         "static constexpr Scales kScales = Scales::rounded_to_half;",
-        "      {1, kAnySize, 4, 8, 6, 1, 1, 2},         // 58.7 million weights: 1.00 us, fastest 1.00\n",
+        "      {1, kAnySize, kAnySize, 4, 2, 8, 6, 1, 1, 2},         // 4096 x 4096: 1.00 us, fastest 1.00\n",
     ):
         assert words in text, text
     (tmp_path / "policy.cuh").write_text(text, encoding="utf-8")
@@ -275,8 +280,8 @@ def test_every_kernel_of_the_policy_is_a_candidate():
         for entry in re.findall(r"^\s*.*?\{((?:kAnySize|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
             numbers = [word.strip() for word in entry.split(",")]
             if name == "kFew":
-                _, _, tiles, phases, depth, columns, together, _ = numbers
-                wanted = f"few: columns {columns}, tiles {tiles}, phases {phases}, depth {depth}, together {together}"
+                _, _, _, tiles, warp_tiles, phases, depth, columns, together, _ = numbers
+                wanted = f"few: columns {columns}, tiles {tiles}, {warp_tiles} per warp, phases {phases}, depth {depth}, together {together}"
                 assert wanted in names
                 found += 1
     assert found >= 2
@@ -343,7 +348,7 @@ class TestMeasuring:
     "pattern, replacement",
     [
         (r"signed_nibbles\(row << 4\)", "signed_nibbles(row)"),
-        (r"part < p\.cluster \* kPhases", "part < p.cluster"),
+        (r"phase < kPhases; \+\+phase\)", "phase < kPhases - 1; ++phase)"),
     ],
 )
 def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
@@ -353,7 +358,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
     assert changed, f"few_columns.cuh has no {pattern} any more: change what is replaced"
     kernels.write_text(text, encoding="utf-8")
     (tmp_path / "one.cu").write_text(
-        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<2, 4, 4, 8, 1>> candidates;\n'
+        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<2, 2, 4, 4, 8, 1>> candidates;\n'
     )
     objects = [BUILD / f"bench/q4_tune/{name}.cpp.o" for name in ("main", "measurements")]
     result = run(linked(tmp_path, "one.cu", *objects, include=copy), timeout=600)

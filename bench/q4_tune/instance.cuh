@@ -7,8 +7,8 @@
 namespace q4_tune {
 
 using q4_gemm::Scales;
-template <int tiles, int phases, int depth, int columns, int together>
-using F = q4_gemm::detail::FewShape<tiles, phases, depth, columns, together>;
+template <int tiles, int warp_tiles, int phases, int depth, int columns, int together>
+using F = q4_gemm::detail::FewShape<tiles, warp_tiles, phases, depth, columns, together>;
 template <int columns, int groups, int ways, int together>
 using E = q4_gemm::detail::ManyShape<columns, groups, ways, Scales::exact, together>;
 template <int columns, int groups, int ways, int together>
@@ -79,8 +79,8 @@ int clusters_of(int parts) {
 template <class... S>
 struct Few {
   Few() {
-    (candidates().push_back(
-         {Table::few, S::kColumns, S::kTiles, 0, S::kPhases, 0, S::kDepth, S::kTogether, launch_few<S>, none}),
+    (candidates().push_back({Table::few, S::kColumns, S::kTiles, S::kWarpTiles, 0, S::kPhases, 0, S::kDepth,
+                             S::kTogether, launch_few<S>, none}),
      ...);
   }
 };
@@ -88,8 +88,8 @@ struct Few {
 template <class... S>
 struct Many {
   Many() {
-    (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, 0, S::kGroups, 0,
-                             S::kWays, 0, S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
+    (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, 0, 0, S::kGroups,
+                             0, S::kWays, 0, S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
      ...);
   }
 };

@@ -7,12 +7,12 @@ namespace q4_gemm {
 
 constexpr int64_t kAnySize = INT64_MAX;
 
-// For up to `most_columns` columns and up to `weights` weights (m · k): blocks with `tiles` times 16 rows, `phases`
-// warps for each two tiles, slots for `depth` chunks of them per warp, `columns` columns; and `cluster` blocks that
-// share k, where there are clusters.
+// For up to so many columns, rows of weights (m) and weights of a row (k): blocks with `tiles` times 16 rows, of which
+// a warp has `warp_tiles`, and `phases` warps for each of these; slots for `depth` chunks of them per warp; `columns`
+// columns; and `cluster` blocks that share k, a power of two, where there are clusters.
 struct FewChoice {
-  int64_t most_columns, weights;
-  int tiles, phases, depth, columns, together, cluster;
+  int64_t most_columns, most_m, most_k;
+  int tiles, warp_tiles, phases, depth, columns, together, cluster;
 };
 
 // Where the scales are multiplied in.

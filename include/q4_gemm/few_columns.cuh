@@ -1,10 +1,14 @@
 // The kernel for few columns, where the time is that of reading the weights once.
 //
-// The blocks of a cluster share a set of rows; each has a part of k. A warp has two tiles of 16 rows, and of its
-// block's chunks every kPhases-th. It begins by asking for its first weights, which go past all caches into slots of
-// its own in shared memory; then the block quantizes its part of x, or copies it if x is quantized; then the warp takes
-// chunk after chunk from its slots and asks for the next ones. At the end warps and blocks send each other their sums.
-// A warp waits for its block only around x and the sums, never in between.
+// The blocks of a cluster share a set of rows; each has a part of k. A warp has two or four tiles of 16 rows, and of
+// its block's chunks every kPhases-th. It begins by asking for its first weights, which go past all caches into slots
+// of its own in shared memory; then the block quantizes its part of x, or copies it if x is quantized; then the warp
+// takes chunk after chunk from its slots and asks for the next ones. At the end warps and blocks send each other their
+// sums. A warp waits for its block only around x and the sums, never in between.
+//
+// A multiprocessor answers loads in the order in which it was asked. So a warp asks for half of what its slots hold
+// before it waits for the kernel before, then for x, then for the other half: the memory is busy all the while, and x
+// waits behind one half only.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -19,18 +23,23 @@
 
 namespace q4_gemm::detail {
 
-constexpr int kWarpTiles = 2;  // which are neighbours in memory, too
+constexpr int kTileBytes = 512, kTileScaleBytes = 64;  // of the repacked weights: numbers of a tile, and their scales
 
-// A kernel: tiles of 16 rows of a block, an even number; warps that share two of them; slots of a warp, of which all
-// but one are on their way; columns, which are 1 or a multiple of 8; and the blocks for which a multiprocessor has
-// registers.
-template <int tiles, int phases, int depth, int columns, int together>
+// A kernel: tiles of 16 rows of a block, a power of two; how many of them a warp has, which are neighbours in memory,
+// too; warps that share these; slots of a warp, of which all but one are on their way; columns, which are 1 or a
+// multiple of 8; and the blocks for which a multiprocessor has registers.
+template <int tiles, int warp_tiles, int phases, int depth, int columns, int together>
 struct FewShape {
-  static constexpr int kTiles = tiles, kPhases = phases, kDepth = depth, kColumns = columns, kTogether = together;
+  static constexpr int kTiles = tiles, kWarpTiles = warp_tiles, kPhases = phases, kDepth = depth, kColumns = columns,
+                       kTogether = together;
   static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps, kRows = kTiles * kTileRows;
+  static constexpr int kSlotBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);  // what a warp asks for at once
+  static constexpr int kEarly = kDepth / 2,
+                       kLate = kDepth - 1 - kEarly;  // slots that are asked for before x, and after
   static constexpr int kColumnTiles = (columns + 7) / 8, kLaneColumns = columns == 1 ? 1 : 2;  // of a tile, a lane's
-  static constexpr int kScaleBytes = 16 * kLaneColumns;  // of a chunk of x, for the columns of a lane
-  static_assert(kTiles % kWarpTiles == 0, "a warp has two tiles");
+  static constexpr int kScaleBytes = 8 * kLaneColumns;  // of a chunk of x, for the columns of a lane
+  static_assert(kTiles % kWarpTiles == 0 && (kWarpTiles == 2 || kWarpTiles == 4), "a warp's tiles are in one group");
+  static_assert((kTiles & (kTiles - 1)) == 0, "the blocks of a cluster share the rows evenly");
 };
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
@@ -48,14 +57,12 @@ struct FewProblem {
   int64_t y_stride, m, n;
   int64_t first_column;  // of this grid; columns from n on belong to the next one
   int row_blocks = 0, chunks = 0, part_chunks = 0,
-      pass_chunks = 0;  // a block has a part of the chunks, and room for a pass of x
-  int sets = 0;         // of kRows rows
-  int cluster = 1;
+      pass_chunks = 0;   // a block has a part of the chunks, and room for a pass of x
+  int sets = 0;          // of kRows rows
+  int cluster_bits = 0;  // a cluster has 1 << cluster_bits blocks
   bool dependent = false;
 };
 
-// What a warp asks for at once: a chunk of its tiles, numbers, then scales.
-constexpr int kTileBytes = 512, kTileScaleBytes = 64, kSlotBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);
 constexpr int kSlicePad = 4;
 
 // How the shared memory of a block is used: slots of all warps, x, sums of the warps.
@@ -68,7 +75,7 @@ __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int clust
   FewMemory memory;
   const int pairs = (columns + 1) / 2;
   memory.slots = 0;
-  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * kSlotBytes : 0;
+  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * S::kSlotBytes : 0;
   memory.x_scales = memory.x_numbers + pass_chunks * columns * kChunk;
   memory.sums = memory.x_scales + pass_chunks * pairs * S::kScaleBytes;
   memory.sums_size = S::kPhases * cluster * columns * (S::kRows / cluster + kSlicePad);
@@ -91,13 +98,13 @@ __device__ inline int signed_nibbles(unsigned word) {
 
 // The tensor cores begin to add at the bits of the float 1.5 · 2^23. With a whole number of magnitude below 2^22 added,
 // these bits are the float 1.5 · 2^23 + number. So d · number is one fused multiply-add, d · float - d · 1.5 · 2^23,
-// whose last part is exact: the scales of x, of 11 bits, lie in shared memory with that product.
+// whose last part is exact, since the scales of x have 11 bits.
 constexpr int kMagicBits = 0x4b400000;
 constexpr float kMagic = 0x1.8p23f;
 
 // Where a block has its part of x, in the order in which lanes read it. For each chunk and column, 16 bytes for each t,
 // of the chunk's two blocks 8 bytes each. Scales, which are divided by the 16 of the nibbles: for each chunk and pair
-// of columns, for each block, those of the columns, then their products with -kMagic.
+// of columns, for each block, those of the columns.
 template <class S>
 struct PartOfX {
   char* numbers;
@@ -108,75 +115,83 @@ struct PartOfX {
   __device__ void store_scale(int chunk, int column, int b, float d) const {
     constexpr int kLane = S::kLaneColumns;
     const int pair = chunk * ((columns + 1) / 2) + column / kLane;
-    float* to = scales + (pair * kChunkBlocks + b) * 2 * kLane + column % kLane;
-    d *= 0.0625f;
-    to[0] = d;
-    to[kLane] = -kMagic * d;
-    if (kLane == 2 && column % 2 == 0 && column + 1 == columns) to[1] = to[kLane + 1] = 0.0f;
+    float* to = scales + (pair * kChunkBlocks + b) * kLane + column % kLane;
+    *to = d * 0.0625f;
+    if (kLane == 2 && column % 2 == 0 && column + 1 == columns) to[1] = 0.0f;
   }
 };
 
-// A block copies `count` chunks of quantized x from `first` on.
-template <class S>
-__device__ void copy_part(const QuantizedColumns& x, int64_t first_column, int first, int count, const PartOfX<S>& to) {
-  constexpr int kPieces = kChunk / 16;
-  const int pieces = to.columns * kPieces;  // of a chunk
+// A block copies `count` chunks of quantized x from `first` on. Between its loads and their use it calls `meanwhile`,
+// which asks for as many groups of asynchronous copies as it returns.
+template <class S, class Meanwhile>
+__device__ void copy_part(const QuantizedColumns& x, int64_t first_column, int first, int count, const PartOfX<S>& to,
+                          Meanwhile meanwhile) {
+  constexpr int kPieces = kChunk / 16, kBatch = 4;                    // so many loads of scales in flight
+  const int pieces = to.columns * kPieces, all = count * to.columns;  // 16 bytes each, of a chunk; scales of all chunks
   const auto place_of = [&](int chunk) { return (first + chunk) * x.n + first_column; };
-  for (int i = static_cast<int>(threadIdx.x); i < count * pieces; i += S::kThreads)
+  const auto scales_of = [&](int i) {
+    return reinterpret_cast<const unsigned*>(x.scales)[place_of(i / to.columns) + i % to.columns];
+  };
+  const auto store = [&](int i, unsigned both) {
+    to.store_scale(i / to.columns, i % to.columns, 0, scale_of(both & 0xffff));
+    to.store_scale(i / to.columns, i % to.columns, 1, scale_of(both >> 16));
+  };
+  const int thread = static_cast<int>(threadIdx.x);
+  unsigned loaded[kBatch];
+#pragma unroll
+  for (int j = 0; j < kBatch; ++j)
+    if (thread + j * S::kThreads < all) loaded[j] = scales_of(thread + j * S::kThreads);
+  for (int i = thread; i < count * pieces; i += S::kThreads)
     __pipeline_memcpy_async(to.numbers + 16 * i,
                             reinterpret_cast<const uint4*>(x.numbers) + place_of(i / pieces) * kPieces + i % pieces,
                             16);
   __pipeline_commit();
-  for (int i = static_cast<int>(threadIdx.x); i < count * to.columns; i += S::kThreads) {
-    const int chunk = i / to.columns, column = i % to.columns;
-    const unsigned both = reinterpret_cast<const unsigned*>(x.scales)[place_of(chunk) + column];
-    to.store_scale(chunk, column, 0, scale_of(both & 0xffff));
-    to.store_scale(chunk, column, 1, scale_of(both >> 16));
-  }
-  __pipeline_wait_prior(0);
+  const int later = meanwhile();
+#pragma unroll
+  for (int j = 0; j < kBatch; ++j)
+    if (thread + j * S::kThreads < all) store(thread + j * S::kThreads, loaded[j]);
+  for (int i = thread + kBatch * S::kThreads; i < all; i += S::kThreads) store(i, scales_of(i));
+  if (later == S::kLate)
+    __pipeline_wait_prior(S::kLate);
+  else
+    __pipeline_wait_prior(0);
 }
 
 // A block quantizes them. Eight neighbouring threads have a chunk of a column, each eight numbers.
-template <class S, class P>
-__device__ void quantize_part(const P& p, int64_t first_column, int first, int count, const PartOfX<S>& to) {
-  constexpr int kGroupsOf8 = S::kThreads / 8;
+template <class S, class P, class Meanwhile>
+__device__ void quantize_part(const P& p, int64_t first_column, int first, int count, const PartOfX<S>& to,
+                              Meanwhile meanwhile) {
+  constexpr int kAtOnce = S::kThreads / 8;
   constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
-  const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4;
-  // From one piece of work to the next, without a division.
-  const int more_columns = kGroupsOf8 / count, more_chunks = kGroupsOf8 % count;
-  struct Place {
-    int column, chunk;
-  };
-  Place next = {static_cast<int>(threadIdx.x) / 8 / count, static_cast<int>(threadIdx.x) / 8 % count};
-  const int steps = (to.columns * count + kGroupsOf8 - 1) / kGroupsOf8;
-  for (int step = 0; step < steps; step += kBatch) {
+  const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4, all = to.columns * count;
+  for (int begin = 0; begin < all; begin += kBatch * kAtOnce) {
     typename decltype(p.x)::Loaded loaded[kBatch];
-    Place places[kBatch];
+    int columns[kBatch], chunks[kBatch];
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      places[i] = next;
-      const int block = (first + next.chunk) * kChunkBlocks + b;
-      if (next.column < to.columns && block < p.row_blocks)
-        p.x.load(loaded[i], first_column + next.column, int64_t{block} * kBlock + 8 * t);
+    for (int j = 0; j < kBatch; ++j) {
+      const int i = begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8;
+      columns[j] = S::kColumns == 1 ? 0 : i / count;
+      chunks[j] = S::kColumns == 1 ? i : i % count;
+      const int block = (first + chunks[j]) * kChunkBlocks + b;
+      if (i < all && block < p.row_blocks)
+        p.x.load(loaded[j], first_column + columns[j], int64_t{block} * kBlock + 8 * t);
       else
-        p.x.clear(loaded[i]);
-      next.column += more_columns, next.chunk += more_chunks;
-      if (next.chunk >= count) next.chunk -= count, ++next.column;
+        p.x.clear(loaded[j]);
     }
+    if (begin == 0) meanwhile();
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      if (step + i >= steps) break;
-      const EightNumbers eight = p.x.numbers_of(loaded[i]);
-      const auto [column, chunk] = places[i];
-      if (column >= to.columns) continue;
-      auto* words = reinterpret_cast<unsigned*>(to.numbers_of(chunk, column) + 8 * b);
+    for (int j = 0; j < kBatch; ++j) {
+      if (begin + j * kAtOnce >= all) break;
+      const EightNumbers eight = p.x.numbers_of(loaded[j]);
+      if (begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8 >= all) continue;
+      auto* words = reinterpret_cast<unsigned*>(to.numbers_of(chunks[j], columns[j]) + 8 * b);
       if constexpr (std::is_same_v<decltype(p.w), Packed>) {
         *reinterpret_cast<uint2*>(words + 4 * t) = eight.words;
       } else {  // four numbers i belong to lane i % 4, with those that stand 16 places later
         words[2 * t % 4 * 4 + t / 2] = eight.words.x;
         words[(2 * t + 1) % 4 * 4 + t / 2] = eight.words.y;
       }
-      if (t == 0) to.store_scale(chunk, column, b, eight.d);
+      if (t == 0) to.store_scale(chunks[j], columns[j], b, eight.d);
     }
   }
 }
@@ -204,16 +219,22 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
 
 // Tiles times 8 columns: x_numbers and x_scales are where the lane's part of the chunk begins.
 template <class S>
-__device__ void multiply_tiles(float (&sums)[kWarpTiles][4], const TilePart (&tiles)[kWarpTiles], const char* x_numbers,
-                               const char* x_scales) {
+__device__ void multiply_tiles(float (&sums)[S::kWarpTiles][4], const TilePart (&tiles)[S::kWarpTiles],
+                               const char* x_numbers, const char* x_scales) {
   constexpr int kLane = S::kLaneColumns;
   const uint4 x = *reinterpret_cast<const uint4*>(x_numbers);
   const unsigned x_words[4] = {x.x, x.y, x.z, x.w};
-  alignas(16) float of_x[kChunkBlocks][2][kLane];  // scales, then their products with -kMagic
+  alignas(16) float of_x[kChunkBlocks][kLane], shifted[kChunkBlocks][kLane];
+  if constexpr (kLane == 2)
+    *reinterpret_cast<float4*>(of_x) = *reinterpret_cast<const float4*>(x_scales);
+  else
+    *reinterpret_cast<float2*>(of_x) = *reinterpret_cast<const float2*>(x_scales);
 #pragma unroll
-  for (int i = 0; i < kLane; ++i) reinterpret_cast<float4*>(of_x)[i] = reinterpret_cast<const float4*>(x_scales)[i];
+  for (int b = 0; b < kChunkBlocks; ++b)
 #pragma unroll
-  for (int u = 0; u < kWarpTiles; ++u)
+    for (int i = 0; i < kLane; ++i) shifted[b][i] = -kMagic * of_x[b][i];
+#pragma unroll
+  for (int u = 0; u < S::kWarpTiles; ++u)
 #pragma unroll
     for (int b = 0; b < kChunkBlocks; ++b) {
       const unsigned row = tiles[u].words[2 * b], row_8 = tiles[u].words[2 * b + 1];
@@ -226,7 +247,7 @@ __device__ void multiply_tiles(float (&sums)[kWarpTiles][4], const TilePart (&ti
       for (int h = 0; h < 2; ++h)
 #pragma unroll
         for (int i = 0; i < kLane; ++i) {
-          const float product = fmaf(of_x[b][0][i], __int_as_float(products[2 * h + i]), of_x[b][1][i]);
+          const float product = fmaf(of_x[b][i], __int_as_float(products[2 * h + i]), shifted[b][i]);
           sums[u][2 * h + i] = fmaf(tiles[u].d[2 * b + h], product, sums[u][2 * h + i]);
         }
     }
@@ -234,19 +255,22 @@ __device__ void multiply_tiles(float (&sums)[kWarpTiles][4], const TilePart (&ti
 
 template <class S, class W, class X, class B, class Y>
 __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
-  constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles;
+  constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles,
+                kSlotBytes = S::kSlotBytes;
   constexpr bool kPacked = std::is_same_v<W, Packed>;
   extern __shared__ uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
 #if __CUDA_ARCH__ >= 900
   const auto cluster = cooperative_groups::this_cluster();
-  if (p.cluster > 1) __cluster_barrier_arrive_relaxed();  // the wait is below, where it no longer takes time
+  if (p.cluster_bits > 0) __cluster_barrier_arrive_relaxed();  // the wait is below, where it no longer takes time
 #endif
-  const int rank = static_cast<int>(blockIdx.x) % p.cluster, clusters = static_cast<int>(gridDim.x) / p.cluster;
-  const int first_set = static_cast<int>(blockIdx.x) / p.cluster;
+  // Shifts and masks: a division by a number that is not known at compile time takes 50 instructions.
+  const int cluster_blocks = 1 << p.cluster_bits, rank = static_cast<int>(blockIdx.x) & (cluster_blocks - 1);
+  const int first_set = static_cast<int>(blockIdx.x) >> p.cluster_bits;
+  const int clusters = static_cast<int>(gridDim.x) >> p.cluster_bits;
   const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
   const int columns = static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})), pairs = (columns + 1) / 2;
-  const FewMemory memory = few_memory<S, W>(columns, p.pass_chunks, p.cluster);
+  const FewMemory memory = few_memory<S, W>(columns, p.pass_chunks, cluster_blocks);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int tile = warp % (S::kTiles / kWarpTiles) * kWarpTiles, phase = warp / (S::kTiles / kWarpTiles);
   const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
@@ -283,10 +307,10 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       fetch_slot = fetch_slot == slots + (kDepth - 1) * kSlotBytes ? slots : fetch_slot + kSlotBytes;
     }
   };
-  if (p.dependent) let_next_kernel_start();
 #pragma unroll 1
-  for (int i = 0; i < kDepth - 1; ++i) fetch();
+  for (int i = 0; i < S::kEarly; ++i) fetch();
   if (p.dependent) wait_for_previous_kernel();
+  if (p.dependent) let_next_kernel_start();  // not earlier, so that no more than two kernels share a multiprocessor
 
   char* const x_numbers = shared + memory.x_numbers;
   char* const x_scales = shared + memory.x_scales;
@@ -308,10 +332,16 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       if (!has_x) {
         if (pass > begin || set > first_set) __syncthreads();  // nobody still reads the pass before
         const PartOfX<S> part = {x_numbers, reinterpret_cast<float*>(x_scales), columns};
+        const bool is_first = pass == begin && set == first_set;
+        const auto fetch_late = [&] {
+#pragma unroll 1
+          for (int i = 0; i < (is_first ? S::kLate : 0); ++i) fetch();
+          return is_first ? S::kLate : 0;
+        };
         if constexpr (kPacked && std::is_same_v<X, QuantizedColumns>)
-          copy_part(p.x, first_column, pass, pass_end - pass, part);
+          copy_part(p.x, first_column, pass, pass_end - pass, part, fetch_late);
         else
-          quantize_part(p, first_column, pass, pass_end - pass, part);
+          quantize_part(p, first_column, pass, pass_end - pass, part, fetch_late);
         __syncthreads();
         has_x = p.pass_chunks >= end - begin;
       }
@@ -356,7 +386,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       p.y[(first_column + column) * p.y_stride + row] = from_float<Y>(sum);
     };
     const int64_t first_row = int64_t{set} * S::kRows;
-    if (kPhases == 1 && p.cluster == 1) {
+    if (kPhases == 1 && p.cluster_bits == 0) {
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
 #pragma unroll
@@ -370,17 +400,19 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
     }
     // The block of rank r adds up the r-th slice of the set's rows. Two buffers in turn: a set's sums are written while
     // other blocks may still read those of the set before.
-    const int slice = S::kRows / p.cluster, step = slice + kSlicePad;
+    const int slice = S::kRows >> p.cluster_bits, step = slice + kSlicePad,
+              slice_bits = __ffs(S::kRows) - 1 - p.cluster_bits;
     float* const parts = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.sums_size;
 #if __CUDA_ARCH__ >= 900
-    if (p.cluster > 1 && set == first_set) __cluster_barrier_wait();  // all blocks have begun: their memory is there
+    if (p.cluster_bits > 0 && set == first_set)
+      __cluster_barrier_wait();  // all blocks have begun: their memory is there
 #endif
 #pragma unroll
     for (int eight = 0; eight < 2 * kWarpTiles; ++eight) {
       const int row = tile * kTileRows + g + 8 * eight;
-      float* to = parts + (rank * kPhases + phase) * columns * step + row % slice;
+      float* to = parts + (rank * kPhases + phase) * columns * step + (row & (slice - 1));
 #if __CUDA_ARCH__ >= 900
-      if (p.cluster > 1) to = cluster.map_shared_rank(to, row / slice);
+      if (p.cluster_bits > 0) to = cluster.map_shared_rank(to, row >> slice_bits);
 #endif
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j)
@@ -391,15 +423,18 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
         }
     }
 #if __CUDA_ARCH__ >= 900
-    if (p.cluster > 1)
+    if (p.cluster_bits > 0)
       cluster.sync();
     else
 #endif
       __syncthreads();
     for (int i = threadIdx.x; i < columns * slice; i += S::kThreads) {
-      const int column = i / slice, row = i % slice;
+      const int column = i >> slice_bits, row = i & (slice - 1);
       float sum = 0.0f;
-      for (int part = 0; part < p.cluster * kPhases; ++part) sum += parts[(part * columns + column) * step + row];
+      for (int block = 0; block < cluster_blocks; ++block)
+#pragma unroll
+        for (int phase = 0; phase < kPhases; ++phase)
+          sum += parts[((block * kPhases + phase) * columns + column) * step + row];
       store(first_row + rank * slice + row, column, sum);
     }
     buffer ^= 1;

@@ -69,13 +69,13 @@ cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_byte
 
 constexpr int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
 
-// p has everything down to n. Blocks of a cluster share k.
+// p has everything down to n. The blocks of a cluster, a power of two, share k.
 template <class S, class W, class X, class B, class Y>
 cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream) {
   constexpr int kReserved = 1024, kMostTiles = 65535;  // bytes of a block that CUDA keeps; blocks of a grid along y
   p.row_blocks = static_cast<int>(k / kBlock);
   p.chunks = static_cast<int>(chunks_of(k));
-  p.cluster = cluster;
+  for (p.cluster_bits = 0; 1 << p.cluster_bits < cluster;) ++p.cluster_bits;
   p.part_chunks = static_cast<int>(divided_up(p.chunks, cluster));
   p.sets = static_cast<int>(divided_up(p.m, S::kRows));
   constexpr int kStep = S::kPhases;  // chunks that a block multiplies at once
@@ -150,12 +150,12 @@ cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int
 // that it does not name.
 template <const auto& table, size_t i = 0, class P>
 cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream_t stream) {
-  constexpr FewChoice choice = table[i];
+  constexpr FewChoice c = table[i];
   if constexpr (i + 1 < std::size(table))
-    if (p.n > choice.most_columns || p.m * k > choice.weights) return launch_first<table, i + 1>(p, k, device, stream);
-  const int cluster = device.has_clusters ? choice.cluster : 1;
-  return launch_few<FewShape<choice.tiles, choice.phases, choice.depth, choice.columns, choice.together>>(
-      p, k, cluster, device, stream);
+    if (p.n > c.most_columns || p.m > c.most_m || k > c.most_k) return launch_first<table, i + 1>(p, k, device, stream);
+  const int cluster = device.has_clusters ? c.cluster : 1;
+  return launch_few<FewShape<c.tiles, c.warp_tiles, c.phases, c.depth, c.columns, c.together>>(p, k, cluster, device,
+                                                                                               stream);
 }
 
 // x is converted, and the product starts while it is, in so many parts of k. Sets `done` unless the GPU has no wgmma,
@@ -239,9 +239,11 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
     p.dependent = dependent;
     return launch_first<Policy::kFew>(p, k, device, stream);
   };
-  // Several columns are quantized once, by a kernel of its own; one column by every block, which takes less time.
+  // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block, which takes
+  // less time than another kernel.
+  constexpr int64_t kFewNumbers = 8192;
   if constexpr (std::is_same_v<W, Repacked> && !std::is_same_v<X, Quantized>)
-    if (options.workspace != nullptr && n > 1) {
+    if (options.workspace != nullptr && n > 1 && n * k > kFewNumbers) {
       if (const cudaError_t error = launch_quantize(columns, options.workspace, n, k, dependent, stream)) return error;
       return few(QuantizedColumns(options.workspace, n, k), device.has_clusters);
     }

@@ -1,6 +1,6 @@
 """The policies of include/q4_gemm, made from what bench/q4_tune measured: profiling_results/<gpu>/q4_gemm/tune.csv.
 
-kFew has a row for each number of columns and each number of weights that were measured. Each kernel is compiled by every
+kFew has a row for each number of columns, of rows of weights and of weights of a row that were measured. Each kernel is compiled by every
 program, so few are wanted: as many as it takes for one to be there for each product that takes at most 3 percent longer
 than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within 1 percent.
 
@@ -25,11 +25,11 @@ NEAR = 1.03  # so much slower than the fastest the best of kFew's kernels may be
 GAIN = 1.003  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
-NUMBERS = "m n k columns tiles groups phases ways depth together parts clusters".split()
+NUMBERS = "m n k columns tiles warp_tiles groups phases ways depth together parts clusters".split()
 COLUMNS = [*NUMBERS, *"table verdict microseconds device runtime date".split()]
-Few = collections.namedtuple("Few", "tiles phases depth columns together parts")  # as in FewChoice
+Few = collections.namedtuple("Few", "tiles warp_tiles phases depth columns together parts")  # as in FewChoice
 Many = collections.namedtuple("Many", "columns groups ways together")  # as in ManyChoice
-Line = collections.namedtuple("Line", "columns weights shape comment")
+Line = collections.namedtuple("Line", "columns m k shape comment")
 
 
 def read(path):
@@ -79,15 +79,11 @@ def few_kernels(cells):
 
 
 def cells_of(times):
-    """{(columns, weights): {shape: microseconds}}; of matrices with equally many weights, the geometric mean."""
-    products = collections.defaultdict(list)
-    for size, of_size in times.items():
-        products[size[1], size[0] * size[2]].append({shape: time for (shape, _), time in of_size.items()})
-    cells = {}
-    for cell, found in sorted(products.items()):
-        common = [shape for shape in found[0] if all(shape in one for one in found)]
-        cells[cell] = {shape: statistics.geometric_mean(one[shape] for one in found) for shape in common}
-    return cells
+    """{(columns, m, k): {shape: microseconds}}, in the order of kFew's rows."""
+    return {
+        (n, m, k): {shape: time for (shape, _), time in times[m, n, k].items()}
+        for n, m, k in sorted((n, m, k) for m, n, k in times)
+    }
 
 
 def choose(times, kernels, neighbours):
@@ -97,29 +93,36 @@ def choose(times, kernels, neighbours):
     return next((shape for shape in neighbours if shape in good), min(good, key=good.get))
 
 
-def taken(lines, columns, weights):
+def limit(sizes, size):
+    """Up to where a measured size counts: the geometric mean with the next one."""
+    larger = [other for other in sizes if other > size]
+    return int(math.sqrt(size * min(larger))) if larger else ANY_SIZE
+
+
+def taken(lines, columns, m, k):
     """The shape that launch_first() takes."""
-    return next(line.shape for line in lines if columns <= line.columns and weights <= line.weights)
+    return next(line.shape for line in lines if columns <= line.columns and m <= line.m and k <= line.k)
 
 
 def few_lines(times):
     """The rows of kFew, without those that change nothing."""
     cells, lines, chosen = cells_of(times), [], {}
     kernels = few_kernels(cells)
-    counts, sizes = (sorted({cell[place] for cell in cells}) for place in (0, 1))
-    for columns, weights in cells:
-        beside = [chosen.get((columns, size)) for size in sizes[: sizes.index(weights)][-1:]]
-        beside += [chosen.get((count, weights)) for count in counts[: counts.index(columns)][-1:]]
-        found = cells[columns, weights]
-        shape = chosen[columns, weights] = choose(found, kernels, beside)
-        larger = sizes[sizes.index(weights) + 1 :]
-        limit = int(math.sqrt(weights * larger[0])) if larger else ANY_SIZE
-        comment = f"{weights / 1e6:.1f} million weights: {found[shape]:.2f} us, fastest {min(found.values()):.2f}"
-        lines.append(Line(ANY_SIZE if columns == counts[-1] else columns, limit, shape, comment))
+    counts = sorted({n for n, _, _ in cells})
+    for n, m, k in cells:
+        rows = sorted({cell[1] for cell in cells if cell[0] == n})
+        lengths = sorted({cell[2] for cell in cells if cell[:2] == (n, m)})
+        beside = [shape for (columns, _, _), shape in chosen.items() if columns == n][-1:]
+        beside += [chosen.get((count, m, k)) for count in reversed(counts) if count < n][:1]
+        found = cells[n, m, k]
+        shape = chosen[n, m, k] = choose(found, kernels, beside)
+        comment = f"{m} x {k}: {found[shape]:.2f} us, fastest {min(found.values()):.2f}"
+        columns = ANY_SIZE if n == counts[-1] else n
+        lines.append(Line(columns, limit(rows, m), limit(lengths, k), shape, comment))
     wanted = [taken(lines, *cell) for cell in cells]
     for line in reversed(lines):
         fewer = [other for other in lines if other is not line]
-        if fewer and fewer[-1][:2] == (ANY_SIZE, ANY_SIZE) and [taken(fewer, *cell) for cell in cells] == wanted:
+        if fewer and fewer[-1][:3] == (ANY_SIZE,) * 3 and [taken(fewer, *cell) for cell in cells] == wanted:
             lines = fewer
     return lines
 
@@ -250,7 +253,7 @@ def policy(rows, path):
         raise Unusable(f"{CSV} holds no time of few columns; {JOB} writes it anew, on a GPU")
     lines = few_lines({size: times for size, times in few.items() if size[1] & (size[1] - 1) == 0})
     entries = [
-        f"      {{{number(line.columns)}, {number(line.weights)}, {', '.join(map(str, line.shape))}}},"
+        f"      {{{number(line.columns)}, {number(line.m)}, {number(line.k)}, {', '.join(map(str, line.shape))}}},"
         for line in lines
     ]
     width = max(map(len, entries))
