@@ -32,14 +32,14 @@ cudaError_t launch_few(const Product& product, int parts, cudaStream_t stream) {
     return q4_gemm::detail::launch_few<S>(p, product.k, parts, device, stream);
   };
   const Columns<float> x = columns_of(product.x, product.n, product.k, product.k);
-  if constexpr (S::kColumns == 1) {
-    return with(x);
-  } else {
-    if (const cudaError_t error =
-            launch_quantize(x, product.workspace, product.n, product.k, device.has_clusters, stream))
-      return error;
-    return with(QuantizedColumns(product.workspace, product.n, product.k));
-  }
+  if constexpr (S::kColumns > 1)
+    if (product.n * product.k > kFewNumbers) {
+      if (const cudaError_t error =
+              launch_quantize(x, product.workspace, product.n, product.k, device.has_clusters, stream))
+        return error;
+      return with(QuantizedColumns(product.workspace, product.n, product.k));
+    }
+  return with(x);
 }
 
 template <class S>

@@ -127,6 +127,9 @@ const B* bias_of(B* bias) {
   return bias;
 }
 
+// Up to so many numbers of x are quantized by every block, which takes less time than a kernel of its own.
+constexpr int64_t kFewNumbers = 8192;
+
 // Up to 16 columns, quantized; or x in tiles of up to 128 columns, as float16, or as int8 with scales, which is less.
 constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kMany = 17, kMostColumns = 128;
@@ -239,9 +242,7 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
     p.dependent = dependent;
     return launch_first<Policy::kFew>(p, k, device, stream);
   };
-  // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block, which takes
-  // less time than another kernel.
-  constexpr int64_t kFewNumbers = 8192;
+  // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block.
   if constexpr (std::is_same_v<W, Repacked> && !std::is_same_v<X, Quantized>)
     if (options.workspace != nullptr && n > 1 && n * k > kFewNumbers) {
       if (const cudaError_t error = launch_quantize(columns, options.workspace, n, k, dependent, stream)) return error;
