@@ -59,15 +59,15 @@ class Torch(Library):
         import torch
 
         self.empty_like = torch.empty_like
-        self.is_grad_enabled = torch.is_grad_enabled
+        self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
 
-    def norm(self, *arguments):
-        if self.is_grad_enabled() and any(getattr(tensor, "requires_grad", False) for tensor in arguments[:5]):
+    def norm(self, x, residual, residual_out, weight, out, *options):
+        if self.is_grad_enabled() and self.any_requires_grad(x, residual, residual_out, weight, out):
             raise ValueError(
                 "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this one "
                 "under torch.no_grad()"
             )
-        norm(*arguments)
+        norm(x, residual, residual_out, weight, out, *options)
 
 
 class NumPy(Library):
