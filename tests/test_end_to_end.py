@@ -70,6 +70,9 @@ def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
 STORED = [results.store() / gpu / "header/end_to_end.csv" for gpu in results.stored_gpus("header/end_to_end.csv")]
 
 
+HALF_A_PERCENT = {("Qwen3-8B", "bfloat16"), ("Qwen3-8B", "float16")}
+
+
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
 def test_what_the_page_says_of_the_figures(stored):
     """bench/README.md, "What the figures say": a new measurement that fails here says which sentence to read again."""
@@ -81,14 +84,14 @@ def test_what_the_page_says_of_the_figures(stored):
         assert patched <= 1.04 * floor
         if what == "decode_1" and patched > floor:
             behind.add((model, types))
-            assert patched <= (1.005 if types == "bfloat16" else 1.03) * floor
+            assert patched <= (1.005 if (model, types) in HALF_A_PERCENT else 1.03) * floor
         stock, patched, floor = (
             model_tables.milliseconds(rows, "stock", way="eager"),
             model_tables.best_patched(rows, way="eager"),
             model_tables.milliseconds(rows, "without_norms", way="eager"),
         )
         assert patched < stock and patched - floor <= 0.6 * (stock - floor)
-    assert behind == {("Qwen3-8B", "mixed"), ("Qwen3-VL-8B", "float16"), ("Qwen3-8B", "bfloat16")}
+    assert behind == {("Qwen3-VL-8B", "float16"), *(("Qwen3-8B", types) for types in ("mixed", "bfloat16", "float16"))}
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
@@ -101,7 +104,7 @@ def test_what_the_page_says_of_compiled_models(stored):
         assert 1 / 1.03 < graph["patched"] / graph["stock"] < 1.03
         assert max(graph.values()) < model_tables.best_patched(rows)
         eager = [model_tables.milliseconds(rows, name, "torch.compile", "eager") for name in ("patched", "stock")]
-        assert what != "decode_1" or 1.23 < eager[0] / eager[1] < 1.75
+        assert what != "decode_1" or 1.23 < eager[0] / eager[1] < 2.1
 
 
 def test_the_host_differed_between_the_stored_runs():
@@ -110,7 +113,7 @@ def test_the_host_differed_between_the_stored_runs():
         points = model_tables.read(stored)
         rows = [points["Qwen3-8B", types, "decode_1"] for types in ("bfloat16", "float16")]
         eager, graph = ([model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph"))
-        assert max(eager) > 1.5 * min(eager) and max(graph) < 1.02 * min(graph)
+        assert max(eager) > 1.3 * min(eager) and max(graph) < 1.02 * min(graph)
 
 
 needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
