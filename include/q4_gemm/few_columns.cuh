@@ -34,8 +34,8 @@ struct FewShape {
                        kTogether = together;
   static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps, kRows = kTiles * kTileRows;
   static constexpr int kSlotBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);  // what a warp asks for at once
-  static constexpr int kEarly = kDepth / 2,
-                       kLate = kDepth - 1 - kEarly;  // slots that are asked for before x, and after
+  // The first slots: those that are asked for before x, and after it.
+  static constexpr int kEarly = kDepth / 2, kLate = kDepth - 1 - kEarly;
   static constexpr int kColumnTiles = (columns + 7) / 8, kLaneColumns = columns == 1 ? 1 : 2;  // of a tile, a lane's
   static constexpr int kScaleBytes = 8 * kLaneColumns;  // of a chunk of x, for the columns of a lane
   static_assert(kTiles % kWarpTiles == 0 && (kWarpTiles == 2 || kWarpTiles == 4), "a warp's tiles are in one group");
@@ -126,8 +126,9 @@ struct PartOfX {
 template <class S, class Meanwhile>
 __device__ void copy_part(const QuantizedColumns& x, int64_t first_column, int first, int count, const PartOfX<S>& to,
                           Meanwhile meanwhile) {
-  constexpr int kPieces = kChunk / 16, kBatch = 4;                    // so many loads of scales in flight
-  const int pieces = to.columns * kPieces, all = count * to.columns;  // 16 bytes each, of a chunk; scales of all chunks
+  constexpr int kPieces = kChunk / 16;  // of a chunk of a column, 16 bytes each
+  constexpr int kBatch = 4;             // so many loads of scales in flight
+  const int pieces = to.columns * kPieces, all = count * to.columns;
   const auto place_of = [&](int chunk) { return (first + chunk) * x.n + first_column; };
   const auto scales_of = [&](int i) {
     return reinterpret_cast<const unsigned*>(x.scales)[place_of(i / to.columns) + i % to.columns];
@@ -164,12 +165,13 @@ __device__ void quantize_part(const P& p, int64_t first_column, int first, int c
   constexpr int kAtOnce = S::kThreads / 8;
   constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
   const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4, all = to.columns * count;
+  const int mine = static_cast<int>(threadIdx.x) / 8;
   for (int begin = 0; begin < all; begin += kBatch * kAtOnce) {
     typename decltype(p.x)::Loaded loaded[kBatch];
     int columns[kBatch], chunks[kBatch];
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
-      const int i = begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8;
+      const int i = begin + j * kAtOnce + mine;
       columns[j] = S::kColumns == 1 ? 0 : i / count;
       chunks[j] = S::kColumns == 1 ? i : i % count;
       const int block = (first + chunks[j]) * kChunkBlocks + b;
@@ -183,7 +185,7 @@ __device__ void quantize_part(const P& p, int64_t first_column, int first, int c
     for (int j = 0; j < kBatch; ++j) {
       if (begin + j * kAtOnce >= all) break;
       const EightNumbers eight = p.x.numbers_of(loaded[j]);
-      if (begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8 >= all) continue;
+      if (begin + j * kAtOnce + mine >= all) continue;
       auto* words = reinterpret_cast<unsigned*>(to.numbers_of(chunks[j], columns[j]) + 8 * b);
       if constexpr (std::is_same_v<decltype(p.w), Packed>) {
         *reinterpret_cast<uint2*>(words + 4 * t) = eight.words;
@@ -264,7 +266,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const auto cluster = cooperative_groups::this_cluster();
   if (p.cluster_bits > 0) __cluster_barrier_arrive_relaxed();  // the wait is below, where it no longer takes time
 #endif
-  // Shifts and masks: a division by a number that is not known at compile time takes 50 instructions.
+  // Shifts and masks: a division by a number that is not known at compile time is dozens of instructions.
   const int cluster_blocks = 1 << p.cluster_bits, rank = static_cast<int>(blockIdx.x) & (cluster_blocks - 1);
   const int first_set = static_cast<int>(blockIdx.x) >> p.cluster_bits;
   const int clusters = static_cast<int>(gridDim.x) >> p.cluster_bits;
