@@ -165,13 +165,12 @@ __device__ void quantize_part(const P& p, int64_t first_column, int first, int c
   constexpr int kAtOnce = S::kThreads / 8;
   constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
   const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4, all = to.columns * count;
-  const int mine = static_cast<int>(threadIdx.x) / 8;
   for (int begin = 0; begin < all; begin += kBatch * kAtOnce) {
     typename decltype(p.x)::Loaded loaded[kBatch];
     int columns[kBatch], chunks[kBatch];
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
-      const int i = begin + j * kAtOnce + mine;
+      const int i = begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8;
       columns[j] = S::kColumns == 1 ? 0 : i / count;
       chunks[j] = S::kColumns == 1 ? i : i % count;
       const int block = (first + chunks[j]) * kChunkBlocks + b;
@@ -185,7 +184,7 @@ __device__ void quantize_part(const P& p, int64_t first_column, int first, int c
     for (int j = 0; j < kBatch; ++j) {
       if (begin + j * kAtOnce >= all) break;
       const EightNumbers eight = p.x.numbers_of(loaded[j]);
-      if (begin + j * kAtOnce + mine >= all) continue;
+      if (begin + j * kAtOnce + static_cast<int>(threadIdx.x) / 8 >= all) continue;
       auto* words = reinterpret_cast<unsigned*>(to.numbers_of(chunks[j], columns[j]) + 8 * b);
       if constexpr (std::is_same_v<decltype(p.w), Packed>) {
         *reinterpret_cast<uint2*>(words + 4 * t) = eight.words;
