@@ -246,7 +246,7 @@ def test_lists_of_exercises_are_columns(capsys):
 
 
 def test_who_reads_only_the_first_lines_gets_no_traceback():
-    said = run("bash", "-c", f"{sys.executable} -m ladder solution 05 | head -1; echo $PIPESTATUS")
+    said = run("bash", "-c", f"'{sys.executable}' -m ladder solution 05 | head -1; echo $PIPESTATUS")
     assert re.fullmatch(r"// 05_warp_shuffle: .*\n(0|141)\n", said.stdout) and said.stderr == ""
 
 
