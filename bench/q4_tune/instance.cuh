@@ -33,7 +33,7 @@ cudaError_t launch_few(const Product& product, int parts, cudaStream_t stream) {
   };
   const Columns<float> x = columns_of(product.x, product.n, product.k, product.k);
   if constexpr (S::kColumns > 1)
-    if (product.n * product.k > kFewNumbers) {
+    if (are_quantized_once(product.n, product.k)) {
       if (const cudaError_t error =
               launch_quantize(x, product.workspace, product.n, product.k, device.has_clusters, stream))
         return error;

@@ -224,8 +224,7 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
   std::string out =
       "table,m,n,k,columns,tiles,warp_tiles,groups,phases,ways,depth,together,parts,clusters,verdict,reason,"
-      "microseconds,"
-      "spread_percent,copies,samples,device,sm,driver,runtime,date\n";
+      "microseconds,spread_percent,copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Candidate& c = *m.candidate;
     std::vector<std::string> cells = {table_name(c.table)};

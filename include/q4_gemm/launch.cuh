@@ -129,6 +129,7 @@ const B* bias_of(B* bias) {
 
 // Up to so many numbers of x are quantized by every block, which takes less time than a kernel of its own.
 constexpr int64_t kFewNumbers = 8192;
+constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && n * k > kFewNumbers; }
 
 // Up to 16 columns, quantized; or x in tiles of up to 128 columns, as float16, or as int8 with scales, which is less.
 constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
@@ -244,7 +245,7 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
   };
   // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block.
   if constexpr (std::is_same_v<W, Repacked> && !std::is_same_v<X, Quantized>)
-    if (options.workspace != nullptr && n > 1 && n * k > kFewNumbers) {
+    if (options.workspace != nullptr && are_quantized_once(n, k)) {
       if (const cudaError_t error = launch_quantize(columns, options.workspace, n, k, dependent, stream)) return error;
       return few(QuantizedColumns(options.workspace, n, k), device.has_clusters);
     }

@@ -1,8 +1,8 @@
 """The policies of include/q4_gemm, made from what bench/q4_tune measured: profiling_results/<gpu>/q4_gemm/tune.csv.
 
-kFew has a row for each number of columns, of rows of weights and of weights of a row that were measured. Each kernel is compiled by every
-program, so few are wanted: as many as it takes for one to be there for each product that takes at most 3 percent longer
-than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within 1 percent.
+kFew has a row for each number of columns, of rows of weights and of weights of a row that were measured. Each kernel is
+compiled by every program, so few are wanted: as many as it takes for one to be there for each product that takes at most
+3 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within 1 percent.
 
 kMany is a list of shapes. The microseconds of a shape are those with which launch.cuh's estimate is closest to all that was
 measured of it, by least squares of relative errors. Shapes are added, the most useful one first, as long as one makes the
@@ -16,7 +16,7 @@ import statistics
 
 from . import results, tune
 from .ladders import Unusable
-from .tune import ANY_SIZE, TOLERANCE, number
+from .tune import ANY_SIZE, TOLERANCE, limit, number
 
 JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
@@ -81,8 +81,8 @@ def few_kernels(cells):
 def cells_of(times):
     """{(columns, m, k): {shape: microseconds}}, in the order of kFew's rows."""
     return {
-        (n, m, k): {shape: time for (shape, _), time in times[m, n, k].items()}
-        for n, m, k in sorted((n, m, k) for m, n, k in times)
+        (n, m, k): {shape: time for (shape, _), time in of_size.items()}
+        for (m, n, k), of_size in sorted(times.items(), key=lambda one: (one[0][1], one[0]))
     }
 
 
@@ -91,12 +91,6 @@ def choose(times, kernels, neighbours):
     known = {shape: time for shape, time in times.items() if kernel(shape) in kernels}
     good = {shape: time for shape, time in known.items() if time <= TOLERANCE * min(known.values())}
     return next((shape for shape in neighbours if shape in good), min(good, key=good.get))
-
-
-def limit(sizes, size):
-    """Up to where a measured size counts: the geometric mean with the next one."""
-    larger = [other for other in sizes if other > size]
-    return int(math.sqrt(size * min(larger))) if larger else ANY_SIZE
 
 
 def taken(lines, columns, m, k):

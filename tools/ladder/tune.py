@@ -75,9 +75,14 @@ class Operator:
         self.packs, self.sizes = (sorted(set(values)) for values in zip(*self.cells))
 
     def limit(self, size):
-        """Up to how many kilobytes the cells of a size are asked: half way to the next, as factors go."""
-        larger = self.sizes[self.sizes.index(size) + 1 :]
-        return int(math.sqrt(size * larger[0])) if larger else ANY_SIZE
+        """Up to how many kilobytes the cells of a size are asked."""
+        return limit(self.sizes, size)
+
+
+def limit(sizes, size):
+    """Up to where a measured size counts: half way to the next, as factors go."""
+    larger = [other for other in sizes if other > size]
+    return int(math.sqrt(size * min(larger))) if larger else ANY_SIZE
 
 
 def launch_of(shape):
