@@ -70,7 +70,7 @@ def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
 STORED = [results.store() / gpu / "header/end_to_end.csv" for gpu in results.stored_gpus("header/end_to_end.csv")]
 
 
-HALF_A_PERCENT = {("Qwen3-8B", "bfloat16"), ("Qwen3-8B", "float16")}
+HALF_A_PERCENT = {("Qwen3-8B", "bfloat16"), ("Qwen3-8B", "float16"), ("Qwen2.5-7B", "float32")}
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
@@ -84,27 +84,31 @@ def test_what_the_page_says_of_the_figures(stored):
         assert patched <= 1.04 * floor
         if what == "decode_1" and patched > floor:
             behind.add((model, types))
-            assert patched <= (1.005 if (model, types) in HALF_A_PERCENT else 1.03) * floor
+            assert patched <= (1.005 if (model, types) in HALF_A_PERCENT else 1.025) * floor
         stock, patched, floor = (
             model_tables.milliseconds(rows, "stock", way="eager"),
             model_tables.best_patched(rows, way="eager"),
             model_tables.milliseconds(rows, "without_norms", way="eager"),
         )
         assert patched < stock and patched - floor <= 0.6 * (stock - floor)
-    assert behind == {("Qwen3-VL-8B", "float16"), *(("Qwen3-8B", types) for types in ("mixed", "bfloat16", "float16"))}
+    assert behind == {("Qwen3-8B", "mixed"), *HALF_A_PERCENT}
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
 def test_what_the_page_says_of_compiled_models(stored):
     """bench/README.md, "With torch.compile"."""
-    for (_, _, what), rows in model_tables.read(stored).items():
+    left_out = set()
+    for (model, types, what), rows in model_tables.read(stored).items():
         graph = {name: model_tables.milliseconds(rows, name, "torch.compile") for name in ("stock", "patched")}
         if not graph["stock"]:
+            left_out.add((model, types, what))
             continue
-        assert 1 / 1.03 < graph["patched"] / graph["stock"] < 1.03
+        low, high = (1.0, 1.07) if types == "mixed" else (0.96, 1.04)
+        assert low < graph["patched"] / graph["stock"] < high
         assert max(graph.values()) < model_tables.best_patched(rows)
         eager = [model_tables.milliseconds(rows, name, "torch.compile", "eager") for name in ("patched", "stock")]
-        assert what != "decode_1" or 1.23 < eager[0] / eager[1] < 2.1
+        assert what != "decode_1" or types == "float32" or 1.2 < eager[0] / eager[1] < 2.1
+    assert left_out == {("Qwen3-VL-8B", "float16", "image"), ("Qwen2.5-7B", "float32", "prefill_2048")}
 
 
 def test_the_host_differed_between_the_stored_runs():
