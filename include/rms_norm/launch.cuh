@@ -269,8 +269,12 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }
-  if constexpr (!kAligned)
-    return launch_first<(N == 8 ? kUnaligned : kUnalignedFloats), N, longer>(p, bytes, cache, device, stream);
+  if constexpr (!kAligned && N != 8)
+    return launch_first<kUnalignedFloats, N, longer>(p, bytes, cache, device, stream);
+  else if constexpr (!kAligned && std::is_void_v<R>)
+    return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
+  else if constexpr (!kAligned)
+    return launch_first<kUnalignedFusedAdd, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
     return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
   else if constexpr (std::is_void_v<R>)

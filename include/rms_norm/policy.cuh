@@ -19,11 +19,26 @@ using DefaultPolicy = policies::H200;
 
 namespace detail {
 
-// For rows that begin at any element, of 16-bit types. Up to two packs per thread, rows come in turn: see in_turn.
+// For rows that begin at any element, of 16-bit types. Up to two packs per thread, rows come in turn: see in_turn. A
+// large problem gets clusters for longer rows, of other sizes with a residual, which takes more registers. The last
+// line is for GPUs without clusters.
 inline constexpr Shape kUnaligned[] = {
     {64, kAnySize, 2, 128, 1, Access::unaligned, Eviction::last},
     {512, kAnySize, 2, 256, 1, Access::unaligned, Eviction::last},
     {2048, kAnySize, 2, 512, 1, Access::unaligned, Eviction::last},
+    {4096, 65536, 4, 1024, 1, Access::unaligned, Eviction::last},
+    {4096, kAnySize, 8, 256, 2, Access::unaligned, Eviction::last},
+    {8192, 65536, 8, 256, 8, Access::unaligned, Eviction::last},
+    {8192, kAnySize, 8, 512, 2, Access::unaligned, Eviction::last},
+    {4096, kAnySize, 4, 1024, 1, Access::unaligned, Eviction::last},
+};
+inline constexpr Shape kUnalignedFusedAdd[] = {
+    {64, kAnySize, 2, 128, 1, Access::unaligned, Eviction::last},
+    {512, kAnySize, 2, 256, 1, Access::unaligned, Eviction::last},
+    {2048, kAnySize, 2, 512, 1, Access::unaligned, Eviction::last},
+    {4096, 65536, 4, 1024, 1, Access::unaligned, Eviction::last},
+    {4096, kAnySize, 4, 256, 4, Access::unaligned, Eviction::last},
+    {8192, kAnySize, 4, 256, 8, Access::unaligned, Eviction::last},
     {4096, kAnySize, 4, 1024, 1, Access::unaligned, Eviction::last},
 };
 // And of float32, whose weight takes as many loads as there are elements anyway.

@@ -24,7 +24,8 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot
-    header/shapes, header/chain_packs                          other sizes; chains with other numbers of packs per thread
+    header/shapes, header/unaligned_rows                       other sizes; clusters for long rows of odd length
+    header/chain_packs                                         chains with other numbers of packs per thread
     header/end_to_end [tokens|shares] [text|image] [compiled], header/end_to_end_plot    bench/end_to_end.py's
     header/host_time                                           bench/host_time.py's
     serving/grid_summary                               of its grid.csv: which kernel is faster at how many shapes
