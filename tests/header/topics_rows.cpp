@@ -50,6 +50,9 @@ void row_counts(Tally& tally, const Combination& c, bool quick) {
   check(tally, c, {119, 1001});
   for (const auto& [rows, cols] : Shapes{{70001, 40}, {40001, 111}, {3001, 1001}, {1501, 4095}, {301, 16383}})
     if (!quick) check(tally, c, {rows, cols});
+  // Problems of more than 64 MB, in which long unaligned rows have other shapes.
+  for (const auto& [rows, cols] : Shapes{{1030, 16401}, {520, 33001}})
+    if (!quick && c.uniform()) check(tally, c, {rows, cols});
 }
 
 void modes(Tally& tally, const Combination& c, bool quick) {
