@@ -124,6 +124,15 @@ int main() {
   expect_reason(explain(x, nullptr, Tensor{y, {kCols - 1}}, kRows, kCols), "rows of y overlap each other");
   expect_reason(explain(x, x, weight, weight, y, 1, kCols), "residual_out overlaps weight");
   expect_reason(explain(x, x, y, weight, y, kRows, kCols), "y overlaps residual_out");
+  expect_reason(explain(Tensor{x, {kCols, 1, 5}}, weight, x, kRows, kCols), "");  // a stride that no row needs
+  expect_reason(explain(Tensor{x, {INT64_MAX}}, weight, x, 1, kCols), "");
+  options.workspace = workspace;
+  expect_reason(explain(x, weight, y, kRows, kCols, options), "");
+  for (void* taken : {static_cast<void*>(x), static_cast<void*>(y), static_cast<void*>(weight)}) {
+    options.workspace = taken;
+    expect_reason(explain(x, weight, y, kRows, kCols, options), "workspace overlaps a tensor");
+  }
+  options.workspace = nullptr;
   options.eps = -1.0f;
   expect_reason(explain(x, weight, y, kRows, kCols, options), "eps is negative or not finite");
 
@@ -174,6 +183,44 @@ def test_a_checked_build_does_not_wait_for_ever(tmp_path):
     made = run(*SIMTCC, *options, cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     assert "cudaErrorLaunchFailure" in run(tmp_path / "checked", timeout=120).stdout
+
+
+def test_code_for_an_older_architecture_has_no_clusters(tmp_path):
+    """As on a new GPU that runs what was compiled for compute capability 7.5: the instructions are not there."""
+    copy = shutil.copytree(HEADER, tmp_path / "include/rms_norm")
+    for name, there, instead, count in [
+        ("launch.cuh", "attributes.ptxVersion", "75 * (attributes.ptxVersion > 0)", 1),
+        ("sums.cuh", "    cooperative_groups::this_cluster().barrier_arrive();", "    __trap();", 1),
+    ]:
+        text = (copy / name).read_text(encoding="utf-8")
+        assert text.count(there) == count, f"{name} has no {there} any more: change what is replaced"
+        (copy / name).write_text(text.replace(there, instead), encoding="utf-8")
+    (tmp_path / "older.cu").write_text(OLDER, encoding="utf-8")
+    made = run(*SIMTCC, f"-I{tmp_path}/include", "-std=c++17", *FAST, "older.cu", "-o", "older", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "older").stdout == "no error, 1.0000\n" * 3
+
+
+OLDER = r"""
+#include <rms_norm/rms_norm.cuh>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  for (const int64_t cols : {4096, 65536, 262144}) {
+    const std::vector<float> ones(2 * cols, 1.0f);
+    float *x, *y, last = 0;
+    cudaMalloc(&x, sizeof(float) * 2 * cols);
+    cudaMalloc(&y, sizeof(float) * 2 * cols);
+    cudaMemcpy(x, ones.data(), sizeof(float) * 2 * cols, cudaMemcpyDefault);
+    rms_norm::Options options;
+    options.dependent_launch = true;
+    cudaError_t error = rms_norm::forward(x, x, y, 2, cols, options);
+    if (error == cudaSuccess) error = cudaMemcpy(&last, y + 2 * cols - 1, sizeof last, cudaMemcpyDefault);
+    std::printf("%s, %.4f\n", cudaGetErrorString(error), last);
+  }
+}
+"""
 
 
 USUAL = """\

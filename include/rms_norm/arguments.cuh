@@ -24,7 +24,7 @@ enum class Rounding { gemma, llama };
 enum class Cache { tuned, normal, evict_first };
 
 struct Options {
-  float eps = 1e-6f;           // added to the mean of squares; finite, >= 0
+  float eps = 1e-6f;           // added to the mean of squares; finite, >= 0 (with 0, a row of zeros becomes NaN)
   float weight_offset = 0.0f;  // 1 for Gemma's 1 + weight; added in float32; has no effect without a weight
   Rounding rounding = Rounding::gemma;
 
@@ -110,6 +110,28 @@ auto call_of(const X& x, const R& residual, const RO& residual_out, W weight, co
 
 // --- What is refused -------------------------------------------------------------------------------------------------
 
+// A stretch of memory, from its first byte to behind its last one.
+struct Bytes {
+  uintptr_t begin = 0, end = 0;
+  bool meets(const Bytes& other) const { return begin < other.end && other.begin < end; }
+};
+inline Bytes bytes_at(const void* data, int64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  return data == nullptr ? Bytes{} : Bytes{begin, begin + static_cast<uintptr_t>(bytes)};
+}
+
+// A layout with the strides that it stands for. Those that no row needs are always the same, so that two layouts that
+// mean the same are equal.
+inline Layout with_strides(Layout layout, int64_t rows, int64_t cols) {
+  if (layout.heads == 1) layout.head_stride = 0;
+  if (layout.heads == rows || (layout.heads == 1 && layout.stride == kContiguous))
+    layout.stride = cols;
+  else if (layout.stride == kContiguous)  // unsigned, since it may be too far, which is refused later
+    layout.stride =
+        static_cast<int64_t>(static_cast<uint64_t>(layout.heads) * static_cast<uint64_t>(layout.head_stride));
+  return layout;
+}
+
 // A tensor without its type.
 struct Matrix {
   const void* data = nullptr;
@@ -121,16 +143,13 @@ struct Matrix {
   // How far from `data` the first element of a row may be, in the two directions of strides.
   int64_t row_span() const { return (rows / layout.heads - 1) * layout.stride; }
   int64_t head_span() const { return (layout.heads - 1) * layout.head_stride; }
-  // The bytes from the lowest element to the end of the highest.
-  uintptr_t begin() const {
-    return address() +
-           static_cast<uintptr_t>(element * (std::min<int64_t>(row_span(), 0) + std::min<int64_t>(head_span(), 0)));
+  // From the lowest element to the end of the highest.
+  Bytes bytes() const {
+    const int64_t below = std::min<int64_t>(row_span(), 0) + std::min<int64_t>(head_span(), 0);
+    const int64_t above = std::max<int64_t>(row_span(), 0) + std::max<int64_t>(head_span(), 0) + cols;
+    return {address() + static_cast<uintptr_t>(element * below), address() + static_cast<uintptr_t>(element * above)};
   }
-  uintptr_t end() const {
-    return address() + static_cast<uintptr_t>(
-                           element * (std::max<int64_t>(row_span(), 0) + std::max<int64_t>(head_span(), 0) + cols));
-  }
-  bool is_contiguous() const { return layout.heads == 1 && (layout.stride == cols || rows == 1); }
+  bool is_contiguous() const { return layout.heads == 1 && layout.stride == cols; }
 };
 
 inline bool operator==(const Layout& a, const Layout& b) {
@@ -154,7 +173,7 @@ inline bool rows_are_apart(const Matrix& m) {
 // tensors may be interleaved, so that of these only the address tells.
 inline bool collide(const Matrix& a, const Matrix& b, bool same_type) {
   if (a.data == b.data) return !(same_type && a.layout == b.layout);
-  return a.is_contiguous() && b.is_contiguous() && a.begin() < b.end() && b.begin() < a.end();
+  return a.is_contiguous() && b.is_contiguous() && a.bytes().meets(b.bytes());
 }
 
 // Whether accesses to packs of n elements begin, in all rows, at the same distance from a multiple of their size as in
@@ -181,8 +200,7 @@ struct Matrices {
       : x(of(c.x, c)), y(of(c.y, c)), residual(of(c.residual, c)), residual_out(of(c.residual_out, c)) {}
   template <class T>
   static Matrix of(const Tensor<T>& tensor, const Call<X, R, W, Y>& c) {
-    Layout layout = tensor.layout;
-    if (layout.stride == kContiguous) layout.stride = layout.heads == 1 ? c.cols : layout.heads * layout.head_stride;
+    const Layout layout = with_strides(tensor.layout, c.rows, c.cols);
     return {tensor.data, element_bytes<std::remove_const_t<T>>, layout, c.rows, c.cols};
   }
   // The sentence about the first tensor that is so, of the sentences about x, y, residual and residual_out.
@@ -213,6 +231,15 @@ inline const char* refusal_of_shape(int64_t rows, int64_t cols, int64_t heads, c
   return nullptr;
 }
 
+// What a tensor's rows need, if there are any.
+inline const char* refusal_of_layout(const Matrix& m, int64_t heads) {
+  const int64_t most = INT64_MAX / 64 / m.rows;
+  const auto is_far = [=](int64_t stride) { return stride > most || stride < -most; };
+  if (m.layout.heads != heads) return "the layouts have different heads";
+  if (is_far(m.layout.stride) || is_far(m.layout.head_stride)) return "a stride is too large for 64-bit addresses";
+  return nullptr;
+}
+
 // Why a call is refused; nullptr if it is not. A call without rows may be given anything that has a sensible shape.
 template <class X, class R, class W, class Y>
 const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
@@ -220,8 +247,7 @@ const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
   const int64_t heads = call.x.layout.heads;
   if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return wrong;
   if (call.rows == 0) return nullptr;
-  const int64_t most = INT64_MAX / 64 / call.rows;
-  if (call.cols > most) return "rows * cols is too large for 64-bit addresses";
+  if (call.cols > INT64_MAX / 64 / call.rows) return "rows * cols is too large for 64-bit addresses";
 
   const Matrices<X, R, W, Y> m(call);
   const char* wrong = m.first([](const Matrix& t) { return t.data == nullptr; },
@@ -231,30 +257,26 @@ const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
                   {"x is not aligned to its element type", "y is not aligned to its element type",
                    "residual is not aligned to its element type", "residual_out is not aligned to its element type"});
   if (wrong) return wrong;
-  if (m.any([=](const Matrix& t) { return t.layout.heads != heads; })) return "the layouts have different heads";
-  const auto is_far = [=](int64_t stride) { return stride > most || stride < -most; };
-  if (m.any([=](const Matrix& t) {
-        return (t.rows > heads && is_far(t.layout.stride)) || (heads > 1 && is_far(t.layout.head_stride));
-      }))
-    return "a stride is too large for 64-bit addresses";
+  m.any([&](const Matrix& t) { return (wrong = refusal_of_layout(t, heads)) != nullptr; });
+  if (wrong) return wrong;
   if (!rows_are_apart(m.y)) return "rows of y overlap each other";
   if (adds && !rows_are_apart(m.residual_out)) return "rows of residual_out overlap each other";
   if (collide(m.x, m.y, std::is_same_v<X, Y>)) return "y overlaps x, and is not the same tensor";
   if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
   if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return "workspace is not aligned to 16 bytes";
-  const auto is_in_weight = [&](const Matrix& t) {
-    const auto begin = reinterpret_cast<uintptr_t>(call.weight), end = begin + call.cols * sizeof(W);
-    return call.weight != nullptr && begin < t.end() && t.begin() < end;
-  };
-  if (is_in_weight(m.y)) return "y overlaps weight";
+  const Bytes weight = bytes_at(call.weight, call.cols * static_cast<int64_t>(sizeof(W)));
+  const Bytes workspace = bytes_at(options.workspace, kWorkspaceBytes);
+  if (weight.meets(m.y.bytes())) return "y overlaps weight";
   if constexpr (adds) {
-    if (is_in_weight(m.residual_out)) return "residual_out overlaps weight";
+    if (weight.meets(m.residual_out.bytes())) return "residual_out overlaps weight";
     if (collide(m.x, m.residual_out, std::is_same_v<X, R>))
       return "residual_out overlaps x, and is not the same tensor";
     if (collide(m.residual, m.residual_out, true)) return "residual_out overlaps residual, and is not the same tensor";
     if (collide(m.residual, m.y, std::is_same_v<R, Y>)) return "y overlaps residual, and is not the same tensor";
     if (collide(m.residual_out, m.y, false)) return "y overlaps residual_out";
   }
+  if (workspace.meets(weight) || m.any([=](const Matrix& t) { return workspace.meets(t.bytes()); }))
+    return "workspace overlaps a tensor";
   const int64_t tokens = call.rows / heads;
   if (std::min(heads, tokens) > kMostHeads) return "heads and rows / heads are both above 65535";
   return nullptr;

@@ -28,11 +28,13 @@ constexpr int kGradientThreads = 256;
 constexpr int kGradientBlocks = 256;  // at most: each has a row of partial sums of dweight in the workspace
 
 inline int64_t gradient_blocks(int64_t rows) { return std::min<int64_t>(rows, kGradientBlocks); }
+inline int64_t weight_blocks(int64_t cols) { return (cols + kGradientThreads - 1) / kGradientThreads; }
 
 }  // namespace detail
 
-// The bytes that backward() needs for dweight.
+// The bytes that backward() needs for dweight; 0 for a shape that it refuses or that has no rows.
 inline size_t backward_workspace_bytes(int64_t rows, int64_t cols) {
+  if (rows < 1 || cols < 1 || cols > INT64_MAX / 64 / detail::kGradientBlocks) return 0;
   return sizeof(float) * static_cast<size_t>(detail::gradient_blocks(rows) * cols);
 }
 
@@ -131,9 +133,7 @@ struct BackwardCall {
 
   template <class T>
   Matrix matrix(const Tensor<T>& tensor) const {
-    Layout layout = tensor.layout;
-    if (layout.stride == kContiguous) layout.stride = layout.heads == 1 ? cols : layout.heads * layout.head_stride;
-    return {tensor.data, sizeof(T), layout, rows, cols};
+    return {tensor.data, sizeof(T), with_strides(tensor.layout, rows, cols), rows, cols};
   }
 };
 
@@ -161,6 +161,7 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (call.dweight && !call.weight) return "dweight is given, and weight is nullptr";
   if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
   if (reinterpret_cast<uintptr_t>(call.dweight) % sizeof(W) != 0) return "dweight is not aligned to its element type";
+  if (call.dweight && weight_blocks(call.cols) > INT32_MAX) return "cols is too large for dweight";
   if (call.rows == 0) return nullptr;
   if (call.cols > INT64_MAX / 64 / std::max<int64_t>(call.rows, kGradientBlocks))
     return "rows * cols is too large for 64-bit addresses";
@@ -169,19 +170,41 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (!dy.data) return "dy is nullptr";
   if (!x.data) return "x is nullptr";
   if (!dx.data) return "dx is nullptr";
-  for (const Matrix* m : {&dy, &x, &dx, dsum.data ? &dsum : &x}) {
-    if (m->address() % m->element != 0) return "a tensor is not aligned to its element type";
-    if (m->layout.heads != heads) return "the layouts have different heads";
-    const auto is_far = [&](int64_t stride) { return std::abs(stride) > INT64_MAX / 64 / call.rows; };
-    if (is_far(m->layout.stride) || is_far(m->layout.head_stride)) return "a stride is too large for 64-bit addresses";
-  }
+  const auto is_misaligned = [](const Matrix& m) { return m.address() % m.element != 0; };
+  if (is_misaligned(dy)) return "dy is not aligned to its element type";
+  if (is_misaligned(x)) return "x is not aligned to its element type";
+  if (is_misaligned(dx)) return "dx is not aligned to its element type";
+  if (is_misaligned(dsum)) return "dsum is not aligned to its element type";
+  const Matrix* const tensors[] = {&dy, &x, &dx, dsum.data ? &dsum : &x};
+  for (const Matrix* m : tensors)
+    if (const char* wrong = refusal_of_layout(*m, heads)) return wrong;
   if (!rows_are_apart(dx)) return "rows of dx overlap each other";
   if (collide(x, dx, true)) return "dx overlaps x, and is not the same tensor";
   if (collide(dy, dx, std::is_same_v<X, Y>)) return "dx overlaps dy, and is not the same tensor";
   if (dsum.data && collide(dsum, dx, true)) return "dx overlaps dsum, and is not the same tensor";
   if (call.dweight && !call.workspace) return "dweight is wanted, and workspace is nullptr";
   if (reinterpret_cast<uintptr_t>(call.workspace) % sizeof(float) != 0) return "workspace is not aligned to 4 bytes";
+  const int64_t weight_bytes = call.cols * static_cast<int64_t>(sizeof(W));
+  const Bytes weight = bytes_at(call.weight, weight_bytes), dweight = bytes_at(call.dweight, weight_bytes);
+  const Bytes workspace =
+      call.dweight ? bytes_at(call.workspace, backward_workspace_bytes(call.rows, call.cols)) : Bytes{};
+  if (weight.meets(dx.bytes())) return "dx overlaps weight";
+  if (dweight.meets(weight)) return "dweight overlaps weight";
+  if (workspace.meets(weight) || workspace.meets(dweight)) return "workspace overlaps weight or dweight";
+  for (const Matrix* m : tensors) {
+    if (dweight.meets(m->bytes())) return "dweight overlaps a tensor";
+    if (workspace.meets(m->bytes())) return "workspace overlaps a tensor";
+  }
   return nullptr;
+}
+
+template <class P>
+cudaError_t launch_gradients(void (*kernel)(P), int64_t blocks, const P& p, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = kGradientThreads;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, p);
 }
 
 template <class X, class W, class Y>
@@ -195,14 +218,11 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   const BackwardProblem<X, W, Y> p = {
       given(call.dy), given(call.dsum), given(call.x), call.weight, given(call.dx),
       partial,        call.rows,        call.cols,     options.eps, options.weight_offset};
-  if (blocks > 0) row_gradients<X, W, Y><<<static_cast<unsigned>(blocks), kGradientThreads, 0, stream>>>(p);
-  if (const cudaError_t error = cudaGetLastError()) return error;
+  if (blocks > 0)
+    if (const cudaError_t error = launch_gradients(row_gradients<X, W, Y>, blocks, p, stream)) return error;
   if (call.dweight == nullptr) return cudaSuccess;
-  const int64_t column_blocks = (call.cols + kGradientThreads - 1) / kGradientThreads;
-  if (column_blocks > INT32_MAX) return cudaErrorInvalidValue;
   const WeightProblem<W> w = {partial, blocks, call.dweight, call.cols};
-  weight_gradient<W><<<static_cast<unsigned>(column_blocks), kGradientThreads, 0, stream>>>(w);
-  return cudaGetLastError();
+  return launch_gradients(weight_gradient<W>, weight_blocks(call.cols), w, stream);
 }
 
 }  // namespace detail
@@ -214,8 +234,7 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //   x         what was normalized: x of forward(), residual_out of fused_add_rms_norm()
 //   weight    as in the forward call, or nullptr
 //   dx        of x's type; for fused_add_rms_norm() the gradient of x and of the residual alike. It may be x, dy or
-//   dsum,
-//             if types and layouts are the same
+//             dsum, if types and layouts are the same; no other memory may overlap what is written
 //   dweight   a pointer to cols elements of weight's type, or nullptr if it is not wanted
 //   workspace backward_workspace_bytes(rows, cols) of device memory, aligned to 4 bytes, which need not be prepared;
 //             nullptr will do without dweight

@@ -75,7 +75,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   Y* y;
   cuda::access_property reads;
 
-  __device__ Row(const P& p, unsigned number, int64_t first = 0) : p(p), reads(p.reads) {
+  __device__ Row(const P& problem, unsigned number, int64_t first = 0) : p(problem), reads(problem.reads) {
     const auto begin = [&](const Steps& steps) {
       if (kContiguous) return static_cast<int64_t>(uint64_t{number} * static_cast<unsigned>(p.packs * N));
       return number * steps.row + blockIdx.y * steps.head + first;
@@ -150,10 +150,10 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   }
   __device__ float rstd(float sum) const { return rsqrtf(sum * p.inverse_cols + p.eps); }
   template <Rounded rounded>
-  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Pack<W, N>& weight) const {
+  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Pack<W, N>& weights) const {
     float value[N], factor[N];
     unpack<true>(input, value);
-    unpack(weight, factor);
+    unpack(weights, factor);
 #pragma unroll
     for (int k = 0; k < N; ++k) value[k] *= rstd;
     if constexpr (rounded != Rounded::once) {
@@ -188,7 +188,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   typename Row::Residual residual[kVectors];
   typename Row::Kept input[kVectors];  // x + residual
 
-  __device__ explicit Share(int threads) : threads(threads) {}
+  __device__ explicit Share(int count) : threads(count) {}
 
   // visit(v, i) for the thread's v-th pack, which is the row's i-th.
   template <int count = kVectors, class Visit>

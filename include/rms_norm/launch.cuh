@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -14,6 +15,12 @@
 #include "kernels.cuh"
 #include "policy.cuh"
 
+#ifdef __CUDA_ARCH_LIST__
+#define RMS_NORM_ARCHITECTURES __CUDA_ARCH_LIST__
+#else
+#define RMS_NORM_ARCHITECTURES 0
+#endif
+
 namespace rms_norm::detail {
 
 // Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are
@@ -23,15 +30,32 @@ constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 
+// The architecture that the code which the current GPU runs was compiled for, 90 for sm_90. It may be older than the
+// GPU, and then it lacks what only newer ones have. The driver is asked once for each GPU. `architectures` are all that
+// the program was compiled for, so that two libraries in a process do not take each other's answer.
+template <int... architectures>
+__global__ void compiled_code() {}
+template <int... architectures>
+cudaError_t query_code(int number, int& architecture) {
+  static std::atomic<int> known[64];
+  const bool has_place = number < 64;
+  if (has_place && (architecture = known[number].load(std::memory_order_relaxed)) > 0) return cudaSuccess;
+  cudaFuncAttributes attributes;
+  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, compiled_code<architectures...>)) return error;
+  architecture = attributes.ptxVersion;
+  if (has_place) known[number].store(architecture, std::memory_order_relaxed);
+  return cudaSuccess;
+}
+
 struct Device {
   int multiprocessors = 0;
   bool has_clusters = false;  // and dependent launches
 };
 inline cudaError_t query(Device& device) {
-  int number = 0, major = 0;
+  int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
-  if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number)) return error;
-  device.has_clusters = major >= 9;
+  if (const cudaError_t error = query_code<RMS_NORM_ARCHITECTURES>(number, architecture)) return error;
+  device.has_clusters = architecture >= 90;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
@@ -316,3 +340,5 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
 }
 
 }  // namespace rms_norm::detail
+
+#undef RMS_NORM_ARCHITECTURES

@@ -5,7 +5,8 @@
 //   kForward, kFusedAdd     tables of shapes, for calls without and with a residual
 //   kDependentKilobytes     the size of a problem up to which dependent launches are used, if the caller asks for them
 //
-// DefaultPolicy is the one of an H200. A program for several GPUs includes their policies and chooses at run time:
+// DefaultPolicy is the one of an H200, and the only one that is measured so far. A program for several GPUs includes
+// their policies and chooses at run time. After `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh:
 //
 //   device_is_a_4090 ? rms_norm::forward<rms_norm::policies::Rtx4090>(…) : rms_norm::forward(…);
 #pragma once

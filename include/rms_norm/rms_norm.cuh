@@ -8,8 +8,8 @@
 // x, weight and y point to device memory of float, __half or __nv_bfloat16, and each may have a type of its own. Sums
 // are computed in float32. A call launches on the stream, allocates nothing, waits for nothing, and may be captured
 // into a graph. The same call gives the same bits in every run. The header needs CUDA 12 or newer, C++17, and no other
-// file than those beside it. The formula is that of Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
-// The repository's ladder explains the kernels, one idea per stage.
+// file than those beside it, and nvcc to compile it. The formula is that of Zhang and Sennrich, "Root Mean Square Layer
+// Normalization", 2019. The repository's ladder explains the kernels, one idea per stage.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +44,9 @@ namespace rms_norm {
 // Returns what the launch returns; or cudaErrorInvalidValue, with nothing launched, for arguments that break these
 // rules, and then explain(), given the same arguments, says which. Two mistakes are not detected: memory that is too
 // small, and strided tensors that overlap without beginning at the same address.
+//
+// A row whose squares add up to more than float32 holds (magnitudes from about 1.8e19 / sqrt(cols) on) becomes zeros,
+// since their root mean square is infinite. With eps = 0, a row of zeros becomes NaN.
 //
 // Policy is the table that chooses the kernel, measured on one GPU: policy.cuh.
 template <class Policy = DefaultPolicy, class X, class W, class Y>

@@ -144,7 +144,7 @@ class Mailbox {
 // Between the blocks of a cluster. With one block, there is nothing to exchange.
 struct ClusterExchange {
   const int parts, part;
-  __device__ ClusterExchange(int parts, int part, uint64_t*) : parts(parts), part(part) {
+  __device__ ClusterExchange(int blocks, int rank, uint64_t*) : parts(blocks), part(rank) {
     if (parts > 1) Mailbox::open();
   }
   __device__ void begin() {}
@@ -175,8 +175,7 @@ struct MemoryExchange {
   const int parts, part;
   uint64_t* const workspace;  // copies of kSplitBlocks words
   unsigned number = 0;        // in the threads that have to do with a word
-  __device__ MemoryExchange(int parts, int part, uint64_t* workspace)
-      : parts(parts), part(part), workspace(workspace) {}
+  __device__ MemoryExchange(int blocks, int rank, uint64_t* words) : parts(blocks), part(rank), workspace(words) {}
   __device__ void begin() {
     if (threadIdx.x < kSplitBlocks)
       number = static_cast<unsigned>(Atomic(workspace[blockIdx.x]).load(relaxed) >> 32) + 1;
