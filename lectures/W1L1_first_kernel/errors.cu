@@ -81,8 +81,9 @@ void overrun(bool checked) {
 }
 
 int main(int argc, char** argv) {
-  const std::string name = argc > 1 ? argv[1] : "";
-  const bool checked = argc > 2 && argv[2] == std::string("checked");
+  std::string name = argc > 1 ? argv[1] : "";
+  const bool checked = argc == 3 && argv[2] == std::string("checked");
+  if (argc > 2 && !checked) name = "";
   if (name == "launch") return launch(checked), 0;
   if (name == "early") return early(checked), 0;
   if (name == "address") return address(checked), 0;

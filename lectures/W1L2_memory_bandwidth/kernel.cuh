@@ -146,7 +146,7 @@ inline const std::vector<AnyStage> stages = {
     Stage<Copy>{"03_float2", "8 bytes each", launch_copy<float2>},
     Stage<Copy>{"04_float4", "16 bytes each", launch_copy<float4>},
     Stage<Copy>{"05_float4_x4", "four times 16 bytes each, all read first", launch_copy<float4, kVectors>},
-    Stage<Copy>{"06_persistent", "05 in a grid that stays resident", launch_persistent},
+    Stage<Copy>{"06_persistent", "05 with as many blocks as run at once", launch_persistent},
     Stage<Copy>{"07_streaming", "04 with __ldcs and __stcs", launch_copy<float4, 1, kThreads, true>},
     Stage<Copy>{"08_block_128", "04 in blocks of 128", launch_copy<float4, 1, 128>},
     Stage<Copy>{"09_block_512", "04 in blocks of 512", launch_copy<float4, 1, 512>},

@@ -11,7 +11,7 @@ namespace ladder::first_kernel::mutants::assumed_alignment {
 
 __global__ void add_kernel(const float* a, const float* b, float* c, int64_t n) {
   const int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
-  if (first + 4 <= n) {
+  if (first + 4 <= n) {  // the other end of the fault: nothing asks for the alignment
     const float4 x = *reinterpret_cast<const float4*>(a + first);  // the fault
     const float4 y = *reinterpret_cast<const float4*>(b + first);
     *reinterpret_cast<float4*>(c + first) = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);

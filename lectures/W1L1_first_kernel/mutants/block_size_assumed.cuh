@@ -16,7 +16,7 @@ __global__ void add_kernel(const float* a, const float* b, float* c, int64_t n) 
 
 inline void launch(const float* a, const float* b, float* c, int64_t n, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(blocks_for(n, 128));
-  if (blocks > 0) add_kernel<<<blocks, 128, 0, stream>>>(a, b, c, n);
+  if (blocks > 0) add_kernel<<<blocks, 128, 0, stream>>>(a, b, c, n);  // the other end of the fault: not 256
 }
 
 inline const Mutant<Add> mutant{"block_size_assumed", "the block size stands in the kernel and in the launch", launch,

@@ -14,7 +14,7 @@ __global__ void add_kernel(const float* a, const float* b, float* c, int64_t n) 
 }
 
 inline void launch(const float* a, const float* b, float* c, int64_t n, cudaStream_t stream) {
-  if (n > 0) add_kernel<<<16, 256, 0, stream>>>(a, b, c, n);
+  if (n > 0) add_kernel<<<16, 256, 0, stream>>>(a, b, c, n);  // the other end of the fault: as many blocks for any n
 }
 
 inline const Mutant<Add> mutant{"one_round", "a fixed grid without a loop", launch, "never written"};

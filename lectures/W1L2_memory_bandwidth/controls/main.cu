@@ -33,7 +33,7 @@ const std::vector<Stage<Copy>> all = {
     {"04_backward", "04, from the last tile to the first", launch_backward},
     {"04_with_hints_in_blocks_of_128", "04, with the hints of 07 and the blocks of 08",
      launch_copy<float4, 1, 128, true>},
-    {"06_persistent", "05 in a grid that stays resident", launch_persistent},
+    {"06_persistent", "05 with as many blocks as run at once", launch_persistent},
     {"06_with_tile_of_04", "06, with one float4 per thread and step", launch_persistent_1},
     {"07_streaming", "04 with __ldcs and __stcs", launch_copy<float4, 1, kThreads, true>},
     {"08_block_128", "04 in blocks of 128", launch_copy<float4, 1, 128>},

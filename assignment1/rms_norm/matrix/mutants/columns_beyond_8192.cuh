@@ -10,10 +10,10 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
                                 float eps) {
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
-  const int64_t reach = 32 * parts::kBlockSize;
+  const int64_t reach = 32 * parts::kBlockSize;      // where the fault begins
   const int64_t seen = cols < reach ? cols : reach;  // the fault
-  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));
-  parts::scale_row(row_input, weight, row_output, seen, rsqrtf(sum / static_cast<float>(cols) + eps));
+  const float sum = block_reduce_sum<parts::kBlockSize>(parts::sum_of_squares(row_input, seen));  // the fault's use
+  parts::scale_row(row_input, weight, row_output, seen, rsqrtf(sum / static_cast<float>(cols) + eps));  // the fault
 }
 
 constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;

@@ -17,7 +17,7 @@ __global__ void slow_copy(const float* input, float* output, int64_t count) {
 
 __global__ void rms_norm_kernel(const float* weight, float* output, int64_t cols, float eps) {
   float* row = output + blockIdx.x * cols;
-  const float rstd = parts::row_rstd(row, cols, eps);
+  const float rstd = parts::row_rstd(row, cols, eps);  // the other end of the fault: too early
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();  // the fault: too late
 #endif

@@ -10,7 +10,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   const float* row_input = input + blockIdx.x * cols;
   float* row_output = output + blockIdx.x * cols;
   float sum = 0.0f;
-  for (int64_t i = threadIdx.x; i < cols; i += parts::kBlockSize) sum += row_input[i];
+  for (int64_t i = threadIdx.x; i < cols; i += parts::kBlockSize) sum += row_input[i];  // where the fault begins
   const float mean = block_reduce_sum<parts::kBlockSize>(sum) / static_cast<float>(cols);
   parts::scale_row(row_input, weight, row_output, cols, rsqrtf(mean * mean + eps));  // the fault
 }

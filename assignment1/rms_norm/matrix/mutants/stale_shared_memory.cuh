@@ -13,7 +13,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const float* row_input = input + row * cols;
     const float warp_sum = warp_reduce_sum(parts::sum_of_squares(row_input, cols));
-    if (lane == 0) warp_sums[threadIdx.x / 32] = warp_sum;
+    if (lane == 0) warp_sums[threadIdx.x / 32] = warp_sum;  // the other end of the fault: a barrier before it cures it
     __syncthreads();
     const float sum = warp_reduce_sum(lane < parts::kBlockSize / 32 ? warp_sums[lane] : 0.0f);
     parts::scale_row(row_input, weight, output + row * cols, cols, rsqrtf(sum / static_cast<float>(cols) + eps));
