@@ -13,7 +13,9 @@ WRONG = [
         [("int64_t{blockIdx.x} * blockDim.x + threadIdx.x", "threadIdx.x")],
         "never written",
     ),
-    ("a grid of no blocks", "W1L1/2", [("  if (blocks > 0) add_kernel", "  add_kernel")], "cudaErrorInvalidValue"),
+    ("a grid of no blocks", "W1L1/2", [("  if (blocks > 0) add_kernel", "  add_kernel")], "CUDA refuses your launch"),
+    ("blocks too large", "W1L1/2", [("<<<blocks, kBlockSize,", "<<<blocks, 8 * kBlockSize,")], "CUDA refuses your launch"),
+    ("too many blocks", "W1L1/2", [("<<<blocks,", "<<<9 * blocks,")], "at most 1,024 blocks: yours has 1,152"),
     ("minus in place of plus", "W1L1/2", [("a[i] + b[i]", "a[i] - b[i]")], "elements wrong"),
     ("a semicolon is missing", "W1L1/2", [("c[i] = a[i] + b[i];", "c[i] = a[i] + b[i]")], "line 19: expected"),
     ("a name that is not there", "W1L1/2", [("c[i] = a[i] + b[i]", "c[i] = x[i] + b[i]")], "was not declared"),
@@ -111,6 +113,15 @@ WRONG = [
         "W2L1/3",
         [("if (i + kBlockSize < n) sum +=", "if (i < n) sum +=")],
         "elements wrong",
+    ),
+    (
+        "two neighbours for each thread",
+        "W2L1/3",
+        [
+            ("kElementsPerBlock + tid", "kElementsPerBlock + 2 * tid"),
+            ("if (i + kBlockSize < n) sum += input[i + kBlockSize]", "if (i + 1 < n) sum += input[i + 1]"),
+        ],
+        "wants coalesced requests: a load in line 24",
     ),
     (
         "half of the barriers of the warp",
@@ -392,6 +403,12 @@ WRONG = [
 
 # What only looks like a solution. Most break a rule for the text and are not built.
 FOOLING = [
+    (
+        "the launcher waits",
+        "W1L1/2",
+        [("stream>>>(a, b, c, n);", "stream>>>(a, b, c, n);\n  cudaDeviceSynchronize();")],
+        "the launcher returns at once",
+    ),
     (
         "the reference compiled anew",
         "05",

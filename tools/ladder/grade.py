@@ -22,6 +22,7 @@ from .ladders import Unusable
 
 SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
 WIDTH = 110
+LAUNCH = re.compile(r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch at \S+")
 PASSED, WRONG = "passed", "not yet"
 
 
@@ -95,7 +96,7 @@ def digest(text):
 def head_of(exercise):
     """What the skeleton's first comment says."""
     task = [" ".join(paragraph.split()) for paragraph in exercise.task.split("\n\n")]
-    wanted = ["right values on every input, in every order of the threads", "no race and no access outside of memory"]
+    wanted = ["right values in all checks that the stage has passed, in every order of the threads", "no race and no access outside of memory"]
     wanted += ideas.wishes(exercise)
     last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
     title = f"{exercise.stage.name}: {exercise.title}"
@@ -125,13 +126,14 @@ def verdict(exercise, csv, code, output):
     if rows and rows[0]["verdict"] == "PASS" and code == 0:
         return ""
     if code == 124:
-        return f"the program did not end within {SECONDS} seconds"
+        return f"the program did not end within {SECONDS} seconds: does a loop of yours never end?"
     host = re.search(r":(\d+): (host code accessed device memory) at", output)
     if host:
         return f"line {host.group(1)}: {host.group(2)}; only kernels may compute with what lies there"
     said = re.search(rf"{exercise.stage.name} (?:FAIL|SKIP\w*): (.*)", output, re.S)
     text = said.group(1) if said else "\n".join(output.strip().splitlines()[-3:]) or f"it ended with exit code {code}"
-    return " ".join(text.split())
+    wrong_launch = r"CUDA refuses your launch: \1. A grid has at least one block, and a block has 1 to 1024 threads"
+    return LAUNCH.sub(wrong_launch, " ".join(text.split()))
 
 
 def check_values(work, seed, order=None):
@@ -152,12 +154,14 @@ def analyze(work, seed):
     forms = [word for form, path in files.items() for word in (f"--{form}", path)]
     program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
     code, output = start([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
+    if code == 124:
+        return [f"the program for the counters did not end within {SECONDS} seconds: does a loop of yours never end?"], None
     if not files["json"].is_file():
         return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
     dump = json.loads(files["json"].read_text(encoding="utf-8"))
     hazards = [hazard_text(work, hazard) for hazard in dump["hazards"]]
     if not dump["kernels"]:
-        stopped = "host code accessed device memory" in output
+        stopped = "host code accessed device memory" in output or LAUNCH.search(" ".join(output.split()))
         return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
     text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])

@@ -13,7 +13,7 @@ from .ladders import ROOT
 # What every exercise may include.
 HEADERS = {
     *("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cooperative_groups.h", "cuda_runtime_api.h"),
-    *("cooperative_groups/reduce.h", "cstdint", "cstddef", "algorithm", "cmath", "limits", "type_traits", "utility"),
+    *("cooperative_groups/reduce.h", "cstdint", "cstdio", "cstddef", "algorithm", "cmath", "limits", "type_traits", "utility"),
 }
 # (what stands in the code, why it may not)
 FORBIDDEN = [
@@ -23,7 +23,9 @@ FORBIDDEN = [
      "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it"),
     (r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*",
      "makes the host do something; only kernels may compute"),
-    (r"\bcuda(Profiler|Device(Reset|Synchronize)|StreamSynchronize)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|"
+    (r"\bcuda(Device|Stream|Event)Synchronize\b",
+     "waits for the kernel; leave it out: the launcher returns at once, and the grader waits itself"),
+    (r"\bcuda(Profiler|DeviceReset)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|"
      r"\bLADDER_(?!MAIN\b)\w+|\brun_(stage|stages|own_program|ladder)\b",
      "would change how the grader looks at your kernels"),
     (r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|"
