@@ -216,17 +216,17 @@ void install_fault_handlers() {
 
 FaultHandlers::FaultHandlers() {
   for (int i = 0; i < kSignals; ++i) handle(kFaultSignals[i], on_fault, SA_ONSTACK, &previous_[i]);
-  static const bool once = [] {
-    handle(kWatchdogSignal, on_watchdog, 0, nullptr);
-    pthread_t watchdog;
-    const auto run = [](void*) -> void* {
-      watch();
-      return nullptr;
-    };
-    if (pthread_create(&watchdog, nullptr, run, nullptr) == 0) pthread_detach(watchdog);
-    return true;
-  }();
-  (void)once;
+  static std::atomic<bool> is_watched{false};
+  static const int unwatched_after_fork = pthread_atfork(nullptr, nullptr, [] { is_watched = false; });
+  static_cast<void>(unwatched_after_fork);
+  if (is_watched.exchange(true)) return;
+  handle(kWatchdogSignal, on_watchdog, 0, nullptr);
+  pthread_t watchdog;
+  const auto run = [](void*) -> void* {
+    watch();
+    return nullptr;
+  };
+  if (pthread_create(&watchdog, nullptr, run, nullptr) == 0) pthread_detach(watchdog);
 }
 
 FaultHandlers::~FaultHandlers() {

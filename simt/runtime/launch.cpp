@@ -1,10 +1,12 @@
 // Validates launches as CUDA does and hands the blocks out to worker threads in order.
 #include "simt/launch.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -105,9 +107,17 @@ class Pool {
   size_t busy_ = 0;
 };
 
+// Never destroyed: its threads outlive main. A process that was forked has none of them, and gets a pool of its own.
 Pool& pool() {
-  static auto* pool = new Pool;  // never destroyed: its threads outlive main
-  return *pool;
+  static std::atomic<Pool*> known{nullptr};
+  static const int forgotten_after_fork = pthread_atfork(nullptr, nullptr, [] { known = nullptr; });
+  static_cast<void>(forgotten_after_fork);
+  static std::mutex mutex;
+  if (known == nullptr) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (known == nullptr) known = new Pool;
+  }
+  return *known;
 }
 
 // What the watchdog's thread shows of a launch that takes long, on a terminal: several samples look like a hang.

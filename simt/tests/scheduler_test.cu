@@ -1,4 +1,7 @@
 // What the scheduler promises: barriers, orders, faults that end with a sentence, results that do not depend on cores.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "simt/stats.h"
 #include "testing.h"
 
@@ -37,6 +40,24 @@ __global__ void neighbour_without_barrier(int* out) {
   const int t = threadIdx.x;
   s[t] = t;
   out[t] = t > 0 ? s[t - 1] : 0;
+}
+
+TEST_CASE("a process that was forked runs kernels, too") {
+  constexpr int kBlocks = 50;  // enough for all worker threads, none of which is in the new process
+  Device<int> in(kBlocks * 128), out(kBlocks);
+  cudaMemset(in.data, 0, kBlocks * 128 * sizeof(int));
+  block_sum<<<kBlocks, 128>>>(in.data, out.data);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    cudaMemset(out.data, 1, kBlocks * sizeof(int));
+    block_sum<<<kBlocks, 128>>>(in.data, out.data);
+    _exit(cudaDeviceSynchronize() == cudaSuccess && out.host() == std::vector<int>(kBlocks, 0) ? 7 : 1);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
 }
 
 TEST_CASE("a missing barrier is right in forward order by luck and wrong reversed") {

@@ -90,3 +90,14 @@ def test_a_source_named_from_another_folder(tmp_path, source, where):
     subprocess.run([SIMT / "simtcc", "-O0", source, "-o", "program"], cwd=tmp_path / where, check=True)
     done = subprocess.run([tmp_path / where / "program"], stderr=subprocess.PIPE, universal_newlines=True, cwd="/")
     assert f"{tmp_path}/a header.h:1: illegal memory access at 0x0" in done.stderr
+
+
+def test_a_kernel_that_hangs_within_the_device_is_named_by_its_own_line(tmp_path):
+    """Wherever the program runs: the device's own lines are known by their names."""
+    source = "__global__ void k(int* p) {\n  while (atomicAdd(p, 0) == 0) {\n  }\n}\n"
+    main = "int main() {\n  int* p;\n  cudaMalloc(&p, 4);\n  cudaMemset(p, 0, 4);\n  k<<<1, 2>>>(p);\n  return cudaDeviceSynchronize();\n}\n"
+    (tmp_path / "k.cu").write_text(source + main)
+    subprocess.run([SIMT / "simtcc", "-O0", "k.cu", "-o", "k"], cwd=tmp_path, check=True)
+    environment = {**os.environ, "SIMT_TIMEOUT": "0.5"}
+    done = subprocess.run([tmp_path / "k"], stderr=subprocess.PIPE, universal_newlines=True, cwd="/", env=environment)
+    assert f"{tmp_path}/k.cu:2: the kernel makes no progress" in done.stderr
