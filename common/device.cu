@@ -33,14 +33,13 @@ bool built_for_cpu_device() {
 #endif
 }
 
-Counters last_launch_counters() {
+Counters take_counters() {
 #ifdef __SIMT__
-  const simt::LaunchStats stats = simt::last_launch_stats();
-  if (stats.blocks > 0)
-    return {static_cast<double>(stats.blocks), static_cast<double>(stats.barriers) / static_cast<double>(stats.blocks),
-            static_cast<double>(stats.warp_ops) / static_cast<double>(stats.blocks)};
-#endif
+  const simt::BlockStats stats = simt::take_block_stats();
+  return {static_cast<double>(stats.blocks), stats.barriers, stats.warp_ops};
+#else
   return {};
+#endif
 }
 
 }  // namespace ladder

@@ -15,6 +15,7 @@ struct Parameter {
   int64_t lowest, main;  // the least value, and that of the main input
   const char* help;
   std::vector<const char*> choices = {};  // a name for each value from 0 on, where values are no numbers
+  int64_t step = 1;                       // values are multiples of it
 
   std::string text_of(int64_t value) const { return choices.empty() ? std::to_string(value) : choices[value]; }
 };

@@ -73,16 +73,19 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   if (!own_program)
     line.add_list("--stage", chosen, "S", "Run only these stages: number or name, several with commas or by repeating");
   const std::vector<Parameter> parameters = op.parameters();
+  const auto allowed = [main = options.shape](const Parameter& p, size_t i) {
+    const std::string kind = p.step > 1 ? text("multiple of %lld", static_cast<long long>(p.step)) : "whole number";
+    return text("a %s from %lld to 2^40, for example %lld", kind.c_str(), static_cast<long long>(p.lowest),
+                static_cast<long long>(main[static_cast<int>(i)]));
+  };
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& p = parameters[i];
     if (!p.choices.empty()) {
       line.add_choice(std::string("--") + p.name, options.shape.values[i], p.choices, p.help);
       continue;
     }
-    const std::string allowed =
-        text("a whole number from %lld to 2^40, for example %lld", static_cast<long long>(p.lowest),
-             static_cast<long long>(options.shape[static_cast<int>(i)]));
-    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help);
+    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed(p, i),
+                             p.help);
   }
   add_seed(line, options);
   line.add_number<int>("--iterations", options.iterations, 1, 1000000,
@@ -105,12 +108,16 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   if (experiments > 0) {
     const int most = static_cast<int>(experiments) + 1;
     line.add_number<int>("--experiment", options.experiment, 0, most, text("a number from 1 to %d, or 0 for all", most),
-                         "Run only this experiment; 1: the stages; 0: all (GPU only)");
+                         "Run only this experiment; 1: the stages; 0: all, on a GPU");
     line.add_text("--csv-dir", options.csv_dir, "DIR", "Also write each table to a CSV in this directory");
   }
   line.add_flag("--list", options.list, "List the stages and stop");
   line.parse(argc, argv);
 
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (const int64_t value = options.shape[static_cast<int>(i)]; value % parameters[i].step != 0)
+      throw UsageError(text("--%s '%lld': give %s", parameters[i].name, static_cast<long long>(value),
+                            allowed(parameters[i], i).c_str()));
   options.timing = !no_timing && !options.analyze;
   options.small = !no_small;
   if (options.profile && line.was_given("--csv"))

@@ -46,7 +46,7 @@ std::string yes_or_no(bool yes) { return yes ? "1" : "0"; }
 // The unit of the CPU device's counts: a row, or a block if the ladder names nothing.
 const char* unit_name() { return *description.unit ? description.unit : "block"; }
 
-// How many rows, or whatever the ladder says that a block works on, a block of the last launch had; at least one.
+// How many rows, or whatever the ladder says that a block works on, a block has; at least one.
 double units_per_block(const Operator& op, const Shape& shape, const Counters& counters) {
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -98,7 +98,7 @@ std::vector<Field> Report::fields(const Result& result) const {
          error_text(result.worst_error, 1));
   add_if(result.reached, {"tolerance", "limit"}, text("%.3e", result.tolerance), text("%.1e", result.tolerance));
 
-  const bool counted = result.reached && device.cpu;
+  const bool counted = result.reached && result.counters.blocks > 0;
   const double units = counted ? units_per_block(op(), options.shape, result.counters) : 1;
   static const std::string per = text(" per %s", unit_name()), barriers = "barriers" + per, warp_ops = "warp ops" + per;
   const auto add_count = [&](Column column, double count) {
@@ -158,7 +158,7 @@ std::string Report::header() const {
   if (!thread_order.empty())
     out += text("threads ran in the order '%s' alone, as SIMT_ORDER asks\n", thread_order.c_str());
   if (device.cpu)
-    out += text("barriers and warp operations are those of one block%s\n",
+    out += text("barriers and warp operations are those of one block%s; of several kernels, the most\n",
                 *description.unit ? text(", per %s that it works on", description.unit).c_str() : "");
   if (device.cpu && !options.analyze) out += "make analyze counts the accesses to memory\n";
   if (!copy_timed) return out;

@@ -23,12 +23,12 @@ struct Device {
 Device current_device();
 bool built_for_cpu_device();  // can be asked before there is a device
 
-// What the CPU device counted while the last kernel ran, per block. Not available on a GPU.
+// What the CPU device counted while kernels ran, of several kernels the most. All 0 on a GPU.
 struct Counters {
   double blocks = 0;
   double barriers_per_block = 0, warp_operations_per_block = 0;
 };
-Counters last_launch_counters();
+Counters take_counters();  // since the last call
 
 // The copy kernel: one 16-byte vector per thread, 256 threads per block, no loop. Both pointers are 16-byte aligned.
 void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream);

@@ -248,7 +248,7 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override {
     return {{"m", 1, 4096, "Rows of the weights, and of the result"},
             {"n", 1, 4, "Columns of activations, and of the result"},
-            {"k", 1, 14336, "Weights of a row, a multiple of 32"}};
+            {"k", kBlock, 14336, "Weights of a row, a multiple of 32", {}, kBlock}};
   }
 
   // A block_q4_0 as nine numbers of 2 bytes, which a kernel may expect aligned to 2 bytes and no more.

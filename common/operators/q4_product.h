@@ -163,7 +163,7 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override {
     return {{"m", 1, 4096, "Rows of the weights, and of the result"},
             {"n", 1, 1, "Columns of x, and of the result"},
-            {"k", 1, 14336, "Weights of a row, a multiple of 32"}};
+            {"k", kBlock, 14336, "Weights of a row, a multiple of 32", {}, kBlock}};
   }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {

@@ -19,7 +19,7 @@ inline void launch(const float* a, const float* b, float* c, int64_t n, cudaStre
 }
 
 inline const char* too_long(const Shape& shape) {
-  return shape[0] <= 32768 ? nullptr : "one thread would take too long to be timed; give at most 32768";
+  return shape[0] <= 32768 ? nullptr : "one thread would take too long to be timed; try --n 32768 or less";
 }
 
 inline const Stage<Add> stage{"vector_add0", "one thread", launch, {0, too_long}};

@@ -17,6 +17,7 @@
 #include <random>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "fault.h"
 #include "memory.h"
@@ -42,6 +43,7 @@ std::unordered_map<const void*, FunctionState>& functions() {  // guarded by api
 }
 
 LaunchStats last_stats;
+BlockStats most_stats;  // since they were taken
 uint64_t launches = 0;
 
 unsigned worker_count() {
@@ -290,6 +292,9 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
     SIMT_TELL(launch_ends());
   }
   last_stats = launch.stats;
+  const auto per_block = [&](uint64_t count) { return static_cast<double>(count) / static_cast<double>(blocks); };
+  most_stats = {std::max(most_stats.blocks, blocks), std::max(most_stats.barriers, per_block(launch.stats.barriers)),
+                std::max(most_stats.warp_ops, per_block(launch.stats.warp_ops))};
   if (launch.failed) {
     runs_on_after_fault = launch.others_may_run && (sticky() == cudaSuccess || runs_on_after_fault);
     return fault(launch.error, launch.message);
@@ -358,6 +363,11 @@ std::vector<Worker*> all_workers() { return pool().workers(); }
 LaunchStats last_launch_stats() {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   return last_stats;
+}
+
+BlockStats take_block_stats() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  return std::exchange(most_stats, {});
 }
 
 }  // namespace simt

@@ -1,4 +1,4 @@
-// What the CPU device counted while it ran the last kernel. Exact, and the same for any number of workers.
+// What the CPU device counted while it ran the last kernels. Exact, and the same for any number of workers.
 #pragma once
 #include <cstdint>
 
@@ -13,5 +13,13 @@ struct LaunchStats {
 };
 
 LaunchStats last_launch_stats();
+
+// Of the launches since the last call: of each count the most that a block has on average, and the blocks of the launch
+// with the most of them. Without a launch, all are 0.
+struct BlockStats {
+  uint64_t blocks = 0;
+  double barriers = 0, warp_ops = 0;
+};
+BlockStats take_block_stats();
 
 }  // namespace simt
