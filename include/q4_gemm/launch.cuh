@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,30 @@
 #include "norm.cuh"
 #include "policy.cuh"
 
+#ifdef __CUDA_ARCH_LIST__
+#define Q4_GEMM_ARCHITECTURES __CUDA_ARCH_LIST__
+#else
+#define Q4_GEMM_ARCHITECTURES 0
+#endif
+
 namespace q4_gemm::detail {
+
+// The architecture that the code which the current GPU runs was compiled for, 90 for sm_90. It may be older than the
+// GPU, and then it lacks what only newer ones have. The driver is asked once for each GPU. `architectures` are all that
+// the program was compiled for, so that two libraries in a process do not take each other's answer.
+template <int... architectures>
+__global__ void compiled_code() {}
+template <int... architectures>
+cudaError_t query_code(int number, int& architecture) {
+  static std::atomic<int> known[64];
+  const bool has_place = number < 64;
+  if (has_place && (architecture = known[number].load(std::memory_order_relaxed)) > 0) return cudaSuccess;
+  cudaFuncAttributes attributes;
+  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, compiled_code<architectures...>)) return error;
+  architecture = attributes.ptxVersion;
+  if (has_place) known[number].store(architecture, std::memory_order_relaxed);
+  return cudaSuccess;
+}
 
 struct Device {
   int multiprocessors = 0;
@@ -25,12 +49,12 @@ struct Device {
   bool has_clusters = false;              // and dependent launches
 };
 inline cudaError_t query(Device& device) {
-  int number = 0, major = 0;
+  int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
+  if (const cudaError_t error = query_code<Q4_GEMM_ARCHITECTURES>(number, architecture)) return error;
   const auto get = [&](int& to, cudaDeviceAttr attribute) { return cudaDeviceGetAttribute(&to, attribute, number); };
-  if (const cudaError_t error = get(major, cudaDevAttrComputeCapabilityMajor)) return error;
-  device.has_tensor_cores = major >= 8;
-  device.has_clusters = major >= 9;
+  device.has_tensor_cores = architecture >= 80;
+  device.has_clusters = architecture >= 90;
   if (const cudaError_t error = get(device.block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin)) return error;
   if (const cudaError_t error = get(device.shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor)) return error;
   return get(device.multiprocessors, cudaDevAttrMultiProcessorCount);
@@ -297,3 +321,5 @@ cudaError_t run_norm(const NormCall<X, R>& call, W weight, cudaStream_t stream) 
 }
 
 }  // namespace q4_gemm::detail
+
+#undef Q4_GEMM_ARCHITECTURES
