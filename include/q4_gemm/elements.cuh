@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -99,6 +100,29 @@ __device__ inline void let_next_kernel_start() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
+}
+
+template <class... P>
+cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
+                   cudaStream_t stream, const P&... parameters) {
+  cudaLaunchAttribute attributes[2];
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = attributes;
+  const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
+    attributes[config.numAttrs] = {};
+    attributes[config.numAttrs].id = id;
+    return attributes[config.numAttrs++].val;
+  };
+  if (dependent) next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
+  if (cluster > 1) {
+    auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
+    size.x = static_cast<unsigned>(cluster), size.y = 1, size.z = 1;
+  }
+  return cudaLaunchKernelEx(&config, kernel, parameters...);
 }
 
 }  // namespace q4_gemm::detail

@@ -68,31 +68,6 @@ cudaError_t allow(void (*kernel)(P...), int bytes, int most_bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
 }
 
-template <class... P>
-cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
-                   cudaStream_t stream, const P&... parameters) {
-  cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = attributes;
-  const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
-    attributes[config.numAttrs] = {};
-    attributes[config.numAttrs].id = id;
-    return attributes[config.numAttrs++].val;
-  };
-  if (dependent) next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
-  if (cluster > 1) {
-    auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
-    size.x = static_cast<unsigned>(cluster), size.y = 1, size.z = 1;
-  }
-  return cudaLaunchKernelEx(&config, kernel, parameters...);
-}
-
-constexpr int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
-
 // p has everything down to n. The blocks of a cluster, a power of two, share k.
 template <class S, class W, class X, class B, class Y>
 cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream) {

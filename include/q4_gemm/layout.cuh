@@ -24,6 +24,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "elements.cuh"
+
 namespace q4_gemm {
 
 constexpr int kBlock = 32;       // numbers that share a scale
@@ -40,8 +42,9 @@ constexpr int kPieceLanes = kGroupTiles * 32;            // 16 bytes each
 constexpr int kPieceScaleLanes = kPieceLanes / 4;        // 8 bytes each: the four lanes of a g share them
 static_assert(kPieceLanes * 16 == kPieceBytes && kPieceScaleLanes * 4 == kPieceScales, "no gaps");
 
-constexpr int64_t groups_of(int64_t m) { return (m + kGroupRows - 1) / kGroupRows; }
-constexpr int64_t chunks_of(int64_t k) { return (k + kChunk - 1) / kChunk; }
+constexpr int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
+constexpr int64_t groups_of(int64_t m) { return divided_up(m, kGroupRows); }
+constexpr int64_t chunks_of(int64_t k) { return divided_up(k, kChunk); }
 
 // Where the parts of repacked weights are: piece `group * chunks + chunk` begins at numbers + piece · kPieceLanes, and
 // its scales at scales + piece · kPieceScaleLanes.
@@ -109,16 +112,14 @@ inline const char* explain_repack(const void* blocks, const void* packed, int64_
 }
 
 // Repacks m rows of k / 32 blocks of q4_0, as llama.cpp stores them, into packed_size(m, k) bytes of device memory that
-// are aligned to 16 bytes. Blocks may have any alignment. Once for a matrix, when it
-// is loaded.
+// are aligned to 16 bytes. Blocks may have any alignment. Once for a matrix, when it is loaded.
 inline cudaError_t repack(const void* blocks, void* packed, int64_t m, int64_t k, cudaStream_t stream = nullptr) {
   if (explain_repack(blocks, packed, m, k) != nullptr) return cudaErrorInvalidValue;
   if (m == 0) return cudaSuccess;
   const detail::Packed to(packed, m, k);
-  const int64_t grid = (to.groups * to.chunks * detail::kPieceLanes + 255) / 256;
-  detail::repack_kernel<<<static_cast<unsigned>(grid), 256, 0, stream>>>(static_cast<const unsigned char*>(blocks), to,
-                                                                         m, k);
-  return cudaGetLastError();
+  const int64_t grid = detail::divided_up(to.groups * to.chunks * detail::kPieceLanes, 256);
+  return detail::launch(detail::repack_kernel<unsigned char>, dim3(static_cast<unsigned>(grid)), 256, 0, 1, false,
+                        stream, static_cast<const unsigned char*>(blocks), to, m, k);
 }
 
 }  // namespace q4_gemm

@@ -75,6 +75,10 @@ int arguments() {
   expect(explain_repack(memory, memory + 16, m, k), "packed overlaps blocks");
   expect(repack(nullptr, other, m, k), cudaErrorInvalidValue);
   expect(repack(nullptr, nullptr, 0, k), cudaSuccess);
+  void* too_much = nullptr;
+  expect(cudaMalloc(&too_much, size_t{1} << 60), cudaErrorMemoryAllocation);
+  expect(repack(memory, other, m, k), cudaSuccess);  // and not the error of the call before
+  expect(cudaGetLastError(), cudaErrorMemoryAllocation);
 
   expect(explain_quantize(x, other, n, k), "");
   expect(explain_quantize(x, nullptr, n, k), "quantized is nullptr");
