@@ -62,6 +62,13 @@ namespace detail {
 
 constexpr int64_t kMostRows = int64_t{1} << 31, kMostNumbers = int64_t{1} << 30;  // of a column
 
+// A bias or a weight of nullptr has some type.
+inline const float* typed(std::nullptr_t) { return nullptr; }
+template <class T>
+const T* typed(T* data) {
+  return data;
+}
+
 // --- What is refused -------------------------------------------------------------------------------------------------
 
 struct Range {
@@ -78,6 +85,11 @@ constexpr int64_t stride_of(int64_t stride, int64_t size) { return stride == kCo
 template <class T>
 Range range_of(const T* data, int64_t columns, int64_t size, int64_t stride) {
   return {data, static_cast<int64_t>(sizeof(T)) * ((columns - 1) * stride_of(stride, size) + size)};
+}
+// A bias or a weight, or nullptr, of which there is nothing.
+template <class T>
+Range range_of_vector(const T* data, int64_t size) {
+  return range_of(data, data == nullptr ? 0 : 1, size, size);
 }
 inline bool is_aligned(const void* data, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
@@ -129,15 +141,18 @@ const char* refusal(const W& w, const X& x, const Y* y, int64_t m, int64_t n, in
   if (const char* reason = refusal_of_x(x, k, options.x_stride)) return reason;
   if (y == nullptr) return "y is nullptr";
   if (stride_of(options.y_stride, m) < m) return "y_stride is less than m";
-  const Range to = range_of(y, n, m, options.y_stride);
-  if (to.overlaps(range_of_weights(w, m, k))) return "y overlaps the weights";
-  if (to.overlaps(range_of_x(x, n, k, options.x_stride))) return "y overlaps x";
-  if (bias != nullptr && to.overlaps(range_of(bias, 1, m, m))) return "y overlaps bias";
+  const Range to = range_of(y, n, m, options.y_stride), of_weights = range_of_weights(w, m, k),
+              of_x = range_of_x(x, n, k, options.x_stride), of_bias = range_of_vector(bias, m);
+  if (to.overlaps(of_weights)) return "y overlaps the weights";
+  if (to.overlaps(of_x)) return "y overlaps x";
+  if (to.overlaps(of_bias)) return "y overlaps bias";
   if (workspace_bytes == 0 || options.workspace == nullptr) return nullptr;
   if (!is_aligned(options.workspace, 16)) return "workspace is not aligned to 16 bytes";
   const Range workspace(options.workspace, static_cast<int64_t>(workspace_bytes));
   if (workspace.overlaps(to)) return "workspace overlaps y";
-  if (workspace.overlaps(range_of_x(x, n, k, options.x_stride))) return "workspace overlaps x";
+  if (workspace.overlaps(of_weights)) return "workspace overlaps the weights";
+  if (workspace.overlaps(of_x)) return "workspace overlaps x";
+  if (workspace.overlaps(of_bias)) return "workspace overlaps bias";
   return nullptr;
 }
 
@@ -173,8 +188,8 @@ const char* refusal_of_norm(const NormCall<X, R>& call, W weight) {
   if (const char* reason = refusal_of_quantize(call.x, call.quantized, call.n, call.k, options.x_stride)) return reason;
   if (call.n == 0) return nullptr;
   const Range to(call.quantized, static_cast<int64_t>(quantized_size(call.n, call.k)));
-  if constexpr (!std::is_null_pointer_v<W>)
-    if (weight != nullptr && to.overlaps(range_of(weight, 1, call.k, call.k))) return "quantized overlaps weight";
+  const Range of_weight = range_of_vector(typed(weight), call.k);
+  if (to.overlaps(of_weight)) return "quantized overlaps weight";
   if constexpr (!std::is_void_v<R>) {
     if (call.residual == nullptr) return "residual is nullptr";
     if (call.residual_out == nullptr) return "residual_out is nullptr";
@@ -191,8 +206,7 @@ const char* refusal_of_norm(const NormCall<X, R>& call, W weight) {
     if (out.overlaps(x) && !is_x) return "residual_out overlaps x, and is not the same tensor";
     if (out.overlaps(residual) && !(residual.begin == out.begin && strides[1] == strides[2]))
       return "residual_out overlaps residual, and is not the same tensor";
-    if constexpr (!std::is_null_pointer_v<W>)
-      if (weight != nullptr && out.overlaps(range_of(weight, 1, call.k, call.k))) return "residual_out overlaps weight";
+    if (out.overlaps(of_weight)) return "residual_out overlaps weight";
   }
   return nullptr;
 }

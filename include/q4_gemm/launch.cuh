@@ -119,13 +119,6 @@ inline QuantizedColumns x_of(const Quantized& x, int64_t n, int64_t k, int64_t) 
 
 // --- Products --------------------------------------------------------------------------------------------------------
 
-// A bias of nullptr has some type.
-inline const float* bias_of(std::nullptr_t) { return nullptr; }
-template <class B>
-const B* bias_of(B* bias) {
-  return bias;
-}
-
 // Up to so many numbers of x are quantized by every block, which takes less time than a kernel of its own.
 constexpr int64_t kFewNumbers = 8192;
 constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && n * k > kFewNumbers; }

@@ -45,14 +45,14 @@ constexpr size_t workspace_size(int64_t m, int64_t n, int64_t k) { return detail
 template <class Policy = DefaultPolicy, class W, class X, class Y, class B = std::nullptr_t>
 cudaError_t multiply(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_t k, B bias = nullptr,
                      const Options& options = {}, cudaStream_t stream = nullptr) {
-  return detail::run<Policy>(weights, x, y, m, n, k, detail::bias_of(bias), options, stream);
+  return detail::run<Policy>(weights, x, y, m, n, k, detail::typed(bias), options, stream);
 }
 
 // Why a call of multiply with these arguments is refused: one sentence. nullptr if it is not refused.
 template <class W, class X, class Y, class B = std::nullptr_t>
 const char* explain(const W& weights, const X& x, const Y* y, int64_t m, int64_t n, int64_t k, B bias = nullptr,
                     const Options& options = {}) {
-  return detail::refusal(weights, x, y, m, n, k, detail::bias_of(bias), options, workspace_size(m, n, k));
+  return detail::refusal(weights, x, y, m, n, k, detail::typed(bias), options, workspace_size(m, n, k));
 }
 
 // Quantizes n columns of k elements into quantized_size(n, k) bytes, aligned to 16 bytes. For several products with the

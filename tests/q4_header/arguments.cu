@@ -25,7 +25,7 @@ int arguments() {
   using namespace q4_gemm;
   constexpr int64_t m = 70, n = 3, k = 96;
   char* memory = nullptr;
-  if (cudaMalloc(&memory, 1 << 16) != cudaSuccess) return 1;
+  if (cudaMalloc(&memory, 1 << 20) != cudaSuccess) return 1;
   const Repacked w = {memory};
   const Blocks blocks = {memory};
   auto* x = reinterpret_cast<float*>(memory + (16 << 10));
@@ -63,6 +63,27 @@ int arguments() {
   expect(multiply(w, x, y, m, n, k + 1), cudaErrorInvalidValue);
   expect(multiply(w, none, y, 0, n, k), cudaSuccess);
   expect(multiply(w, none, y, m, 0, k), cudaSuccess);
+
+  constexpr int64_t columns = 17;
+  char* const workspace = memory + (256 << 10);
+  char* const end = workspace + workspace_size(m, columns, k);
+  auto* float_end = reinterpret_cast<float*>(end);
+  options = {};
+  options.workspace = workspace;
+  const auto with_workspace = [&](const auto& weights, const float* from, const float* to, const float* bias) {
+    return explain(weights, from, to, m, columns, k, bias, options);
+  };
+  expect(with_workspace(Repacked{end}, x, y, none), "");
+  expect(with_workspace(w, float_end, y, none), "");
+  expect(with_workspace(w, x, float_end, none), "");
+  expect(with_workspace(w, x, y, float_end), "");
+  expect(with_workspace(Repacked{end - 16}, x, y, none), "workspace overlaps the weights");
+  expect(with_workspace(Blocks{end - 2}, x, y, none), "workspace overlaps the weights");
+  expect(with_workspace(w, float_end - 1, y, none), "workspace overlaps x");
+  expect(with_workspace(w, x, float_end - 1, none), "workspace overlaps y");
+  expect(with_workspace(w, x, y, float_end - 1), "workspace overlaps bias");
+  options.workspace = workspace + 8;
+  expect(with_workspace(w, x, y, none), "workspace is not aligned to 16 bytes");
 
   expect(explain_repack(memory, other, m, k), "");
   expect(explain_repack(memory, other, -1, k), "m is negative");
