@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 
 #include "activations.cuh"
@@ -52,15 +53,15 @@ struct NormOptions {
   bool dependent_launch = false;  // as in Options: the weight of the norm is what is read at once
 };
 
-// The bytes of n columns of k numbers that are quantized.
+// The bytes of n columns of k numbers that are quantized. 0 or SIZE_MAX as packed_size().
 constexpr size_t quantized_size(int64_t n, int64_t k) {
-  if (n < 1 || k < 1) return 0;
-  return static_cast<size_t>(n * detail::chunks_of(k)) * (kChunk + 2 * detail::kChunkBlocks);
+  return detail::bytes_of(n, detail::chunks_of(k), kChunk + 2 * detail::kChunkBlocks);
 }
 
 namespace detail {
 
-constexpr int64_t kMostRows = int64_t{1} << 31, kMostNumbers = int64_t{1} << 30;  // of a column
+// Of x: a grid that quantizes it has threads for almost twice as many. And how many elements a tensor may reach over.
+constexpr int64_t kMostOfX = int64_t{1} << 40, kMostElements = int64_t{1} << 58;
 
 // A bias or a weight of nullptr has some type.
 inline const float* typed(std::nullptr_t) { return nullptr; }
@@ -71,12 +72,29 @@ const T* typed(T* data) {
 
 // --- What is refused -------------------------------------------------------------------------------------------------
 
+// Columns of so many bytes that begin `stride` bytes apart, or a single one.
 struct Range {
-  uintptr_t begin, end;
+  uintptr_t begin, end, size, stride;
 
-  Range(const void* data, int64_t bytes)
-      : begin(reinterpret_cast<uintptr_t>(data)), end(begin + static_cast<uintptr_t>(bytes)) {}
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+  Range(const void* data, size_t bytes, int64_t columns = 1, size_t stride = 0)
+      : begin(reinterpret_cast<uintptr_t>(data)),
+        end(begin + static_cast<uintptr_t>(columns - 1) * stride + bytes),
+        size(bytes),
+        stride(columns > 1 ? stride : 0) {}
+  // Columns of one may lie between those of the other. Modulo a common divisor of the strides, all columns of a tensor
+  // lie at one place: tensors whose places are apart have nothing in common.
+  bool overlaps(const Range& other) const {
+    if (!(begin < other.end && other.begin < end)) return false;
+    const uintptr_t period = std::gcd(stride, other.stride);
+    if (period == 0) return true;
+    const Range &low = begin < other.begin ? *this : other, &high = begin < other.begin ? other : *this;
+    const uintptr_t distance = (high.begin - low.begin) % period;
+    return distance < low.size || distance + high.size > period;
+  }
+  // Of two tensors, of which one is written: whether they overlap, and are not the same one.
+  bool collides(const Range& other, bool same_type) const {
+    return overlaps(other) && !(same_type && begin == other.begin && stride == other.stride);
+  }
 };
 
 constexpr int64_t stride_of(int64_t stride, int64_t size) { return stride == kContiguous ? size : stride; }
@@ -84,20 +102,21 @@ constexpr int64_t stride_of(int64_t stride, int64_t size) { return stride == kCo
 // Columns of `size` elements of T.
 template <class T>
 Range range_of(const T* data, int64_t columns, int64_t size, int64_t stride) {
-  return {data, static_cast<int64_t>(sizeof(T)) * ((columns - 1) * stride_of(stride, size) + size)};
+  static_assert(is_element<T>, "elements are float, __half or __nv_bfloat16");
+  return {data, size * sizeof(T), columns, stride_of(stride, size) * sizeof(T)};
 }
 // A bias or a weight, or nullptr, of which there is nothing.
 template <class T>
 Range range_of_vector(const T* data, int64_t size) {
-  return range_of(data, data == nullptr ? 0 : 1, size, size);
+  return range_of(data, 1, data == nullptr ? 0 : size, kContiguous);
 }
 inline bool is_aligned(const void* data, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
 inline const char* refusal_of_columns(int64_t n, int64_t k) {
   if (n < 0) return "n is negative";
-  if (k < kBlock || k % kBlock != 0) return "k is not a multiple of 32, the numbers of a block, or less than 32";
-  if (k > kMostNumbers) return "k is more than 2^30";
-  return nullptr;
+  if (n > INT32_MAX) return "n is more than 2^31 - 1";
+  if (const char* reason = refusal_of_k(k)) return reason;
+  return n > kMostOfX / k ? "n · k is more than 2^40" : nullptr;
 }
 inline const char* refusal_of_weights(const Repacked& w) {
   if (w.data == nullptr) return "the weights are nullptr";
@@ -107,40 +126,60 @@ inline const char* refusal_of_weights(const Blocks& w) {
   if (w.data == nullptr) return "the weights are nullptr";
   return is_aligned(w.data, 2) ? nullptr : "blocks are not aligned to 2 bytes";
 }
+
+// What is said of a tensor that is nullptr, whose elements are not aligned, whose columns overlap, that reaches too
+// far.
+struct Sentences {
+  const char *nowhere, *misaligned, *narrow, *far;
+};
+inline constexpr Sentences kOfX = {"x is nullptr", "x is not aligned to its element type", "x_stride is less than k",
+                                   "x is too large for 64-bit addresses"};
+inline constexpr Sentences kOfY = {"y is nullptr", "y is not aligned to its element type", "y_stride is less than m",
+                                   "y is too large for 64-bit addresses"};
+inline constexpr Sentences kOfResidual = {"residual is nullptr", "residual is not aligned to its element type",
+                                          "residual_stride is less than k",
+                                          "residual is too large for 64-bit addresses"};
+inline constexpr Sentences kOfResidualOut = {
+    "residual_out is nullptr", "residual_out is not aligned to its element type", "residual_out_stride is less than k",
+    "residual_out is too large for 64-bit addresses"};
+
 template <class T>
-const char* refusal_of_x(const T* x, int64_t k, int64_t stride) {
-  if (x == nullptr) return "x is nullptr";
-  return stride_of(stride, k) < k ? "x_stride is less than k" : nullptr;
+const char* refusal_of_tensor(const T* data, int64_t columns, int64_t size, int64_t stride,
+                              const Sentences& sentences) {
+  stride = stride_of(stride, size);
+  if (data == nullptr) return sentences.nowhere;
+  if (!is_aligned(data, sizeof(T))) return sentences.misaligned;
+  if (stride < size) return sentences.narrow;
+  return columns > 1 && stride > kMostElements / columns ? sentences.far : nullptr;
 }
-inline const char* refusal_of_x(const Quantized& x, int64_t, int64_t) {
+template <class T>
+const char* refusal_of_x(const T* x, int64_t n, int64_t k, int64_t stride) {
+  return refusal_of_tensor(x, n, k, stride, kOfX);
+}
+inline const char* refusal_of_x(const Quantized& x, int64_t, int64_t, int64_t) {
   if (x.data == nullptr) return "x is nullptr";
   return is_aligned(x.data, 16) ? nullptr : "quantized x is not aligned to 16 bytes";
 }
-inline Range range_of_weights(const Repacked& w, int64_t m, int64_t k) {
-  return {w.data, static_cast<int64_t>(packed_size(m, k))};
-}
+inline Range range_of_weights(const Repacked& w, int64_t m, int64_t k) { return {w.data, packed_size(m, k)}; }
 inline Range range_of_weights(const Blocks& w, int64_t m, int64_t k) {
-  return {w.data, m * (k / kBlock) * kBlockBytes};
+  return {w.data, bytes_of(m, k / kBlock, kBlockBytes)};
 }
 template <class T>
 Range range_of_x(const T* x, int64_t n, int64_t k, int64_t stride) {
   return range_of(x, n, k, stride);
 }
-inline Range range_of_x(const Quantized& x, int64_t n, int64_t k, int64_t) {
-  return {x.data, static_cast<int64_t>(quantized_size(n, k))};
-}
+inline Range range_of_x(const Quantized& x, int64_t n, int64_t k, int64_t) { return {x.data, quantized_size(n, k)}; }
 
 template <class W, class X, class Y, class B>
 const char* refusal(const W& w, const X& x, const Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
                     const Options& options, size_t workspace_bytes) {
-  if (m < 0) return "m is negative";
-  if (m > kMostRows) return "m is more than 2^31";
+  if (const char* reason = refusal_of_rows(m)) return reason;
   if (const char* reason = refusal_of_columns(n, k)) return reason;
   if (m == 0 || n == 0) return nullptr;
   if (const char* reason = refusal_of_weights(w)) return reason;
-  if (const char* reason = refusal_of_x(x, k, options.x_stride)) return reason;
-  if (y == nullptr) return "y is nullptr";
-  if (stride_of(options.y_stride, m) < m) return "y_stride is less than m";
+  if (const char* reason = refusal_of_x(x, n, k, options.x_stride)) return reason;
+  if (const char* reason = refusal_of_tensor(y, n, m, options.y_stride, kOfY)) return reason;
+  if (!is_aligned(bias, sizeof(B))) return "bias is not aligned to its element type";
   const Range to = range_of(y, n, m, options.y_stride), of_weights = range_of_weights(w, m, k),
               of_x = range_of_x(x, n, k, options.x_stride), of_bias = range_of_vector(bias, m);
   if (to.overlaps(of_weights)) return "y overlaps the weights";
@@ -148,7 +187,7 @@ const char* refusal(const W& w, const X& x, const Y* y, int64_t m, int64_t n, in
   if (to.overlaps(of_bias)) return "y overlaps bias";
   if (workspace_bytes == 0 || options.workspace == nullptr) return nullptr;
   if (!is_aligned(options.workspace, 16)) return "workspace is not aligned to 16 bytes";
-  const Range workspace(options.workspace, static_cast<int64_t>(workspace_bytes));
+  const Range workspace(options.workspace, workspace_bytes);
   if (workspace.overlaps(to)) return "workspace overlaps y";
   if (workspace.overlaps(of_weights)) return "workspace overlaps the weights";
   if (workspace.overlaps(of_x)) return "workspace overlaps x";
@@ -160,10 +199,10 @@ template <class X>
 const char* refusal_of_quantize(const X* x, const void* quantized, int64_t n, int64_t k, int64_t x_stride) {
   if (const char* reason = refusal_of_columns(n, k)) return reason;
   if (n == 0) return nullptr;
-  if (const char* reason = refusal_of_x(x, k, x_stride)) return reason;
+  if (const char* reason = refusal_of_x(x, n, k, x_stride)) return reason;
   if (quantized == nullptr) return "quantized is nullptr";
   if (!is_aligned(quantized, 16)) return "quantized is not aligned to 16 bytes";
-  const Range to(quantized, static_cast<int64_t>(quantized_size(n, k)));
+  const Range to(quantized, quantized_size(n, k));
   return to.overlaps(range_of(x, n, k, x_stride)) ? "quantized overlaps x" : nullptr;
 }
 
@@ -187,25 +226,23 @@ const char* refusal_of_norm(const NormCall<X, R>& call, W weight) {
   if (!std::isfinite(options.weight_offset)) return "weight_offset is not finite";
   if (const char* reason = refusal_of_quantize(call.x, call.quantized, call.n, call.k, options.x_stride)) return reason;
   if (call.n == 0) return nullptr;
-  const Range to(call.quantized, static_cast<int64_t>(quantized_size(call.n, call.k)));
-  const Range of_weight = range_of_vector(typed(weight), call.k);
+  const auto* const typed_weight = typed(weight);
+  if (!is_aligned(typed_weight, sizeof *typed_weight)) return "weight is not aligned to its element type";
+  const Range to(call.quantized, quantized_size(call.n, call.k)), of_weight = range_of_vector(typed_weight, call.k);
   if (to.overlaps(of_weight)) return "quantized overlaps weight";
   if constexpr (!std::is_void_v<R>) {
-    if (call.residual == nullptr) return "residual is nullptr";
-    if (call.residual_out == nullptr) return "residual_out is nullptr";
-    const int64_t strides[] = {stride_of(options.x_stride, call.k), stride_of(options.residual_stride, call.k),
-                               stride_of(options.residual_out_stride, call.k)};
-    if (strides[1] < call.k) return "residual_stride is less than k";
-    if (strides[2] < call.k) return "residual_out_stride is less than k";
-    const Range x = range_of(call.x, call.n, call.k, strides[0]);
-    const Range residual = range_of(call.residual, call.n, call.k, strides[1]);
-    const Range out = range_of(call.residual_out, call.n, call.k, strides[2]);
+    const auto refusal_of = [&](const R* data, int64_t stride, const Sentences& sentences) {
+      return refusal_of_tensor(data, call.n, call.k, stride, sentences);
+    };
+    if (const char* reason = refusal_of(call.residual, options.residual_stride, kOfResidual)) return reason;
+    if (const char* reason = refusal_of(call.residual_out, options.residual_out_stride, kOfResidualOut)) return reason;
+    const Range x = range_of(call.x, call.n, call.k, options.x_stride);
+    const Range residual = range_of(call.residual, call.n, call.k, options.residual_stride);
+    const Range out = range_of(call.residual_out, call.n, call.k, options.residual_out_stride);
     if (to.overlaps(residual)) return "quantized overlaps residual";
     if (to.overlaps(out)) return "quantized overlaps residual_out";
-    const bool is_x = std::is_same_v<X, R> && x.begin == out.begin && strides[0] == strides[2];
-    if (out.overlaps(x) && !is_x) return "residual_out overlaps x, and is not the same tensor";
-    if (out.overlaps(residual) && !(residual.begin == out.begin && strides[1] == strides[2]))
-      return "residual_out overlaps residual, and is not the same tensor";
+    if (out.collides(x, std::is_same_v<X, R>)) return "residual_out overlaps x, and is not the same tensor";
+    if (out.collides(residual, true)) return "residual_out overlaps residual, and is not the same tensor";
     if (out.overlaps(of_weight)) return "residual_out overlaps weight";
   }
   return nullptr;

@@ -126,10 +126,10 @@ constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && n * k 
 // Up to 16 columns, quantized; or x in tiles of up to 128 columns, as float16, or as int8 with scales, which is less.
 constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kMany = 17, kMostColumns = 128;
-  if (m < 1 || n < 2 || k < 1) return 0;
+  if (m < 1 || n < 2) return 0;
   if (n < kMany) return quantized_size(n, k);
-  return static_cast<size_t>((n + kMostColumns - 1) / kMostColumns * padded_chunks(chunks_of(k))) *
-         XTile<kMostColumns, Scales::rounded_to_half>::kBytes;
+  return bytes_of(divided_up(n, kMostColumns), padded_chunks(chunks_of(k)),
+                  XTile<kMostColumns, Scales::rounded_to_half>::kBytes);
 }
 
 template <class X>

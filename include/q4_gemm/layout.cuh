@@ -42,9 +42,15 @@ constexpr int kPieceLanes = kGroupTiles * 32;            // 16 bytes each
 constexpr int kPieceScaleLanes = kPieceLanes / 4;        // 8 bytes each: the four lanes of a g share them
 static_assert(kPieceLanes * 16 == kPieceBytes && kPieceScaleLanes * 4 == kPieceScales, "no gaps");
 
-constexpr int64_t divided_up(int64_t number, int64_t by) { return (number + by - 1) / by; }
+constexpr int64_t divided_up(int64_t number, int64_t by) { return number / by + (number % by > 0); }
 constexpr int64_t groups_of(int64_t m) { return divided_up(m, kGroupRows); }
 constexpr int64_t chunks_of(int64_t k) { return divided_up(k, kChunk); }
+
+// Of a · b pieces. 0 if there are none; SIZE_MAX if it does not fit 63 bits.
+constexpr size_t bytes_of(int64_t a, int64_t b, int64_t piece) {
+  if (a < 1 || b < 1) return 0;
+  return a > INT64_MAX / piece / b ? SIZE_MAX : static_cast<size_t>(a * b * piece);
+}
 
 // Where the parts of repacked weights are: piece `group * chunks + chunk` begins at numbers + piece · kPieceLanes, and
 // its scales at scales + piece · kPieceScaleLanes.
@@ -89,19 +95,35 @@ __global__ void __launch_bounds__(256) repack_kernel(const Byte* __restrict__ bl
 
 }  // namespace detail
 
-// The bytes of m rows of k weights after `repack`: 4.5 bits a weight, and the padding. 0 if m or k is less than 1.
+// The bytes of m rows of k weights after `repack`: 4.5 bits a weight, and the padding. 0 if m or k is less than 1;
+// SIZE_MAX, which no allocation has, if the bytes do not fit 63 bits.
 constexpr size_t packed_size(int64_t m, int64_t k) {
-  if (m < 1 || k < 1) return 0;
-  return static_cast<size_t>(detail::groups_of(m) * detail::chunks_of(k)) *
-         (detail::kPieceBytes + 2 * detail::kPieceScales);
+  return detail::bytes_of(detail::groups_of(m), detail::chunks_of(k), detail::kPieceBytes + 2 * detail::kPieceScales);
 }
+
+namespace detail {
+
+constexpr int64_t kMostRows = int64_t{1} << 31, kMostNumbers = int64_t{1} << 30;  // of a row or a column
+constexpr int64_t kMostWeights = int64_t{1} << 43;  // a grid of repack_kernel has threads for twice as many
+
+inline const char* refusal_of_rows(int64_t m) {
+  if (m < 0) return "m is negative";
+  return m > kMostRows ? "m is more than 2^31" : nullptr;
+}
+inline const char* refusal_of_k(int64_t k) {
+  if (k < kBlock) return "k is less than 32, the numbers of a block";
+  if (k % kBlock != 0) return "k is not a multiple of 32, the numbers of a block";
+  return k > kMostNumbers ? "k is more than 2^30" : nullptr;
+}
+
+}  // namespace detail
 
 // Why a call of repack with these arguments is refused: one sentence. nullptr if it is not refused.
 inline const char* explain_repack(const void* blocks, const void* packed, int64_t m, int64_t k) {
-  if (m < 0) return "m is negative";
-  if (k < 1 || k % kBlock != 0) return "k is not a multiple of 32, the numbers of a block, or less than 32";
+  if (const char* reason = detail::refusal_of_rows(m)) return reason;
+  if (const char* reason = detail::refusal_of_k(k)) return reason;
   if (m == 0) return nullptr;
-  if (m > (int64_t{1} << 38) / k) return "m · k is more than 2^38 weights, more than a grid has threads for";
+  if (m > detail::kMostWeights / k) return "m · k is more than 2^43";
   if (blocks == nullptr) return "blocks is nullptr";
   if (packed == nullptr) return "packed is nullptr";
   if (reinterpret_cast<uintptr_t>(packed) % 16 != 0) return "packed is not aligned to 16 bytes";
