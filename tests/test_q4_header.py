@@ -33,6 +33,28 @@ def test_compiles_in_two_files(tmp_path):
     assert run(tmp_path / "program").returncode == 0
 
 
+OTHER_TYPES = """\
+#include <q4_gemm/q4_gemm.cuh>
+using namespace q4_gemm;
+cudaError_t f(void* p, double* x, float* y) { return multiply(Repacked{p}, x, y, 64, 1, 64); }
+cudaError_t f(void* p, float* x, int* y) { return multiply(Repacked{p}, x, y, 64, 1, 64); }
+cudaError_t f(void* p, float* x, float* y, unsigned char* bias) { return multiply(Repacked{p}, x, y, 64, 1, 64, bias); }
+cudaError_t f(void* p, short* x) { return quantize(x, p, 1, 64); }
+cudaError_t f(void* p, float* x, long* weight) { return rms_norm_quantize(x, weight, p, 1, 64); }
+__device__ float f(bool value) { return detail::to_float(value); }
+__device__ char f(float value) { return detail::from_float<char>(value); }
+"""
+
+
+def test_other_element_types_do_not_compile(tmp_path):
+    (tmp_path / "types.cu").write_text(OTHER_TYPES, encoding="utf-8")
+    made = run(*SIMTCC, f"-I{ROOT}/include", "-c", "types.cu", cwd=tmp_path)
+    wrong = {int(line) for line in re.findall(r"^types\.cu:(\d+):", made.stderr, re.MULTILINE)}
+    functions = range(3, len(OTHER_TYPES.splitlines()) + 1)
+    assert made.returncode != 0 and wrong >= {*functions}, made.stderr
+    assert "static assertion failed: elements are float, __half or __nv_bfloat16" in made.stderr, made.stderr
+
+
 def test_the_example_of_the_page_runs(tmp_path):
     page = (HEADER / "README.md").read_text(encoding="utf-8")
     (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")

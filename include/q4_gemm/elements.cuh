@@ -17,9 +17,12 @@ constexpr bool is_element = std::is_same_v<T, float> || std::is_same_v<T, __half
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(__half value) { return __half2float(value); }
 __device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+template <class T>
+float to_float(T) = delete;  // a number of another type would become one of these
 
 template <class T>
 __device__ T from_float(float value) {
+  static_assert(is_element<T>, "elements are float, __half or __nv_bfloat16");
   if constexpr (std::is_same_v<T, __half>)
     return __float2half_rn(value);
   else if constexpr (std::is_same_v<T, __nv_bfloat16>)

@@ -264,8 +264,6 @@ cudaError_t run_norm(const NormCall<X, R>& call, W weight, cudaStream_t stream) 
   Device device;
   if (const cudaError_t error = query(device)) return error;
   using WE = std::conditional_t<std::is_null_pointer_v<W>, X, std::remove_const_t<std::remove_pointer_t<W>>>;
-  static_assert(is_element<X> && is_element<WE> && (std::is_void_v<R> || is_element<R>),
-                "elements are float, __half or __nv_bfloat16");
   const NormOptions& options = call.options;
   NormProblem<X, R, WE> p = {};
   p.x = columns_of(call.x, call.n, call.k, options.x_stride);
