@@ -81,10 +81,10 @@ struct QuantizedColumns {
   using Loaded = EightNumbers;
 
   QuantizedColumns() = default;
-  QuantizedColumns(const void* quantized, int64_t n, int64_t k)
+  QuantizedColumns(const void* quantized, int64_t columns, int64_t k)
       : numbers(static_cast<const uint2*>(quantized)),
-        scales(reinterpret_cast<const unsigned short*>(numbers + n * chunks_of(k) * (kChunk / 8))),
-        n(n),
+        scales(reinterpret_cast<const unsigned short*>(numbers + columns * chunks_of(k) * (kChunk / 8))),
+        n(columns),
         chunks(chunks_of(k)) {}
 
   __device__ int64_t place_of(int64_t column, int64_t first) const { return first / kChunk * n + column; }

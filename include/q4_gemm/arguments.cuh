@@ -76,11 +76,11 @@ const T* typed(T* data) {
 struct Range {
   uintptr_t begin, end, size, stride;
 
-  Range(const void* data, size_t bytes, int64_t columns = 1, size_t stride = 0)
+  Range(const void* data, size_t bytes, int64_t columns = 1, size_t step = 0)
       : begin(reinterpret_cast<uintptr_t>(data)),
-        end(begin + static_cast<uintptr_t>(columns - 1) * stride + bytes),
+        end(begin + static_cast<uintptr_t>(columns - 1) * step + bytes),
         size(bytes),
-        stride(columns > 1 ? stride : 0) {}
+        stride(columns > 1 ? step : 0) {}
   // Columns of one may lie between those of the other. Modulo a common divisor of the strides, all columns of a tensor
   // lie at one place: tensors whose places are apart have nothing in common.
   bool overlaps(const Range& other) const {

@@ -121,13 +121,14 @@ inline QuantizedColumns x_of(const Quantized& x, int64_t n, int64_t k, int64_t) 
 
 // Up to so many numbers of x are quantized by every block, which takes less time than a kernel of its own.
 constexpr int64_t kFewNumbers = 8192;
-constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && n * k > kFewNumbers; }
+constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && k > kFewNumbers / n; }
 
 // Up to 16 columns, quantized; or x in tiles of up to 128 columns, as float16, or as int8 with scales, which is less.
+constexpr int64_t kLeastManyFrom = 17;  // of a policy
 constexpr size_t workspace_bytes(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kMany = 17, kMostColumns = 128;
-  if (m < 1 || n < 2) return 0;
-  if (n < kMany) return quantized_size(n, k);
+  constexpr int64_t kMostColumns = 128;
+  if (m < 1) return 0;
+  if (n < kLeastManyFrom) return are_quantized_once(n, k) ? quantized_size(n, k) : 0;
   return bytes_of(divided_up(n, kMostColumns), padded_chunks(chunks_of(k)),
                   XTile<kMostColumns, Scales::rounded_to_half>::kBytes);
 }
@@ -213,6 +214,7 @@ cudaError_t launch_plan(const ManyPlan& plan, const ManyProblem<B, Y>& p, const 
 template <class Policy, class W, class X, class Y, class B>
 cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
                 const Options& options, cudaStream_t stream) {
+  static_assert(Policy::kManyFrom >= kLeastManyFrom, "a workspace has no room for fewer columns in tiles");
   if (refusal(weights, x, y, m, n, k, bias, options, workspace_bytes(m, n, k)) != nullptr) return cudaErrorInvalidValue;
   if (m == 0 || n == 0) return cudaSuccess;
   Device device;
@@ -229,10 +231,10 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
       if (error != cudaSuccess || done) return error;
     }
   const bool dependent = options.dependent_launch && device.has_clusters;
-  const auto few = [&](const auto& x, bool dependent) {
-    using Problem = FewProblem<decltype(weights_of(weights, m, k)), std::decay_t<decltype(x)>, B, Y>;
-    Problem p = {weights_of(weights, m, k), x, bias, y, stride_of(options.y_stride, m), m, n, /*first_column=*/0};
-    p.dependent = dependent;
+  const auto few = [&](const auto& of_x, bool waits) {
+    using Problem = FewProblem<decltype(weights_of(weights, m, k)), std::decay_t<decltype(of_x)>, B, Y>;
+    Problem p = {weights_of(weights, m, k), of_x, bias, y, stride_of(options.y_stride, m), m, n, /*first_column=*/0};
+    p.dependent = waits;
     return launch_first<Policy::kFew>(p, k, device, stream);
   };
   // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block.

@@ -23,6 +23,9 @@ void expect(cudaError_t got, cudaError_t wanted) { expect(cudaGetErrorName(got),
 // What does not fit 63 bits, or a grid.
 static_assert(packed_size(0, 32) == 0 && packed_size(1, 0) == 0 && packed_size(-1, -1) == 0);
 static_assert(quantized_size(1, 32) == 68 && quantized_size(-1, 32) == 0 && workspace_size(1, 17, 0) == 0);
+static_assert(workspace_size(1, 1, 1 << 20) == 0 && workspace_size(0, 64, 64) == 0);
+static_assert(workspace_size(1, 2, 4096) == 0 && workspace_size(1, 2, 4128) == quantized_size(2, 4128));
+static_assert(workspace_size(1, 16, 512) == 0 && workspace_size(1, 17, 32) > 0);
 static_assert(packed_size(INT64_MAX, INT64_MAX) == SIZE_MAX && packed_size(INT64_MAX, 1) == SIZE_MAX);
 static_assert(quantized_size(int64_t{1} << 34, int64_t{1} << 30) == SIZE_MAX);
 static_assert(workspace_size(1, INT64_MAX, 32) == SIZE_MAX && workspace_size(1, 16, INT64_MAX) == SIZE_MAX);
