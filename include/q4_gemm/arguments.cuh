@@ -40,9 +40,10 @@ struct Options {
   bool dependent_launch = false;
 
   // nullptr, or workspace_size(m, n, k) bytes of device memory, aligned to 16 bytes, whose contents do not matter: x is
-  // quantized there once, and not again by each thread block. A product of two columns and more needs it to be fast, if
-  // the weights are Repacked; from 17 columns on, one for sm_90a with tensor cores does. Calls that may run at the same
-  // time need a workspace each.
+  // quantized there once, and not again by each thread block. A product with Repacked weights needs it to be fast, if
+  // workspace_size() is not 0; others do not use it. It changes no bit of the result up to 16 columns. From 17 on, in
+  // code for sm_90a, it lets another kernel multiply, which adds up the same products in another order. Calls that may
+  // run at the same time need a workspace each.
   void* workspace = nullptr;
 };
 

@@ -124,6 +124,71 @@ void not_finite() {
            text("y[%lld] is %f", static_cast<long long>(i), static_cast<double>(got[i])));
 }
 
+// Scales below 2^-14 have fewer bits, so that a number is off by up to 127 · 2^-25, and no larger ones become zero.
+void small_numbers() {
+  constexpr float kZero = 127.0f * 0x1p-25f;
+  std::vector<float> x;
+  for (float value = 127.0f * 0x1p-14f; value > kZero / 4.0f; value *= 0.9f) x.insert(x.end(), 32, value);
+  x.insert(x.end(), 32, kZero);
+  x.insert(x.end(), 32, std::nextafterf(kZero, 1.0f));
+  const int64_t k = static_cast<int64_t>(x.size());
+  const auto from = on_device(x);
+  const auto to = ladder::allocate(q4_gemm::quantized_size(1, k));
+  CUDA_CHECK(q4_gemm::quantize(from.get(), to.get(), 1, k));
+  const Numbers got = read(to.get(), 1, k);
+  for (int64_t i = 0; i < k; ++i) {
+    const float value = got.scales[i / 32] * static_cast<float>(got.numbers[i]);
+    expect(std::abs(value - x[i]) <= kZero && (value == 0.0f) == (x[i] <= kZero),
+           text("%g is quantized to %g", static_cast<double>(x[i]), static_cast<double>(value)));
+  }
+
+  std::vector<uint16_t> ones(9, 0x9999);
+  ones[0] = 0x3c00;
+  const auto w = on_device(ones);
+  const auto y = ladder::allocate<float>(2);
+  CUDA_CHECK(q4_gemm::multiply(q4_gemm::Blocks{w.get()}, from.get() + k - 64, y.get(), 1, 2, 32));
+  const auto products = on_host<float>(y.get(), 2);
+  expect(products[0] == 0.0f && products[1] == 32 * 127.0f * 0x1p-24f, "the smallest x with a product above zero");
+}
+
+// Up to 16 columns a workspace changes no bit. From 17 on another kernel may add up the same products in another order:
+// each sum then has k / 32 + 11 roundings at most, as in common/operators/q4_product.h. A scale that is infinite is so
+// either way, and only in its column.
+void workspaces(int64_t n) {
+  constexpr int64_t m = 70, k = 544;
+  std::vector<uint16_t> blocks(m * k / 32 * 9, 0x3c00);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i % 9 > 0) blocks[i] = static_cast<uint16_t>(ladder::hash32(11, i));
+  std::vector<float> x = drawn(n * k, 12);
+  x[0] = 8.4e6f;
+  const auto stored = on_device(blocks);
+  const auto from = on_device(x);
+  const auto packed = ladder::allocate(q4_gemm::packed_size(m, k));
+  const auto workspace = ladder::allocate(q4_gemm::workspace_size(m, n, k));
+  const auto y = ladder::allocate<float>(n * m);
+  CUDA_CHECK(q4_gemm::repack(stored.get(), packed.get(), m, k));
+  std::vector<float> got[2];
+  for (const bool given : {false, true}) {
+    q4_gemm::Options options;
+    options.workspace = given ? workspace.get() : nullptr;
+    CUDA_CHECK(q4_gemm::multiply(q4_gemm::Repacked{packed.get()}, from.get(), y.get(), m, n, k, nullptr, options));
+    got[given] = on_host<float>(y.get(), n * m);
+  }
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < n * m; ++i) {
+    if (i < m) {
+      wrong += std::isfinite(got[0][i]) || std::isfinite(got[1][i]);
+      continue;
+    }
+    double magnitudes = 0.0;  // at most: no weight is above 8
+    for (int64_t j = 0; j < k; ++j) magnitudes += 8.0 * std::abs(static_cast<double>(x[i / m * k + j]));
+    const double limit = n < 17 ? 0.0 : 2.0 * static_cast<double>(k / 32 + 11) * 0x1p-24 * magnitudes;
+    wrong += !(std::abs(static_cast<double>(got[0][i]) - static_cast<double>(got[1][i])) <= limit);
+  }
+  expect(wrong == 0, text("%lld columns, with and without a workspace: %lld differ", static_cast<long long>(n),
+                          static_cast<long long>(wrong)));
+}
+
 // The numbers may be one off where a value lies next to the middle of two of them, and then 1 / rstd's last places
 // decide; a scale may be off by its last place.
 template <class T, class R>
@@ -199,6 +264,8 @@ int activations() {
   for (const int64_t n : {1, 3})
     for (const int64_t k : {32, 64, 96, 1056}) quantizing(n, k);
   not_finite();
+  small_numbers();
+  for (const int64_t n : {2, 16, 17}) workspaces(n);
   for (const int64_t k : {32, 96, 2048, 4096, 4128, 20032, 40032})
     for (const bool adds : {false, true}) {
       normalizing<float, float>(2, k, adds, true);
