@@ -120,7 +120,7 @@ HAZARDS = r"""
 
 // Two sets of rows for each cluster's blocks, an odd number of chunks, several columns.
 int main() {
-  const int64_t m = 130, n = 3, k = 2784;
+  const int64_t m = 130, n = 3, k = 2848;
   void *blocks, *packed, *numbers, *workspace;
   float *x, *y;
   cudaMalloc(&blocks, m * k / 32 * 18);
