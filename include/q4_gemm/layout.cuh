@@ -104,7 +104,7 @@ constexpr size_t packed_size(int64_t m, int64_t k) {
 namespace detail {
 
 constexpr int64_t kMostRows = int64_t{1} << 31, kMostNumbers = int64_t{1} << 30;  // of a row or a column
-constexpr int64_t kMostWeights = int64_t{1} << 43;  // a grid of repack_kernel has threads for twice as many
+constexpr int64_t kMostWeights = int64_t{1} << 43;  // a grid has threads for almost twice as many
 
 inline const char* refusal_of_rows(int64_t m) {
   if (m < 0) return "m is negative";
