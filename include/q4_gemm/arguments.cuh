@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <type_traits>
 
 #include "activations.cuh"
@@ -73,31 +72,6 @@ const T* typed(T* data) {
 
 // --- What is refused -------------------------------------------------------------------------------------------------
 
-// Columns of so many bytes that begin `stride` bytes apart, or a single one.
-struct Range {
-  uintptr_t begin, end, size, stride;
-
-  Range(const void* data, size_t bytes, int64_t columns = 1, size_t step = 0)
-      : begin(reinterpret_cast<uintptr_t>(data)),
-        end(begin + static_cast<uintptr_t>(columns - 1) * step + bytes),
-        size(bytes),
-        stride(columns > 1 ? step : 0) {}
-  // Columns of one may lie between those of the other. Modulo a common divisor of the strides, all columns of a tensor
-  // lie at one place: tensors whose places are apart have nothing in common.
-  bool overlaps(const Range& other) const {
-    if (!(begin < other.end && other.begin < end)) return false;
-    const uintptr_t period = std::gcd(stride, other.stride);
-    if (period == 0) return true;
-    const Range &low = begin < other.begin ? *this : other, &high = begin < other.begin ? other : *this;
-    const uintptr_t distance = (high.begin - low.begin) % period;
-    return distance < low.size || distance + high.size > period;
-  }
-  // Of two tensors, of which one is written: whether they overlap, and are not the same one.
-  bool collides(const Range& other, bool same_type) const {
-    return overlaps(other) && !(same_type && begin == other.begin && stride == other.stride);
-  }
-};
-
 constexpr int64_t stride_of(int64_t stride, int64_t size) { return stride == kContiguous ? size : stride; }
 
 // Columns of `size` elements of T.
@@ -111,7 +85,6 @@ template <class T>
 Range range_of_vector(const T* data, int64_t size) {
   return range_of(data, 1, data == nullptr ? 0 : size, kContiguous);
 }
-inline bool is_aligned(const void* data, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
 inline const char* refusal_of_columns(int64_t n, int64_t k) {
   if (n < 0) return "n is negative";

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "elements.cuh"
 
@@ -103,6 +104,35 @@ constexpr size_t packed_size(int64_t m, int64_t k) {
 
 namespace detail {
 
+// --- What is refused -------------------------------------------------------------------------------------------------
+
+// Columns of so many bytes that begin `stride` bytes apart, or a single one.
+struct Range {
+  uintptr_t begin, end, size, stride;
+
+  Range(const void* data, size_t bytes, int64_t columns = 1, size_t step = 0)
+      : begin(reinterpret_cast<uintptr_t>(data)),
+        end(begin + static_cast<uintptr_t>(columns - 1) * step + bytes),
+        size(bytes),
+        stride(columns > 1 ? step : 0) {}
+  // Columns of one may lie between those of the other. Modulo a common divisor of the strides, all columns of a tensor
+  // lie at one place: tensors whose places are apart have nothing in common.
+  bool overlaps(const Range& other) const {
+    if (!(begin < other.end && other.begin < end)) return false;
+    const uintptr_t period = std::gcd(stride, other.stride);
+    if (period == 0) return true;
+    const Range &low = begin < other.begin ? *this : other, &high = begin < other.begin ? other : *this;
+    const uintptr_t distance = (high.begin - low.begin) % period;
+    return distance < low.size || distance + high.size > period;
+  }
+  // Of two tensors, of which one is written: whether they overlap, and are not the same one.
+  bool collides(const Range& other, bool same_type) const {
+    return overlaps(other) && !(same_type && begin == other.begin && stride == other.stride);
+  }
+};
+
+inline bool is_aligned(const void* data, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
+
 constexpr int64_t kMostRows = int64_t{1} << 31, kMostNumbers = int64_t{1} << 30;  // of a row or a column
 constexpr int64_t kMostWeights = int64_t{1} << 43;  // a grid has threads for almost twice as many
 
@@ -126,11 +156,9 @@ inline const char* explain_repack(const void* blocks, const void* packed, int64_
   if (m > detail::kMostWeights / k) return "m · k is more than 2^43";
   if (blocks == nullptr) return "blocks is nullptr";
   if (packed == nullptr) return "packed is nullptr";
-  if (reinterpret_cast<uintptr_t>(packed) % 16 != 0) return "packed is not aligned to 16 bytes";
-  const auto from = reinterpret_cast<uintptr_t>(blocks), to = reinterpret_cast<uintptr_t>(packed);
-  if (from < to + packed_size(m, k) && to < from + static_cast<uintptr_t>(m * (k / kBlock) * kBlockBytes))
-    return "packed overlaps blocks";
-  return nullptr;
+  if (!detail::is_aligned(packed, 16)) return "packed is not aligned to 16 bytes";
+  const detail::Range to(packed, packed_size(m, k)), from(blocks, detail::bytes_of(m, k / kBlock, kBlockBytes));
+  return to.overlaps(from) ? "packed overlaps blocks" : nullptr;
 }
 
 // Repacks m rows of k / 32 blocks of q4_0, as llama.cpp stores them, into packed_size(m, k) bytes of device memory that
