@@ -55,6 +55,48 @@ def test_other_element_types_do_not_compile(tmp_path):
     assert "static assertion failed: elements are float, __half or __nv_bfloat16" in made.stderr, made.stderr
 
 
+OLDER = r"""
+#include <q4_gemm/q4_gemm.cuh>
+#include <cstdio>
+
+int main() {
+  constexpr int64_t kM = 4096, kK = 64;
+  void *blocks, *packed;
+  float *x, *y, first = -1;
+  cudaMalloc(&blocks, kM * kK / 32 * 18);
+  cudaMalloc(&packed, q4_gemm::packed_size(kM, kK));
+  cudaMalloc(&x, kK * sizeof(float));
+  cudaMalloc(&y, kM * sizeof(float));
+  cudaMemset(blocks, 0, kM * kK / 32 * 18);
+  cudaMemset(x, 0, kK * sizeof(float));
+  cudaMemset(y, 1, kM * sizeof(float));
+  q4_gemm::repack(blocks, packed, kM, kK);
+  q4_gemm::Options options;
+  options.dependent_launch = true;
+  const cudaError_t error = q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, kM, 1, kK, nullptr, options);
+  cudaMemcpy(&first, y, sizeof first, cudaMemcpyDefault);
+  std::printf("%s %d\n", cudaGetErrorName(error), first == 0);
+}
+"""
+
+
+@pytest.mark.parametrize("version, said", [(75, "cudaErrorNotSupported 0"), (80, "cudaSuccess 1"), (90, "cudaErrorL")])
+def test_code_for_an_older_architecture_lacks_what_newer_ones_have(tmp_path, version, said):
+    """As on a new GPU that runs what was compiled for an older one. A trap stands for clusters, which it lacks."""
+    copy = shutil.copytree(HEADER, tmp_path / "include/q4_gemm")
+    for name, there, instead in [
+        ("launch.cuh", "attributes.ptxVersion", f"attributes.ptxVersion * 0 + {version}"),
+        ("few_columns.cuh", "__cluster_barrier_arrive_relaxed();", "__trap();"),
+    ]:
+        text = (copy / name).read_text(encoding="utf-8")
+        assert text.count(there) == 1, f"{name} has no {there} any more: change what is replaced"
+        (copy / name).write_text(text.replace(there, instead), encoding="utf-8")
+    (tmp_path / "older.cu").write_text(OLDER, encoding="utf-8")
+    made = run(*SIMTCC, "-O0", f"-I{tmp_path}/include", "older.cu", "-o", "older", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "older").stdout.startswith(said)
+
+
 def test_the_example_of_the_page_runs(tmp_path):
     page = (HEADER / "README.md").read_text(encoding="utf-8")
     (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")

@@ -41,8 +41,9 @@ constexpr size_t workspace_size(int64_t m, int64_t n, int64_t k) { return detail
 //   bias      a pointer to m elements, or nullptr
 //
 // Elements may have any alignment that suits their type. Tensors with gaps between their columns may have others there.
-// Returns what the launch returns; cudaErrorNotSupported below compute capability 8.0; or cudaErrorInvalidValue, with
-// nothing launched, for arguments that break these rules, and then explain(), given the same arguments, says which.
+// Returns what the launch returns; cudaErrorNotSupported on a GPU below compute capability 8.0, or if nvcc compiled for
+// less (its -arch); or cudaErrorInvalidValue, with nothing launched, for arguments that break these rules, and then
+// explain(), given the same arguments, says which.
 //
 // Policy is the table that chooses the kernel, measured on one GPU: policy.cuh.
 template <class Policy = DefaultPolicy, class W, class X, class Y, class B = std::nullptr_t>
