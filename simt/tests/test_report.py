@@ -305,10 +305,21 @@ def test_a_filter_that_fits_no_kernel_names_those_there_are(tmp_path):
     assert "--kernel nonsense: no such kernel ran; those that did: transpose" in result.stderr
 
 
-def test_a_reader_is_told_why_it_takes_so_long(monkeypatch, capsys):
+@pytest.fixture(scope="module")
+def script():
+    """simt/analyze as a module."""
     loader = SourceFileLoader("analyze", str(SIMT / "analyze"))
     script = importlib.util.module_from_spec(importlib.util.spec_from_loader("analyze", loader))
     loader.exec_module(script)
+    return script
+
+
+def test_a_file_beside_the_makefile_of_all_is_no_stage(script):
+    stage = SIMT.parent / "assignment1/rms_norm/matrix/05_warp_shuffle/Makefile"
+    assert script.has_rules(stage) and not script.has_rules(SIMT.parent / "Makefile")
+
+
+def test_a_reader_is_told_why_it_takes_so_long(script, monkeypatch, capsys):
     monkeypatch.setattr(script, "PATIENCE", 0.1)
     assert script.wait_for(subprocess.Popen(["sleep", "0"])) == 0
     assert script.wait_for(subprocess.Popen(["sleep", "1"])) == 0
