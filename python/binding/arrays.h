@@ -41,16 +41,26 @@ struct Array {
   }
 };
 
-// NumPy's bfloat16 is not known to DLPack: Python hands it over as unsigned integers of 16 bits.
-inline Type type_of(const Array& a) {
+// A type by its name. tvm-ffi throws for those that it has no name for, which must not happen while a sentence is made.
+inline std::string name_of(const DLDataType& t) {
+  if (t.lanes == 1 && t.code == kDLComplex) return "complex" + std::to_string(t.bits);
+  try {
+    return tvm::ffi::DLDataTypeToString(t);
+  } catch (const tvm::ffi::Error&) {
+    return "code " + std::to_string(t.code) + " of " + std::to_string(t.bits) + " bits";
+  }
+}
+
+// The type of the elements; those of `bfloat16_code` with 16 bits are bfloat16.
+inline Type type_of(const Array& a, DLDataTypeCode bfloat16_code = kDLBfloat) {
   if (a.tensor == nullptr) return kNone;
   const DLDataType t = a.tensor->dtype;
   const bool is_float = t.lanes == 1 && t.code == kDLFloat;
   if (is_float && t.bits == 32) return kFloat32;
   if (is_float && t.bits == 16) return kFloat16;
-  if (t.lanes == 1 && t.bits == 16 && (t.code == kDLBfloat || t.code == kDLUInt)) return kBFloat16;
-  TVM_FFI_THROW(TypeError) << a.name << " has elements of type " << tvm::ffi::DLDataTypeToString(t)
-                           << "; float32, float16 and bfloat16 are known";
+  if (t.lanes == 1 && t.bits == 16 && t.code == bfloat16_code) return kBFloat16;
+  const std::string name = name_of(t);
+  TVM_FFI_THROW(TypeError) << a.name << " has elements of type " << name << "; float32, float16 and bfloat16 are known";
   return kNone;
 }
 inline const char* name_of(Type type) {
@@ -74,6 +84,8 @@ inline void check_place(const Array& a, const Array& x) {
 inline void check_weight(const Array& weight, const Array& x) {
   if (weight.tensor == nullptr) return;
   check_place(weight, x);
+  if (weight.data() == nullptr)  // which would mean that there is none
+    TVM_FFI_THROW(ValueError) << weight.name << " has no memory, as a fake tensor of PyTorch has none";
   if (weight.tensor->ndim != 1 || weight.cols() != x.cols())
     TVM_FFI_THROW(ValueError) << weight.name << " has the shape " << weight.shape() << ", and " << x.name
                               << " has the shape " << x.shape() << "; (" << x.cols() << ",) is wanted";

@@ -19,6 +19,7 @@ Instance& instance(Type x, Type residual, Type weight, Type y) {
 namespace {
 
 // y = the norm of x, or with a residual of residual_out = x + residual.
+template <DLDataTypeCode kBFloat16Code>
 void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Given weight_given, DLTensor* y_given,
           double eps, double weight_offset, bool llama, bool dependent_launch, int cache) {
   const Array x("x", x_given), residual("residual", residual_given), residual_out("residual_out", residual_out_given);
@@ -26,10 +27,12 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
   Call call;
   call.rows = find_rows({x, y, residual, residual_out}, {&call.x, &call.y, &call.residual, &call.residual_out});
   check_weight(weight, x);
-  const Type types[] = {type_of(x), type_of(residual), type_of(weight.tensor ? weight : y), type_of(y)};
-  if (type_of(residual) != type_of(residual_out))
-    TVM_FFI_THROW(TypeError) << "residual is " << name_of(types[1]) << " and residual_out is "
-                             << name_of(type_of(residual_out)) << "; they must have the same type";
+  const auto type = [](const Array& a) { return type_of(a, kBFloat16Code); };
+  const Type types[] = {type(x), type(residual), type(weight.tensor ? weight : y), type(y)};
+  const Type sum = type(residual_out);
+  if (sum != types[1])
+    TVM_FFI_THROW(TypeError) << "residual is " << name_of(types[1]) << " and residual_out is " << name_of(sum)
+                             << "; they must have the same type";
   const Instance run = instance(types[0], types[1], types[2], types[3]);
   if (run == nullptr)
     TVM_FFI_THROW(TypeError) << "x in " << name_of(types[0]) << ", "
@@ -60,7 +63,9 @@ void synchronize(DLTensor* x) {
 
 }  // namespace
 
-TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm, norm)
+// NumPy's bfloat16, that of ml_dtypes, is not known to DLPack: Python hands over its bits as unsigned integers.
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm, norm<kDLBfloat>)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm_of_numpy, norm<kDLUInt>)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(synchronize, synchronize)
 
 }  // namespace rms_norm_binding

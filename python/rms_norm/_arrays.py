@@ -5,8 +5,12 @@ import re
 
 import tvm_ffi
 
-_module = tvm_ffi.load_module(str(pathlib.Path(__file__).with_name("_rms_norm.so")))
+from . import _build
+
+# Beside what the build wrote: an editable install has the sources elsewhere.
+_module = tvm_ffi.load_module(str(pathlib.Path(_build.__file__).with_name("_rms_norm.so")))
 kernel = _module.get_function("norm")
+_kernel_of_numpy = _module.get_function("norm_of_numpy")  # bits that are unsigned integers of 16 bits are bfloat16
 _synchronize = _module.get_function("synchronize")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
@@ -15,24 +19,29 @@ backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 _NAMES = "x residual residual_out weight out eps weight_offset rounding dependent_launch cache".split()
 
 
-def norm(*arguments):
+def norm(*arguments, of_numpy=False):
     """kernel(), for arrays that DLPack can hand over: see _NAMES."""
     try:
-        kernel(*arguments)
-    except BufferError as refused:  # the library does not hand over such an array
-        raise ValueError(f"an array cannot be handed over without a copy: {refused}") from None
-    except RuntimeError as refused:  # neither does PyTorch, for tensors without memory of their own
+        (_kernel_of_numpy if of_numpy else kernel)(*arguments)
+    except (BufferError, RuntimeError, TypeError) as refused:
+        raise _explained(refused, arguments) from None
+
+
+def _explained(refused, arguments):
+    """The error to raise instead of one that kernel() raised."""
+    if isinstance(refused, BufferError):  # the library does not hand over such an array
+        return ValueError(f"an array cannot be handed over without a copy: {refused}")
+    if isinstance(refused, RuntimeError):  # neither does PyTorch, for tensors without memory of their own
         if str(refused).startswith("the launch failed"):
-            raise
+            return refused
         first_line = str(refused).partition("\n")[0]
-        raise ValueError(f"an array cannot be handed over without a copy: {first_line}") from None
-    except TypeError as refused:
-        wrong = re.search(r"^Mismatched type on argument #(\d+)", str(refused))
-        if not wrong:
-            raise
-        name, given = _NAMES[int(wrong[1])], arguments[int(wrong[1])]
-        wanted = "an array" if int(wrong[1]) < 5 else "a number" if int(wrong[1]) < 7 else "a bool"
-        raise TypeError(f"{name} is {given!r}, which is not {wanted}") from None
+        return ValueError(f"an array cannot be handed over without a copy: {first_line}")
+    wrong = re.search(r"^Mismatched type on argument #(\d+)", str(refused))
+    if not wrong:
+        return refused
+    name, given = _NAMES[int(wrong[1])], arguments[int(wrong[1])]
+    wanted = "an array" if int(wrong[1]) < 5 else "a number" if int(wrong[1]) < 7 else "a bool"
+    return TypeError(f"{name} is {given!r}, which is not {wanted}")
 
 
 class Library:
@@ -58,16 +67,30 @@ class Torch(Library):
     def __init__(self):
         import torch
 
-        self.empty_like = torch.empty_like
-        self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
+        from ._watched import is_watched
 
-    def norm(self, x, residual, residual_out, weight, out, *options):
-        if self.is_grad_enabled() and self.any_requires_grad(x, residual, residual_out, weight, out):
+        self.empty_like, self.is_watched = torch.empty_like, is_watched
+        self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
+        self.increment_version = torch._C._increment_version
+
+    def norm(self, x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache):
+        if self.is_watched():
+            raise ValueError(
+                "PyTorch traces or transforms this call, or a mode of it wants to see operators, and this function is "
+                "none: call that of rms_norm.torch"
+            )
+        given = (x, weight, out) if residual is None else (x, residual, residual_out, weight, out)
+        if self.is_grad_enabled() and self.any_requires_grad(*given):
             raise ValueError(
                 "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this one "
                 "under torch.no_grad()"
             )
-        norm(x, residual, residual_out, weight, out, *options)
+        try:
+            kernel(x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache)
+        except (BufferError, RuntimeError, TypeError) as refused:
+            options = eps, weight_offset, llama, dependent_launch, cache
+            raise _explained(refused, (x, residual, residual_out, weight, out, *options)) from None
+        self.increment_version((out,) if residual is None else (out, residual_out))
 
 
 class NumPy(Library):
@@ -114,6 +137,7 @@ class NumPy(Library):
             self.given("weight", weight),
             self.given("out", out, written=True),
             *options,
+            of_numpy=True,
         )
 
 
@@ -166,8 +190,10 @@ _known = {}  # by the type of an array
 
 def library_of(x):
     """The library that x belongs to."""
-    library = _known.get(type(x))
-    return library if library is not None else _find(type(x))
+    try:
+        return _known[type(x)]
+    except KeyError:
+        return _find(type(x))
 
 
 def _find(kind):
