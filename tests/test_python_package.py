@@ -3,7 +3,9 @@
 Its PyTorch part is tested by test_python_torch.py. Everything runs in this process, with the package in build/.
 """
 
+import inspect
 import re
+import shutil
 import sys
 import tarfile
 import threading
@@ -285,9 +287,66 @@ def test_refused_residuals(rms_norm):
 
 def test_refused_heads(rms_norm):
     qkv = np.ones((3, 64), F32)
-    for heads, sentence in (((4, 2, 16), "too short"), ((0, 2, 16), "whole numbers"), ((2.0, 1, 16), "whole numbers")):
+    wrong = [((4, 2, 16), "too short")] + [((count, 1, 16), "whole numbers") for count in (0, 2.0, True, None)]
+    for heads, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
             rms_norm.qk_norm(qkv, None, None, *heads)
+    eight = np.ones(8, F32)
+    cases = [
+        ((qkv, eight, np.ones(7, F32)), ValueError, r"k_weight has the shape \(7,\)"),
+        ((qkv, np.ones(8), eight), TypeError, "q_weight has elements of type float64"),
+        ((qkv.astype(np.int32), eight, eight), TypeError, "qkv has elements of type int32"),
+        ((readonly(qkv), eight, eight), ValueError, "qkv is read-only"),
+    ]
+    for (given, *weights), error, sentence in cases:
+        before = given.copy()
+        with pytest.raises(error, match=sentence):
+            rms_norm.qk_norm(given, *weights, 4, 2, 8)
+        assert (given == before).all()
+    rms_norm.qk_norm(qkv, eight, eight, np.int64(4), np.int32(2), np.int64(8))
+
+
+class Holder:
+    """An array of a library that is not known."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+COMPLEX = """
+import numpy as np, rms_norm
+for name in ("complex64", "complex128"):
+    real, other = np.ones((2, 8), "float32"), np.ones((2, 8), name)
+    for x, weight in ((other, None), (real, other[0])):
+        try:
+            rms_norm.rms_norm(Holder(x), None if weight is None else Holder(weight), out=Holder(real.copy()))
+        except TypeError as error:
+            assert f"has elements of type {name}; float32, float16 and bfloat16 are known" in str(error), error
+            print("refused")
+"""
+
+
+def test_types_that_are_not_known(rms_norm):
+    """Of complex numbers in a process of its own, which they must not end; of integers, which are no bfloat16."""
+    done = run(sys.executable, "-c", inspect.getsource(Holder) + COMPLEX, PYTHONPATH=str(SITE))
+    assert done.returncode == 0 and done.stdout == "refused\n" * 4, done.stdout + done.stderr
+    out = np.empty((2, 8), F32)
+    with pytest.raises(TypeError, match="x has elements of type uint16;"):
+        rms_norm.rms_norm(Holder(np.ones((2, 8), np.uint16)), out=Holder(out))
+    rms_norm.rms_norm(Holder(np.ones((2, 8), F32)), out=Holder(out))
+    expect(out, oracle(np.ones((2, 8), F32)))
+
+
+def test_arrays_that_cannot_be_written_need_a_residual_too(rms_norm, monkeypatch):
+    monkeypatch.setattr(rms_norm._arrays.NumPy, "immutable", True)  # as JAX's
+    with pytest.raises(TypeError, match="residual is None"):
+        rms_norm.fused_add_rms_norm(X, None, W)
 
 
 # --- The package itself --------------------------------------------------------------------------------------
@@ -298,6 +357,22 @@ def test_first_example_of_the_page(rms_norm):
     code, printed = re.search(r"```python\n(.*?)```\s+It prints:\s+```\n(.*?)```", page, re.DOTALL).groups()
     result = run(sys.executable, "-c", code, PYTHONPATH=str(SITE))
     assert result.stdout == printed, result.stdout + result.stderr
+
+
+def test_sources_may_lie_elsewhere_than_what_was_built(rms_norm, tmp_path):
+    """As with an editable install, which finds _build.py where it was built."""
+    sources = tmp_path / "rms_norm"
+    shutil.copytree(SITE / "rms_norm", sources, ignore=shutil.ignore_patterns("_build.py", "*.so", "__pycache__"))
+    code = f"""
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("rms_norm._build", {str(SITE / "rms_norm/_build.py")!r})
+sys.modules["rms_norm._build"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+import rms_norm
+print(rms_norm.__file__)
+"""
+    done = run(sys.executable, "-c", code, PYTHONPATH=str(tmp_path))
+    assert done.stdout == f"{sources / '__init__.py'}\n", done.stderr
 
 
 def test_says_what_it_is(rms_norm):

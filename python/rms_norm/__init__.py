@@ -13,7 +13,9 @@ libraries.
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+import operator
+import re
+from typing import Any, Literal, Optional, Tuple
 
 from . import _arrays
 from ._build import BACKEND
@@ -22,14 +24,17 @@ __all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "rms_norm"
 __version__ = "0.1.0"
 
 Array = Any  # a torch.Tensor, cupy.ndarray, jax.Array or numpy.ndarray
+Rounding = Literal["gemma", "llama"]
+Cache = Literal["tuned", "normal", "evict_first"]
 
 _LLAMA = {"gemma": False, "llama": True}
 _CACHES = {"tuned": 0, "normal": 1, "evict_first": 2}
+_CODES = {(rounding, cache): (_LLAMA[rounding], _CACHES[cache]) for rounding in _LLAMA for cache in _CACHES}
 
 
 def _options(rounding, cache):
     try:
-        return _LLAMA[rounding], _CACHES[cache]
+        return _CODES[rounding, cache]
     except (KeyError, TypeError):
         if not isinstance(rounding, str) or rounding not in _LLAMA:
             raise ValueError(f"rounding is {rounding!r}; 'gemma' and 'llama' are known") from None
@@ -43,15 +48,16 @@ def rms_norm(
     out: Optional[Array] = None,
     *,
     weight_offset: float = 0.0,
-    rounding: str = "gemma",
+    rounding: Rounding = "gemma",
     dependent_launch: bool = False,
-    cache: str = "tuned",
+    cache: Cache = "tuned",
 ) -> Array:
     """The norm of each row of x, where a row is a piece along the last dimension.
 
     Args:
         x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones
             may be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
+            Strided arrays that overlap without beginning at one address are not detected: the result is then wrong.
         weight: shape (cols,), contiguous; None for ones. Its type may differ from that of x.
         eps: added to the mean of squares, under the root; finite and not negative.
         out: where the result goes: the shape of x, with strides of its own; x itself to work in place. Its type may
@@ -69,7 +75,9 @@ def rms_norm(
 
     Raises:
         TypeError: an argument is no array, or its type is not compiled; README.md says which mixtures are.
-        ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap; the message says which.
+        ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap, if they are contiguous
+            or begin at one address; the message says which. In PyTorch, also a tensor that requires grad, and a call
+            that is traced or transformed: rms_norm.torch has operators for these.
         RuntimeError: CUDA refused the launch.
     """
     llama, cache_code = _options(rounding, cache)
@@ -91,9 +99,9 @@ def fused_add_rms_norm(
     out: Optional[Array] = None,
     residual_out: Optional[Array] = None,
     weight_offset: float = 0.0,
-    rounding: str = "gemma",
+    rounding: Rounding = "gemma",
     dependent_launch: bool = False,
-    cache: str = "tuned",
+    cache: Cache = "tuned",
 ) -> Tuple[Array, Array]:
     """Adds x to the residual, and then normalizes the sum. By default in place, as serving engines do.
 
@@ -116,14 +124,14 @@ def fused_add_rms_norm(
     """
     llama, cache_code = _options(rounding, cache)
     library = _arrays.library_of(x)
+    if residual is None:
+        raise TypeError("residual is None; rms_norm() is the norm without one")
     if library.immutable:
         if out is not None or residual_out is not None:
             raise TypeError(f"{library.name}'s arrays cannot be written: take the results")
         out, residual_out = library.empty_like(x), library.empty_like(residual)
     out = x if out is None else out
     residual_out = residual if residual_out is None else residual_out
-    if residual is None:
-        raise TypeError("residual is None; rms_norm() is the norm without one")
     library.norm(x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache_code)
     return out, residual_out
 
@@ -138,9 +146,9 @@ def qk_norm(
     eps: float = 1e-6,
     *,
     weight_offset: float = 0.0,
-    rounding: str = "gemma",
+    rounding: Rounding = "gemma",
     dependent_launch: bool = False,
-    cache: str = "tuned",
+    cache: Cache = "tuned",
 ) -> Array:
     """Normalizes each query head and each key head within packed rows, in place.
 
@@ -155,23 +163,34 @@ def qk_norm(
         qkv.
 
     Raises:
-        As rms_norm().
+        As rms_norm(). Where k_weight has a type or strides that are refused, and q_weight has not, the query heads are
+        normalized by then.
     """
     llama, cache_code = _options(rounding, cache)
     library = _arrays.library_of(qkv)
     if library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")
-    if not all(isinstance(count, int) and count > 0 for count in (q_heads, kv_heads, head_dim)):
-        given = f"{q_heads}, {kv_heads} and {head_dim}"
+    try:
+        counts = [operator.index(count) for count in (q_heads, kv_heads, head_dim) if not isinstance(count, bool)]
+    except TypeError:
+        counts = []
+    if len(counts) < 3 or min(counts) < 1:
+        given = f"{q_heads!r}, {kv_heads!r} and {head_dim!r}"
         raise ValueError(f"q_heads, kv_heads and head_dim are {given}; they must be whole numbers above 0")
+    q_heads, kv_heads, head_dim = counts
     shape = tuple(qkv.shape)
     if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
         heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"
         raise ValueError(f"qkv has the shape {shape}; its last dimension is too short for {heads}")
-    begin = 0
-    for weight, count in ((q_weight, q_heads), (k_weight, kv_heads)):
-        end = begin + count * head_dim
-        heads = library.heads(qkv, begin, end, head_dim)
-        library.norm(heads, None, None, weight, heads, eps, weight_offset, llama, dependent_launch, cache_code)
-        begin = end
+    parts = ("q_weight", q_weight, 0, q_heads), ("k_weight", k_weight, q_heads, kv_heads)
+    for name, weight, _, _ in parts:  # both, before anything is written
+        if weight is not None and tuple(getattr(weight, "shape", (head_dim,))) != (head_dim,):
+            raise ValueError(f"{name} has the shape {tuple(weight.shape)}; ({head_dim},) is wanted")
+    for name, weight, first, count in parts:
+        heads = library.heads(qkv, first * head_dim, (first + count) * head_dim, head_dim)
+        try:
+            library.norm(heads, None, None, weight, heads, eps, weight_offset, llama, dependent_launch, cache_code)
+        except (TypeError, ValueError) as refused:
+            sentence = re.sub(r"\b(x|out)\b", "qkv", re.sub(r"\bweight\b", name, str(refused)))
+            raise type(refused)(sentence) from None
     return qkv
