@@ -3,19 +3,27 @@
 make test TORCH=1 runs it on tensors in host memory, through the CPU device; scripts/check_python.sh on those of a GPU.
 """
 
+import copy
+import pickle
+import sys
 import threading
+import typing
 
 import pytest
 
-from python_package import BACKEND, install
+from conftest import run
+from python_package import BACKEND, SITE, install
 
 torch = pytest.importorskip("torch")
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 install()
 import rms_norm  # noqa: E402
 import rms_norm.torch as ours  # noqa: E402
+from rms_norm import flashinfer, vllm  # noqa: E402
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16]
 OPERATORS = torch.ops.rms_norm
@@ -150,6 +158,16 @@ def test_gradients_compile():
     close(weight.grad, expected[1])
 
 
+def test_gradients_have_no_gradients():
+    x, residual, weight = leaves((3, 8), (3, 8), 8)
+    for y in (ours.rms_norm(x, weight), ours.fused_add_rms_norm(x, residual, weight)[0]):
+        for loss in (y.square().sum(), y.sum()):  # the gradient of y itself may be a constant
+            (first,) = torch.autograd.grad(loss, x, create_graph=True)
+            close(first, torch.autograd.grad(loss, x, retain_graph=True)[0])
+            with pytest.raises(NotImplementedError, match="no second derivative"):
+                first.square().sum().backward()
+
+
 # --- What is refused, and other surroundings -----------------------------------------------------------------
 
 
@@ -178,6 +196,86 @@ def test_refused():
             call()
 
 
+EVERY_TYPE = """
+import torch, rms_norm, rms_norm.torch as ours
+types = sorted({str(d) for d in vars(torch).values() if isinstance(d, torch.dtype)})
+known = {"torch.float32", "torch.float16", "torch.bfloat16"}
+for name in types:
+    try:
+        other = torch.empty(2, 8, dtype=getattr(torch, name[6:]), device=DEVICE)
+        repr(other.dtype), other.is_quantized and other.qscheme()
+    except RuntimeError:  # the types of quantized tensors
+        continue
+    x = torch.ones(2, 8, device=DEVICE)
+    for call in (rms_norm.rms_norm, ours.rms_norm):
+        for given in ((other,), (x, other[0])):
+            try:
+                call(*given)
+                assert name in known, name
+            except (TypeError, ValueError, NotImplementedError) as error:
+                refused = "not among the types" if name in known else "elements of type|handed over|not implemented|not yet"
+                assert any(word in str(error) for word in refused.split("|")), (name, error)
+print(len(types))
+"""
+
+
+def test_every_type_of_torch_is_taken_or_refused():
+    """In a process of its own, which a type without a name must not end."""
+    done = run(sys.executable, "-c", f"DEVICE = {DEVICE!r}{EVERY_TYPE}", PYTHONPATH=str(SITE))
+    assert done.returncode == 0 and int(done.stdout) > 20, done.stdout + done.stderr
+    for dtype, name in ((torch.complex64, "complex64"), (torch.uint16, "uint16")):
+        with pytest.raises(TypeError, match=f"weight has elements of type {name};"):
+            rms_norm.rms_norm(torch.ones(2, 8, dtype=torch.bfloat16), torch.ones(8).to(dtype))
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_functions_refuse_alike_with_and_without_gradients(wants_grad):
+    x, weight = torch.randn(3, 8).requires_grad_(wants_grad), torch.ones(8)
+    calls = [lambda *rest, **more: ours.rms_norm(x, weight, *rest, **more)]
+    calls += [lambda *rest, **more: ours.fused_add_rms_norm(x, x, weight, *rest, **more)]
+    for call in calls:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
+            call(out=torch.empty(3, 8))
+        with pytest.raises(TypeError, match="eps is None"):
+            call(None)
+        with pytest.raises(TypeError, match="eps is tensor"):
+            call(torch.tensor(1e-6))
+    with pytest.raises(TypeError, match="residual is a NoneType"):
+        ours.fused_add_rms_norm(x.detach(), None, weight)
+
+
+def test_only_tensors_are_taken():
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(TypeError, match="x is a ndarray; it must be a PyTorch tensor"):
+        ours.rms_norm(numpy.ones((2, 8), "float32"))
+
+
+def test_hints_say_what_may_be_given():
+    for name in ("rms_norm", "fused_add_rms_norm", "fused_add_rms_norm_"):
+        hints = typing.get_type_hints(getattr(ours, name))
+        assert typing.get_args(hints["rounding"]) == ("gemma", "llama")
+        assert typing.get_args(hints["cache"]) == ("tuned", "normal", "evict_first")
+    assert typing.get_type_hints(ours.RMSNorm.__init__)["rounding"] is hints["rounding"]
+    for module, names in ((vllm, "rms_norm fused_add_rms_norm"), (flashinfer, "rmsnorm gemma_fused_add_rmsnorm")):
+        for function in (getattr(module, name) for name in names.split()):
+            given = function.__code__.co_varnames[: function.__code__.co_argcount]
+            assert set(given) < set(function.__annotations__)
+
+
+def test_fake_kernels_refuse_what_kernels_do():
+    x = torch.empty(2, 4, device="meta")
+    cases = [
+        ((x, torch.empty(7, device="meta")), ValueError, r"weight has the shape \(7,\)"),
+        ((x.int(),), TypeError, "elements of type int32"),
+        ((x[0, 0],), ValueError, "no dimension"),
+    ]
+    for given, error, sentence in cases:
+        with pytest.raises(error, match=sentence):
+            ours.rms_norm(*given)
+    with pytest.raises(ValueError, match=r"residual has the shape \(1, 4\)"):
+        ours.fused_add_rms_norm(x, x[:1])
+
+
 def test_under_inference_mode_and_autocast():
     x, weight = torch.randn(3, 8), torch.nn.Parameter(torch.ones(8))
     with torch.inference_mode():
@@ -204,6 +302,25 @@ def test_tracers_see_an_operator():
     x = torch.randn(4, 8)
     close(traced(x), in_float64(x, weight).float())
     assert ours.rms_norm(torch.empty(2, 8, device="meta")).shape == (2, 8)
+
+
+def test_functions_that_are_no_operators_are_not_traced():
+    x, weight = torch.randn(2, 8), torch.randn(8)
+    for call in (rms_norm.rms_norm, flashinfer.rmsnorm):
+        surroundings = [
+            lambda: torch.jit.trace(lambda x: call(x, weight), x),
+            lambda: make_fx(lambda x: call(x, weight))(x),
+            lambda: torch.func.vmap(lambda x: call(x, weight))(x),
+        ]
+        for surrounding in surroundings:
+            with pytest.raises(ValueError, match="call that of rms_norm.torch"):
+                surrounding()
+        with forward_ad.dual_level(), pytest.raises(ValueError, match="call that of rms_norm.torch"):
+            call(forward_ad.make_dual(x, x), weight)
+        with FakeTensorMode() as mode, pytest.raises(ValueError, match="call that of rms_norm.torch"):
+            call(torch.empty(2, 8), torch.empty(8))
+        with pytest.raises(ValueError, match="weight has no memory"):
+            call(x, mode.from_tensor(weight))
 
 
 class Listener(TorchDispatchMode):
@@ -245,10 +362,39 @@ def test_changes_in_place_are_noticed_by_autograd():
         square.backward()
 
 
+IN_PLACE = {
+    "rms_norm": lambda y, other: rms_norm.rms_norm(other, out=y),
+    "fused_add_rms_norm": lambda y, other: rms_norm.fused_add_rms_norm(y, other),
+    "the residual": lambda y, other: rms_norm.fused_add_rms_norm(other, y),
+    "qk_norm": lambda y, other: rms_norm.qk_norm(y, None, None, 1, 1, 4),
+    "vllm": lambda y, other: vllm.rms_norm(y, other, torch.ones(8), 1e-6),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_changes_in_place_by_the_package_are_noticed_by_autograd(name):
+    y = leaves((3, 8))[0] * 2
+    square = y.square().sum()
+    IN_PLACE[name](y.detach(), torch.randn(3, 8))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.backward()
+    with torch.inference_mode():
+        IN_PLACE[name](torch.randn(3, 8), torch.randn(3, 8))
+
+
 def test_gradients_that_are_not_there_are_refused():
     x, weight = torch.randn(3, 8), torch.ones(8)
-    with pytest.raises(RuntimeError, match="setup_context"):
-        torch.func.jvp(lambda x: ours.rms_norm(x, weight), (x,), (x,))
+    func = torch.func
+    asked = [
+        lambda norm: func.grad(lambda x: norm(x).sum())(x),
+        lambda norm: func.jvp(norm, (x,), (x,)),
+        lambda norm: func.jacrev(norm)(x),
+        lambda norm: func.vmap(func.grad(lambda x: norm(x).sum()))(x),
+    ]
+    for ask in asked:
+        with pytest.raises(NotImplementedError, match="no rules for torch.func"):
+            ask(lambda x: ours.rms_norm(x, weight))
+    close(func.vmap(lambda x: ours.rms_norm(x, weight))(x), in_float64(x, weight).float())
     with forward_ad.dual_level(), pytest.raises(RuntimeError, match="jvp"):
         ours.rms_norm(forward_ad.make_dual(x, x), weight)
 
@@ -266,6 +412,26 @@ def test_module_loads_the_state_of_others():
     close(ours.RMSNorm(32)(x), torch.nn.RMSNorm(32)(x))
     assert ours.RMSNorm(32, elementwise_affine=False).weight is None
     assert (ours.RMSNorm(32, weight_offset=1.0).weight == 0).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_the_module_without_eps_has_that_of_torch(dtype):
+    x = 1e-3 * torch.randn(4, 64, dtype=dtype)
+    close(ours.RMSNorm(64, dtype=dtype)(x), torch.nn.RMSNorm(64, dtype=dtype)(x))
+
+
+def test_the_module_stands_in_for_that_of_torch():
+    numpy = pytest.importorskip("numpy")
+    module = ours.RMSNorm(numpy.int64(8), device="meta", weight_offset=1.0, rounding="llama")
+    module.to_empty(device=DEVICE).reset_parameters()
+    assert (module.weight == 0).all() and module.elementwise_affine and module.normalized_shape == (8,)
+    assert module.extra_repr() == "(8,), eps=None, elementwise_affine=True, weight_offset=1.0, rounding='llama'"
+    assert ours.RMSNorm(8, 1e-5).extra_repr() == torch.nn.RMSNorm(8, 1e-5).extra_repr()
+    with pytest.raises(ValueError, match="its last dimension must be 8"):
+        ours.RMSNorm(8, elementwise_affine=False)(torch.randn(4, 9))
+    for given, sentence in (((0,), "one element or more"), ((8, -1.0), "eps is -1.0"), ((8, float("nan")), "eps is nan")):
+        with pytest.raises(ValueError, match=sentence):
+            ours.RMSNorm(*given)
 
 
 # --- On a GPU -----------------------------------------------------------------------------------------------

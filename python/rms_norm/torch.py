@@ -11,16 +11,17 @@ The arguments mean what those of the package's functions do. Under autocast, ten
 
 from __future__ import annotations
 
-from typing import Optional, Tuple, Union
+from math import inf
+from numbers import Integral
+from typing import Optional, Sequence, Tuple, Union, overload
 
 import torch
 from torch import Tensor, empty_like, is_grad_enabled
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from . import _arrays, _options
-from . import rms_norm as _plain_norm
+from . import Cache, Rounding, _arrays, _options
 from ._transformers import patch_transformers, unpatch
+from ._watched import is_watched
 
 __all__ = ["RMSNorm", "fused_add_rms_norm", "fused_add_rms_norm_", "patch_transformers", "rms_norm", "unpatch"]
 
@@ -48,10 +49,18 @@ def _implement(name):
     return register
 
 
+def _like(x, name="x"):
+    """empty_like(), and a sentence for what is no tensor."""
+    try:
+        return empty_like(x)
+    except TypeError:
+        raise TypeError(f"{name} is a {type(x).__name__}; it must be a PyTorch tensor") from None
+
+
 @_implement("rms_norm")
 def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
     llama, cache_code = _options(rounding, cache)
-    y = empty_like(x)
+    y = _like(x)
     _arrays.norm(x, None, None, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y
 
@@ -61,7 +70,7 @@ def _fused_add_rms_norm(
     x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"
 ):
     llama, cache_code = _options(rounding, cache)
-    y, total = empty_like(x), empty_like(residual)
+    y, total = _like(x), _like(residual, "residual")
     _arrays.norm(x, residual, total, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y, total
 
@@ -91,19 +100,34 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
 
 
+def _check(x, weight, residual=None):
+    """Refuses what the kernels refuse, of what is known without memory."""
+    for name, tensor in (("x", x), ("weight", weight), ("residual", residual)):
+        if tensor is not None and tensor.dtype not in TYPES:
+            known = "float32, float16 and bfloat16 are known"
+            raise TypeError(f"{name} has elements of type {str(tensor.dtype)[6:]}; {known}")
+    if x.ndim == 0:
+        raise ValueError("x has no dimension; the last one is normalized")
+    for name, tensor, wanted in (("weight", weight, x.shape[-1:]), ("residual", residual, x.shape)):
+        if tensor is not None and tensor.shape != wanted:
+            raise ValueError(f"{name} has the shape {tuple(tensor.shape)}; {tuple(wanted)} is wanted")
+
+
 @torch.library.register_fake("rms_norm::rms_norm", lib=_library)
 def _(x, weight, eps=1e-6, **options):
+    _check(x, weight)
     return torch.empty_like(x)
 
 
 @torch.library.register_fake("rms_norm::fused_add_rms_norm", lib=_library)
 def _(x, residual, weight, eps=1e-6, **options):
+    _check(x, weight, residual)
     return torch.empty_like(x), torch.empty_like(residual)
 
 
 @torch.library.register_fake("rms_norm::fused_add_rms_norm_", lib=_library)
 def _(x, residual, weight, eps=1e-6, **options):
-    return None
+    _check(x, weight, residual)
 
 
 @torch.library.register_fake("rms_norm::backward", lib=_library)
@@ -113,10 +137,10 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
 
 # --- Their gradients ------------------------------------------------------------------------------------------------
 
+TYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
 _USUAL = {Tensor, torch.nn.Parameter}
 _USUAL_OR_NONE = {*_USUAL, type(None)}
-_modes, _is_traced = torch._C._len_torch_dispatch_stack, torch._C._is_tracing
-_transforms, _any_requires_grad = torch._C._functorch.maybe_current_level, torch._C._any_requires_grad
+_any_requires_grad, _is_transformed = torch._C._any_requires_grad, torch._C._are_functorch_transforms_active
 
 
 def _is_direct(x, second, third=None):
@@ -124,9 +148,7 @@ def _is_direct(x, second, third=None):
     to operators, as tracers and modes of PyTorch do. What is no tensor may be, since it is then refused."""
     if type(x) not in _USUAL or type(second) not in _USUAL_OR_NONE or type(third) not in _USUAL_OR_NONE:
         return not (isinstance(x, Tensor) and all(isinstance(other, (Tensor, type(None))) for other in (second, third)))
-    if x.is_meta or _modes() or _is_traced() or _transforms() is not None or forward_ad._current_level >= 0:
-        return False
-    return not (is_grad_enabled() and _any_requires_grad(x, second, third))
+    return not (x.is_meta or is_watched() or is_grad_enabled() and _any_requires_grad(x, second, third))
 
 
 def _below_autograd(operator, *arguments, **options):
@@ -140,13 +162,24 @@ def _save(ctx, weight_at, eps, options, *tensors):
     ctx.set_materialize_grads(False)
 
 
+class _Backward(torch.autograd.Function):
+    """The gradients, where they are themselves to be differentiated: that raises an error."""
+
+    @staticmethod
+    def forward(ctx, *arguments):
+        return torch.ops.rms_norm.backward(*arguments)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("rms_norm has no second derivative; torch.nn.functional.rms_norm has one")
+
+
 def _gradients(ctx, dy, dsum, x, weight):
     """dx in x's type, and dweight or None. What autograd hands over may be expanded or transposed: it is made dense."""
     wants_dweight = weight is not None and ctx.needs_input_grad[ctx.weight_at]
     dsum = None if dsum is None else dsum.contiguous()
-    dx, dweight = torch.ops.rms_norm.backward(
-        dy.contiguous(), dsum, x.contiguous(), weight, ctx.eps, ctx.weight_offset, wants_dweight
-    )
+    backward = _Backward.apply if is_grad_enabled() else torch.ops.rms_norm.backward  # with create_graph, or without
+    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, ctx.eps, ctx.weight_offset, wants_dweight)
     return dx, dweight if wants_dweight else None
 
 
@@ -188,6 +221,8 @@ def _register_gradients(name, tensors, kernel, function):
         given = arguments[:tensors]
         if _is_direct(*given):
             return kernel(*arguments, **options)
+        if _is_transformed():
+            raise NotImplementedError("rms_norm has no rules for torch.func; torch.nn.functional.rms_norm has them")
         eps = arguments[tensors] if len(arguments) > tensors else 1e-6
         return function.apply(*given, eps, options)
 
@@ -200,29 +235,75 @@ _register_gradients("fused_add_rms_norm", 3, _fused_add_rms_norm, _FusedAdd)
 # --- Functions ------------------------------------------------------------------------------------------------------
 
 
-def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options) -> Tensor:
-    """The norm of each row of x, with gradients. Arguments, result and errors are those of the package's rms_norm().
+_EPS = torch.finfo(torch.float32).eps
+_DEFAULTS = dict(weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned")
 
+
+def _unusual(options):
+    """Those that are not the defaults: an operator takes longer to be called, the more it is given."""
+    return {} if options == _DEFAULTS else {name: value for name, value in options.items() if value != _DEFAULTS[name]}
+
+
+def _number(eps):
+    """eps for an operator, which would make a number of a tensor."""
+    if eps is None or isinstance(eps, Tensor):
+        raise TypeError(f"eps is {eps!r}, which is not a number")
+    return eps
+
+
+def rms_norm(
+    x: Tensor,
+    weight: Optional[Tensor] = None,
+    eps: float = 1e-6,
+    *,
+    weight_offset: float = 0.0,
+    rounding: Rounding = "gemma",
+    dependent_launch: bool = False,
+    cache: Cache = "tuned",
+) -> Tensor:
+    """The norm of each row of x, a new tensor, with gradients. Arguments and errors are those of the package's
+    rms_norm(), but there is no out, and what PyTorch's dispatcher refuses by its type raises RuntimeError.
+
+    There is no second derivative, and no rule for forward differentiation and torch.func: these raise an error.
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
+    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     if not is_dynamo_compiling() and _is_direct(x, weight):
-        return _plain_norm(x, weight, eps, **options)
-    return torch.ops.rms_norm.rms_norm(x, weight, eps, **options)
+        return _norm(x, weight, eps, **options)
+    return torch.ops.rms_norm.rms_norm(x, weight, _number(eps), **_unusual(options))
 
 
 def fused_add_rms_norm(
-    x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
+    x: Tensor,
+    residual: Tensor,
+    weight: Optional[Tensor] = None,
+    eps: float = 1e-6,
+    *,
+    weight_offset: float = 0.0,
+    rounding: Rounding = "gemma",
+    dependent_launch: bool = False,
+    cache: Cache = "tuned",
 ) -> Tuple[Tensor, Tensor]:
-    """The norm of x + residual and the sum, as new tensors, with gradients."""
+    """The norm of x + residual and the sum, as new tensors, with gradients. Otherwise as rms_norm()."""
+    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     if not is_dynamo_compiling() and _is_direct(x, residual, weight):
         return _fused_add_rms_norm(x, residual, weight, eps, **options)
-    return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, eps, **options)
+    return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, _number(eps), **_unusual(options))
 
 
 def fused_add_rms_norm_(
-    x: Tensor, residual: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-6, **options
+    x: Tensor,
+    residual: Tensor,
+    weight: Optional[Tensor] = None,
+    eps: float = 1e-6,
+    *,
+    weight_offset: float = 0.0,
+    rounding: Rounding = "gemma",
+    dependent_launch: bool = False,
+    cache: Cache = "tuned",
 ) -> None:
-    """residual = x + residual, x = the norm of residual: in place, and without gradients."""
-    torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, eps, **options)
+    """residual = x + residual, x = the norm of residual: in place, and without gradients. Otherwise as rms_norm()."""
+    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
+    torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, _number(eps), **_unusual(options))
 
 
 class RMSNorm(torch.nn.Module):
@@ -230,42 +311,65 @@ class RMSNorm(torch.nn.Module):
 
     Args:
         normalized_shape: the length of the last dimension, as a number or a shape of one.
-        eps: None for that of the input's type, as in torch.nn.RMSNorm.
+        eps: None for that of float32, as in torch.nn.RMSNorm, which uses it for inputs of 16 bits too.
         elementwise_affine: whether there is a weight; it begins as ones, or as zeros if weight_offset is 1.
+        device, dtype: of the weight.
         weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+
+    Raises:
+        ValueError: normalized_shape is not one positive number, or eps or an option is none that is known.
     """
 
     def __init__(
         self,
-        normalized_shape: Union[int, Tuple[int, ...]],
+        normalized_shape: Union[int, Sequence[int]],
         eps: Optional[float] = None,
         elementwise_affine: bool = True,
-        device=None,
-        dtype=None,
+        device: Union[torch.device, str, int, None] = None,
+        dtype: Optional[torch.dtype] = None,
         *,
         weight_offset: float = 0.0,
-        rounding: str = "gemma",
+        rounding: Rounding = "gemma",
         dependent_launch: bool = False,
-        cache: str = "tuned",
+        cache: Cache = "tuned",
     ) -> None:
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
         if len(shape) != 1:
             raise ValueError(f"normalized_shape is {shape}; only the last dimension can be normalized")
+        if shape[0] < 1:
+            raise ValueError(f"normalized_shape is {shape}; the last dimension has one element or more")
+        if eps is not None and not 0 <= eps < inf:
+            raise ValueError(f"eps is {eps}; it must be finite and not negative")
         _options(rounding, cache)
-        self.normalized_shape, self.eps = shape, eps
+        self.normalized_shape, self.eps, self.elementwise_affine = (int(shape[0]),), eps, elementwise_affine
         self.options = dict(
             weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache
         )
-        weight = torch.full(shape, 1.0 - weight_offset, device=device, dtype=dtype) if elementwise_affine else None
+        weight = torch.empty(self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
         self.register_parameter("weight", None if weight is None else torch.nn.Parameter(weight))
+        self.reset_parameters()
 
-    def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Union[Tensor, Tuple[Tensor, Tensor]]:
+    def reset_parameters(self) -> None:
+        """Fills the weight with what the norm multiplies by 1 with."""
+        if self.weight is not None:
+            torch.nn.init.constant_(self.weight, 1.0 - self.options["weight_offset"])
+
+    @overload
+    def forward(self, x: Tensor, residual: None = None) -> Tensor: ...
+
+    @overload
+    def forward(self, x: Tensor, residual: Tensor) -> Tuple[Tensor, Tensor]: ...
+
+    def forward(self, x, residual=None):
         """The norm of x; or, with a residual, the norm of the sum and the sum."""
-        eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
+        weight, eps = self.weight, _EPS if self.eps is None else self.eps
+        if weight is None and x.shape[-1:] != self.normalized_shape:
+            raise ValueError(f"x has the shape {tuple(x.shape)}; its last dimension must be {self.normalized_shape[0]}")
         if residual is None:
-            return rms_norm(x, self.weight, eps, **self.options)
-        return fused_add_rms_norm(x, residual, self.weight, eps, **self.options)
+            return rms_norm(x, weight, eps, **self.options)
+        return fused_add_rms_norm(x, residual, weight, eps, **self.options)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+        words = [f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"]
+        return ", ".join(words + [f"{name}={value!r}" for name, value in _unusual(self.options).items()])
