@@ -621,6 +621,220 @@ def test_patched_models_compile():
         close(torch.compile(model, fullgraph=True)(tokens, use_cache=False).logits, expected)
 
 
+def gradients_of(model, tokens):
+    model(tokens, labels=tokens).loss.backward()
+    return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3_text"])
+def test_patched_models_train_with_reentrant_checkpointing(name):
+    """The layers run without gradients at first: what they compute ahead must not come before the last norm's own."""
+    model, tokens = tiny(name).train(), torch.randint(1, 128, (2, 7))
+    patched = ours.patch_transformers(copy.deepcopy(model))
+    for one in (model, patched):
+        one.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": True})
+    got, expected = gradients_of(patched, tokens), gradients_of(model, tokens)
+    assert got.keys() == expected.keys() and len(got) > 20
+    for name, gradient in expected.items():
+        assert (got[name] - gradient).norm() <= 1e-4 * gradient.norm() + 1e-6
+
+
+def test_a_norm_that_is_trained_after_layers_that_are_not():
+    model = ours.patch_transformers(tiny("llama")).model
+    x, positions = torch.randn(1, 5, 64), torch.arange(5)[None]
+    with torch.no_grad():
+        for layer in model.layers:
+            x = layer(x, position_embeddings=model.rotary_emb(x, positions))
+    assert model.norm(x).requires_grad
+
+
+def changed(module, given, result=None):
+    (given[0] if result is None else result).add_(1.0)
+
+
+CHANGES = {
+    "after a layer": lambda model: model.layers[0].register_forward_hook(changed),
+    "before a layer": lambda model: model.layers[1].register_forward_pre_hook(changed),
+    "before a norm": lambda model: model.layers[1].input_layernorm.register_forward_pre_hook(changed),
+    "before the last norm": lambda model: model.norm.register_forward_pre_hook(changed),
+    "before the second norm": lambda model: model.layers[1].post_attention_layernorm.register_forward_pre_hook(changed),
+}
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("name", CHANGES)
+def test_hooks_may_change_what_they_see(name, mode):
+    model, tokens = tiny("llama"), torch.randint(1, 128, (2, 7))
+    CHANGES[name](model.model)
+    with mode():
+        expected = model(tokens, use_cache=False).logits
+        close(ours.patch_transformers(model)(tokens, use_cache=False).logits, expected)
+
+
+def test_a_norm_ahead_is_of_what_the_tensor_holds():
+    ahead, total, normed = rms_norm._transformers.Ahead(), torch.zeros(2, 3), torch.ones(2, 3)
+    with torch.no_grad():
+        ahead.put(total, normed)
+        assert ahead.take(total) is normed and ahead.take(total) is None
+        ahead.put(total, normed)
+        assert ahead.take(total.add_(1.0)) is None
+
+
+class Wrapped(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        return 2 * self.module(x)
+
+
+def forward_of_its_own(norm):
+    norm.forward = lambda x, plain=type(norm).forward: 2 * plain(norm, x)
+
+
+def replace(name, make):
+    def change(model):
+        for layer in model.layers[:2]:
+            setattr(layer, name, make(getattr(layer, name)))
+
+    return change
+
+
+OTHER_NORMS = {
+    "wrapped": replace("post_attention_layernorm", Wrapped),
+    "no norm": replace("post_attention_layernorm", lambda norm: torch.nn.Identity()),
+    "no first norm": replace("input_layernorm", lambda norm: torch.nn.Identity()),
+    "a forward of its own": lambda model: [forward_of_its_own(layer.post_attention_layernorm) for layer in model.layers],
+    "a first one of its own": lambda model: [forward_of_its_own(layer.input_layernorm) for layer in model.layers],
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["patched first", "patched then"])
+@pytest.mark.parametrize("name", OTHER_NORMS)
+def test_norms_that_are_replaced(name, before):
+    model, tokens = tiny("llama"), torch.randint(1, 128, (2, 7))
+    patched = copy.deepcopy(model)
+    OTHER_NORMS[name](model.model)
+    for step in (OTHER_NORMS[name], ours.patch_transformers)[:: 1 if before else -1]:
+        step(patched.model)
+    with torch.no_grad():
+        close(patched(tokens).logits, model(tokens).logits)
+
+
+def test_backward_hooks_and_hooks_of_all_modules_are_called():
+    model, tokens = tiny("llama"), torch.randint(1, 128, (2, 7))
+    met = []
+    for name, module in model.named_modules():
+        if name.endswith("norm"):
+            module.register_full_backward_hook(lambda module, gradients, given: met.append("backward"))
+
+    def forward_hook(module, given, result):
+        if type(module).__name__ == "LlamaRMSNorm":
+            met.append("forward")
+
+    def count():
+        met.clear()
+        handle = torch.nn.modules.module.register_module_forward_hook(forward_hook)
+        try:
+            model(tokens, labels=tokens).loss.backward()
+            with torch.no_grad():
+                model(tokens)
+        finally:
+            handle.remove()
+        return sorted(met)
+
+    expected = count()
+    assert expected == 7 * ["backward"] + 14 * ["forward"]
+    ours.patch_transformers(model)
+    assert count() == expected
+
+
+@pytest.mark.parametrize("part", ["layers.1", "layers.1.input_layernorm", "layers.1.post_attention_layernorm", "norm"])
+def test_a_part_may_be_patched_or_not(part):
+    model, tokens = tiny("llama"), torch.randint(1, 128, (2, 7))
+    with torch.no_grad():
+        expected = model(tokens).logits
+        ours.patch_transformers(model.model.get_submodule(part))
+        close(model(tokens).logits, expected)
+        ours.unpatch(ours.patch_transformers(model).model.get_submodule(part))
+        close(model(tokens).logits, expected)
+
+
+def test_norms_whose_weights_are_moved_when_they_are_called():
+    """As by accelerate: the weight is on the meta device, and the module's forward gets it before it computes."""
+    model, tokens = tiny("llama"), torch.randint(1, 128, (2, 7))
+
+    def offload(norm):
+        weight, plain = norm.weight, norm.forward
+
+        def forward(x):
+            norm._parameters["weight"] = weight
+            try:
+                return plain(x)
+            finally:
+                norm._parameters["weight"] = torch.nn.Parameter(weight.to("meta"))
+
+        norm.forward, norm._parameters["weight"] = forward, torch.nn.Parameter(weight.to("meta"))
+
+    with torch.no_grad():
+        expected = model(tokens).logits
+        ours.patch_transformers(model)
+        for name, module in model.named_modules():
+            if name.endswith("norm"):
+                offload(module)
+        close(model(tokens).logits, expected)
+
+
+def test_patched_models_are_pickled_and_copied(tmp_path):
+    model, tokens = ours.patch_transformers(tiny("gemma2")), torch.randint(1, 128, (2, 7))
+    with torch.no_grad():
+        expected = model(tokens).logits
+        for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            assert type(again.model.norm) is type(model.model.norm)
+            assert again.model.layers[0]._rms_norm_following[0] is again.model.layers[1].input_layernorm
+            assert again.model.layers[0]._rms_norm_following[1] is again.model.layers[1]._forward_pre_hooks
+            assert torch.equal(again(tokens).logits, expected)
+            assert not any("rms_norm" in name for module in ours.unpatch(again).modules() for name in vars(module))
+    torch.save(model.model.norm, tmp_path / "norm")
+    code = f"import torch; print(type(torch.load({str(tmp_path / 'norm')!r}, weights_only=False)).__mro__[1].__name__)"
+    loaded = run(sys.executable, "-c", code, PYTHONPATH=str(SITE))
+    assert loaded.stdout == "NormForward\n", loaded.stderr
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_patched_norms_take_what_the_models_own_take(wants_grad):
+    norm = tiny("llama").model.norm
+    patched = ours.patch_transformers(copy.deepcopy(norm))
+    inputs = [torch.randn(64, 5).T, torch.randn(5, 1), torch.randn(2, 3, 4, 5, 64).permute(3, 1, 0, 2, 4)[:, :2, :, :3]]
+    with torch.set_grad_enabled(wants_grad):
+        for x in inputs:
+            close(patched(x), norm(x))
+        x = torch.randn(5, 64).double()
+        close(patched.double()(x), norm.double()(x))
+    model, tokens = tiny("llama").double(), torch.randint(1, 128, (2, 7))
+    with torch.set_grad_enabled(wants_grad):
+        expected = model(tokens).logits
+        close(ours.patch_transformers(model)(tokens).logits, expected)
+
+
+def test_layers_take_arguments_by_their_places():
+    for name in ("llama", "gemma2"):
+        model = tiny(name).model
+        x = torch.randn(1, 5, 64)
+        places = model.rotary_emb(x, torch.arange(5)[None])
+        given = (places, None) if name == "gemma2" else (None, None, None, False, places)
+        with torch.no_grad():
+            expected = model.layers[0](x, *given)
+            close(ours.patch_transformers(model).layers[0](x, *given), expected)
+
+
+class LlamaRMSNorm(torch.nn.Module):
+    """Not that of transformers."""
+
+
 def test_other_models_are_refused():
+    with pytest.raises(ValueError, match="no module of LlamaRMSNorm"):
+        ours.patch_transformers(torch.nn.Sequential(LlamaRMSNorm()))
     with pytest.raises(ValueError, match="no module of LlamaRMSNorm"):
         ours.patch_transformers(torch.nn.Linear(2, 2))

@@ -1,10 +1,13 @@
 """The norms of Hugging Face models, replaced in place: each module gets a class derived from its own."""
 
+import functools
+import inspect
+
 import torch
 from torch.compiler import is_dynamo_compiling
+from torch.nn.modules import module as modules_of_torch
 
 from . import _arrays, _options
-from . import torch as ours  # it imports this module, and has its functions by the time that a model is patched
 
 # By the name of a module's class: where its eps is, and the options of its norm.
 LLAMA = ("variance_epsilon", {"rounding": "llama"})
@@ -30,26 +33,53 @@ LAYERS = {
 }
 
 
-class Ahead:
-    """A norm that was computed with the addition before it, until the module whose norm it is asks for it."""
+# Where hooks are that every module calls.
+KINDS = "forward forward_pre backward backward_pre".split()
+ALL_HOOKS = [getattr(modules_of_torch, f"_global_{kind}_hooks") for kind in KINDS]
+REFUSALS = BufferError, TypeError, ValueError  # of the kernels, for arguments that the models' own code may take
 
-    def __init__(self):
-        self.total = self.normed = None
+
+class Ahead:
+    """A norm that was computed with the addition before it, until the module whose norm it is asks for it. Nothing is
+    used that was computed without gradients where they are recorded by then, as with reentrant checkpointing. After an
+    exception in a forward pass it holds both tensors until the next pass."""
+
+    held = None
 
     def put(self, total, normed):
-        self.total, self.normed = total, normed
+        # Tensors of inference mode do not count how often they are written, and torch.compile sees it by itself.
+        uncounted = is_dynamo_compiling() or total.is_inference()
+        self.held = total, None if uncounted else total._version, normed
 
     def take(self, total):
-        """The norm of this very tensor, or None."""
-        is_it, normed = self.total is total, self.normed
-        self.total = self.normed = None
-        return normed if is_it and total is not None else None
+        """The norm of this very tensor, if nobody has written to it since; else None."""
+        held, self.held = self.held, None
+        if held is None or held[0] is not total or torch.is_grad_enabled():
+            return None
+        return held[2] if held[1] is None or held[1] == total._version else None
 
 
-def _is_ours(norm, weight, *tensors):
-    """Whether the kernels give the type that the module gives: a wider weight widens its result, not ours."""
-    dtype = tensors[0].dtype
-    if tensors[-1].dtype != dtype:
+def _is_plain(norm):
+    """Whether the kernel may take the place of a call of the module: it is patched, has no hooks, and no forward of its
+    own, such as accelerate gives the modules whose weights it moves."""
+    if not isinstance(norm, NormForward) or "forward" in norm.__dict__:
+        return False
+    hooks = norm._forward_hooks or norm._forward_pre_hooks or norm._backward_hooks or norm._backward_pre_hooks
+    return not (hooks or any(ALL_HOOKS))
+
+
+def _only_read(hooks):
+    """Whether the hooks leave what they see as it is: those with which transformers collects hidden states do."""
+    return all(getattr(hook, "__module__", None) == "transformers.utils.output_capturing" for hook in hooks.values())
+
+
+def _is_ours(norm, weight, x, residual=None):
+    """Whether the kernels take these tensors and give the type that the module gives: a wider weight widens its result,
+    not ours."""
+    dtype = x.dtype
+    if dtype not in ours.TYPES or weight.dtype not in ours.TYPES or x.shape[-1:] != weight.shape or x.stride(-1) != 1:
+        return False
+    if residual is not None and (residual.dtype != dtype or residual.shape != x.shape or residual.stride(-1) != 1):
         return False
     if weight.dtype == dtype or norm._rms_norm_options.get("weight_offset"):
         return True
@@ -63,45 +93,66 @@ def _direct_weight(norm, x, residual=None):
     weight = norm._parameters.get("weight")
     if weight is None or not ours._is_direct(x, weight, residual):
         return None
-    if weight.dtype is x.dtype and (residual is None or residual.dtype is x.dtype):
-        return weight
-    return weight if _is_ours(norm, weight, x, x if residual is None else residual) else None
+    dtype = x.dtype
+    if weight.dtype is dtype and (residual is None or residual.dtype is dtype):
+        return weight if dtype in ours.TYPES else None
+    return weight if _is_ours(norm, weight, x, residual) else None
 
 
 def _add_and_norm(norm, x, residual, in_place=False):
     """The norm of x + residual, and the sum, which in_place lets take the place of the residual."""
     weight = _direct_weight(norm, x, residual)
-    if weight is not None:
-        y, total = torch.empty_like(x), residual if in_place else torch.empty_like(residual)
-        _arrays.kernel(x, residual, total, weight, y, *norm._rms_norm_direct)
-        return y, total
-    if _is_ours(norm, norm.weight, x, residual):
-        return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+    try:
+        if weight is not None:
+            y, total = torch.empty_like(x), residual if in_place else torch.empty_like(residual)
+            _arrays.kernel(x, residual, total, weight, y, *norm._rms_norm_direct)
+            return y, total
+        if _is_ours(norm, norm.weight, x, residual):
+            return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+    except REFUSALS:
+        pass
     total = residual + x
     return norm(total), total
 
 
-class NormForward:
+class Patched:
+    """A module whose class is derived from that of its model, by which it is pickled and copied."""
+
+    def __reduce_ex__(self, protocol):
+        _, (kind, *arguments), *state = super().__reduce_ex__(max(protocol, 2))
+        return _new, (kind._rms_norm_original, *arguments), *state
+
+
+class NormForward(Patched):
     def forward(self, hidden_states):
         if self._rms_norm_ahead is not None:
             normed = self._rms_norm_ahead.take(hidden_states)
             if normed is not None:
                 return normed
         weight = _direct_weight(self, hidden_states)
-        if weight is not None:
-            y = torch.empty_like(hidden_states)
-            _arrays.kernel(hidden_states, None, None, weight, y, *self._rms_norm_direct)
-            return y
-        if _is_ours(self, self.weight, hidden_states):
-            return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+        try:
+            if weight is not None:
+                y = torch.empty_like(hidden_states)
+                _arrays.kernel(hidden_states, None, None, weight, y, *self._rms_norm_direct)
+                return y
+            if _is_ours(self, self.weight, hidden_states):
+                return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+        except REFUSALS:
+            pass
         return super().forward(hidden_states)
 
 
-class LayerForward:
+# The norm after a layer, and the hooks that see the sum before it; in a tuple, since the norm is no submodule.
+NOTHING_FOLLOWS = None, {}
+
+
+class LayerForward(Patched):
     """What a decoder layer of transformers 5 computes. Its last addition is done together with the norm that follows
     it, the next layer's first one or the model's last, which finds its result in an Ahead."""
 
-    def forward(self, hidden_states, **kwargs):
+    def forward(self, hidden_states, *arguments, **kwargs):
+        if arguments:
+            kwargs.update(zip(_names(type(self)._rms_norm_original), arguments))
         modules, residual = self._modules, hidden_states  # faster than attributes of a module
         hidden_states = modules["input_layernorm"](hidden_states)
         hidden_states, _ = modules["self_attn"](hidden_states=hidden_states, **kwargs)
@@ -110,36 +161,60 @@ class LayerForward:
         if has_post_norms:
             hidden_states = modules["post_attention_layernorm"](hidden_states)
         norm = modules[second]
-        has_hooks = bool(norm._forward_hooks or norm._forward_pre_hooks)
-        if has_hooks:  # they are called with the sum
+        in_place = _is_plain(norm)  # then nobody else has the sum
+        if in_place:
+            hidden_states, residual = _add_and_norm(norm, hidden_states, residual)
+        else:
             residual = residual + hidden_states
             hidden_states = norm(residual)
-        else:
-            hidden_states, residual = _add_and_norm(norm, hidden_states, residual)
         hidden_states = modules["mlp"](hidden_states)
         if has_post_norms:
             hidden_states = modules["post_feedforward_layernorm"](hidden_states)
-        following = self._rms_norm_following[0]
-        if following is None or torch.is_grad_enabled():  # in training, a layer may be computed a second time
+        following = self._next_norm(hidden_states)
+        if following is None:
             return residual + hidden_states
-        in_place = not has_hooks  # then nobody else has this sum
         normed, total = _add_and_norm(following, hidden_states, residual, in_place)
         following._rms_norm_ahead.put(total, normed)
         return total
 
+    def _next_norm(self, x):
+        """The norm that follows, if it may be computed now: in training, a layer may be computed a second time, and a
+        hook may change the sum before the norm is due."""
+        following, hooks_before = self._rms_norm_following
+        if following is None or torch.is_grad_enabled() or not _is_plain(following):
+            return None
+        if (self._forward_hooks or hooks_before) and not (_only_read(self._forward_hooks) and _only_read(hooks_before)):
+            return None
+        weight = following._parameters.get("weight")
+        return following if weight is not None and weight.device == x.device else None
 
-_derived = {}
+
+@functools.lru_cache(maxsize=None)
+def _names(kind):
+    """Of the arguments of a layer after the hidden states."""
+    parameters = list(inspect.signature(kind.forward).parameters.values())[2:]
+    return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
 
 
-def _derive(module, base):
-    kind = type(module)
-    if kind not in _derived:
-        _derived[kind] = type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__})
-    module.__class__ = _derived[kind]
+@functools.lru_cache(maxsize=None)
+def _derived(kind):
+    base = LayerForward if kind.__name__ in LAYERS else NormForward
+    return type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__})
+
+
+def _new(original):
+    """A patched module without its state, for pickle and copy."""
+    kind = _derived(original)
+    return kind.__new__(kind)
 
 
 def _is_patched(module):
     return hasattr(type(module), "_rms_norm_original")
+
+
+def _is_one_of(module, names):
+    kind = type(module)
+    return kind.__name__ in names and kind.__module__.startswith("transformers.models.")
 
 
 def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False) -> torch.nn.Module:
@@ -147,8 +222,11 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
 
     Known are those of Llama, Mistral, Qwen2, Qwen3 (with the norms of queries and keys), Qwen3-VL, Gemma 2 and 3. With
     transformers 5, the residual additions before norms are fused into them; across layers, where no gradients are
-    needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model. A norm whose
-    weight has a wider type than its input keeps its own code, since its result is wider too.
+    needed. Weights stay where they are, and hidden states, outputs and hooks are those of the model: where hooks are
+    registered, nothing is fused that they would see. A norm keeps its own code for what the kernels do not take, and if
+    its weight has a wider type than its input, since its result is wider too; and a norm whose `forward` was replaced,
+    as accelerate does to move weights, before or after the patch, is called as it is. A patched model can be copied and
+    pickled; to load it, the package must be installed.
 
     Args:
         model: the model, or a part of it.
@@ -163,9 +241,9 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
         ValueError: there is no module that is known.
     """
     modules = [module for module in model.modules() if not _is_patched(module)]
-    norms = [module for module in modules if type(module).__name__ in NORMS]
+    norms = [module for module in modules if _is_one_of(module, NORMS)]
     if not norms and not any(_is_patched(module) for module in model.modules()):
-        raise ValueError(f"the model has no module of {', '.join(NORMS)}")
+        raise ValueError(f"the model has no module of {', '.join(NORMS)} of transformers")
     for norm in norms:
         eps_name, options = NORMS[type(norm).__name__]
         norm._rms_norm_eps, norm._rms_norm_ahead = getattr(norm, eps_name), None
@@ -173,13 +251,13 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
         llama, cache = _options(options.get("rounding", "gemma"), "tuned")
         offset = options.get("weight_offset", 0.0)
         norm._rms_norm_direct = (norm._rms_norm_eps, offset, llama, dependent_launch, cache)
-        _derive(norm, NormForward)
+        norm.__class__ = _derived(type(norm))
     if _transformers_major() >= 5:
         for module in modules:
-            if type(module).__name__ in LAYERS:
+            if _is_one_of(module, LAYERS):
                 module._rms_norm_second = LAYERS[type(module).__name__]
-                module._rms_norm_following = (None,)  # in a tuple, since it is no submodule
-                _derive(module, LayerForward)
+                module._rms_norm_following = NOTHING_FOLLOWS
+                module.__class__ = _derived(type(module))
         for module in modules:
             _chain(module)
     return model
@@ -192,9 +270,11 @@ def _chain(module):
         return
     if not all(isinstance(layer, LayerForward) for layer in layers) or not isinstance(last, NormForward):
         return
-    for layer, following in zip(layers, [*(layer.input_layernorm for layer in layers[1:]), last]):
-        following._rms_norm_ahead = Ahead()
-        layer._rms_norm_following = (following,)
+    norms = [layer._modules["input_layernorm"] for layer in layers[1:]] + [last]
+    for layer, norm, hooks in zip(layers, norms, [*(layer._forward_pre_hooks for layer in layers[1:]), {}]):
+        if isinstance(norm, NormForward):
+            norm._rms_norm_ahead = Ahead()
+            layer._rms_norm_following = norm, hooks
 
 
 def _transformers_major():
@@ -213,3 +293,7 @@ def unpatch(model: torch.nn.Module) -> torch.nn.Module:
             for name in [name for name in vars(module) if name.startswith("_rms_norm_")]:
                 delattr(module, name)
     return model
+
+
+# Last, since it imports this module: whichever is imported first, as for a pickled model, finds all that it needs.
+from . import torch as ours  # noqa: E402
