@@ -25,7 +25,7 @@ import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, results  # noqa: E402
+from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, peers, results  # noqa: E402
 from ladder.ladders import Unusable  # noqa: E402
 
 MODELS = """
@@ -49,6 +49,15 @@ def words(known):
     return read
 
 
+def duration(text):
+    try:
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is not a number of seconds")
+
+
 def arguments():
     parser = argparse.ArgumentParser(
         prog="end_to_end", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -64,8 +73,8 @@ def arguments():
         metavar="VARIANTS",
         help="also these under torch.compile, which takes half a minute for each input; by default stock,patched",
     )
-    parser.add_argument("--seconds", type=float, default=4.0, help="to measure each input in each way; by default 4")
-    parser.add_argument("--layers", type=int, help="of the language model; by default those of its configuration")
+    parser.add_argument("--seconds", type=duration, default=4.0, help="to measure each input in each way; by default 4")
+    parser.add_argument("--layers", type=peers.positive, help="of the language model; by default as configured")
     parser.add_argument("--tiny", action="store_true", help="tiny models, which also a CPU can run")
     parser.add_argument("--add", action="store_true", help="keep the rows of inputs that are not measured now")
     parser.add_argument("--seed", type=int, default=1)

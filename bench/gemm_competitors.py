@@ -4,6 +4,7 @@ A competitor has .copies(matrix), its weights several times; .weight_bytes(matri
 x), which is checked and timed; .rounds, what it rounds, and .limit, the error that this allows: the norm of y's difference
 from float64 over the norm of y. An element may be off by eight times as much, relative to the root of the mean square.
 .quantizes says that float64 gets x in q8_1, too. Making one raises Missing where it is not installed.
+This is a module of gemm_peers.py, no command.
 """
 
 import ctypes

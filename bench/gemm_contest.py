@@ -1,4 +1,7 @@
-"""All competitors at one shape, checked, timed in alternating order, and checked again."""
+"""All competitors at one shape, checked, timed in alternating order, and checked again.
+
+A module of gemm_peers.py, no command.
+"""
 
 import math
 

@@ -4,7 +4,7 @@
     two                 the norm, and the product, which quantizes: rms_norm::fused_add_rms_norm, multiply
     apart               the norm, the quantization and the product: rms_norm::fused_add_rms_norm, quantize, multiply
 
-With dependent launches, or with _plain at the end with plain ones. y is bfloat16.
+With dependent launches, or with _plain at the end with plain ones. y is bfloat16. A module of gemm_peers.py, no command.
 """
 
 from gemm_competitors import QUANTIZED, TO_8_BITS, TO_BFLOAT16, InGraph

@@ -71,6 +71,24 @@ def test_the_precision_ladders_table():
     assert "N=3, K=512" in done.stdout and ("time:" in done.stdout) == (BACKEND == "cuda")
 
 
+def test_shapes_without_a_number_are_refused():
+    for shape in ("0x128", "128x0", "128"):
+        done = run(sys.executable, PRECISION / "rms_norm.py", "--shape", shape, BACKEND=BACKEND)
+        assert done.returncode == 2 and f"{shape} is no shape" in done.stderr
+
+
+def test_the_serving_ladders_tests_run_as_a_program():
+    path = os.pathsep.join([str(SITE), os.environ.get("PYTHONPATH", "")])
+    words = ["-q", "-p", "no:cacheprovider", "--collect-only", "-k", "no_tokens"]
+    done = run(sys.executable, SERVING / "test_layernorm.py", *words, PYTHONPATH=path, BACKEND=BACKEND)
+    assert done.returncode == 0 and "test_no_tokens[header]" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_serving_ladder_says_how_to_get_the_package():
+    done = run(sys.executable, SERVING / "benchmark_layernorm.py", "--kernel", "header", "--num-tokens", "1", BACKEND=BACKEND)
+    assert done.returncode == 1 and "pip install ./python" in done.stderr
+
+
 def test_the_serving_ladders_script():
     options = ["--num-tokens", "5", "--hidden-size", "96", "--dtype", "bfloat16", "--add-residual"]
     path = os.pathsep.join([str(SITE), os.environ.get("PYTHONPATH", "")])

@@ -143,6 +143,12 @@ def stored(folder):
         return {(row["model"], row["input"], row["variant"], row["way"]): row for row in csv.DictReader(file)}
 
 
+@pytest.mark.parametrize("words", [["--layers", "-1"], ["--layers", "0"], ["--seconds", "-1"], ["--seconds", "nan"]])
+def test_numbers_that_are_refused(words, end_to_end, capsys):
+    assert end_to_end.main(words) == 2
+    assert f"argument {words[0]}: {words[1]} is not a " in capsys.readouterr().err
+
+
 @needs_torch
 def test_tiny_models(end_to_end, tmp_path, capsys):
     ways = ["eager", "graph"] if BACKEND == "cuda" else ["eager"]

@@ -149,7 +149,7 @@ def table(rows, cols):
 
 def shape(text):
     rows, _, cols = text.partition("x")
-    if not (rows.isdigit() and cols.isdigit() and int(cols)):
+    if not (rows.isdigit() and cols.isdigit() and int(rows) and int(cols)):
         raise argparse.ArgumentTypeError(f"{text} is no shape; say 4096x512")
     return int(rows), int(cols)
 

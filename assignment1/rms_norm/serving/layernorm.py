@@ -74,8 +74,10 @@ class Compiled:
 def kernels(name):
     """What has rms_norm(out, input, weight, epsilon) and fused_add_rms_norm(input, residual, weight, epsilon)."""
     if name == "header":
-        from rms_norm import vllm
-
+        try:
+            from rms_norm import vllm
+        except ImportError as error:
+            raise ImportError(f"the package of python/ is not installed (pip install ./python): {error}") from None
         return vllm
     return Compiled(name == "before")
 

@@ -28,8 +28,8 @@ HIDDEN_SIZES = [8, 768, 769, 5120, 5125, 8192] if not SMALL else [8, 768, 769, 5
 def kernels(name):
     try:
         return layernorm.kernels(name)
-    except ImportError:
-        pytest.skip("the package of python/ is not installed: pip install ./python")
+    except ImportError as error:
+        pytest.skip(str(error))
 
 
 def in_float64(x, residual, weight):
@@ -79,3 +79,7 @@ def test_no_tokens(name):
     x, weight = torch.empty(0, 64, device=device), torch.ones(64, device=device)
     ops.rms_norm(torch.empty_like(x), x, weight, 1e-6)
     ops.fused_add_rms_norm(x, torch.empty_like(x), weight, 1e-6)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
