@@ -20,7 +20,7 @@ CommandLine::CommandLine(const std::string& about, const std::string& footer) : 
 CommandLine::~CommandLine() = default;
 
 void CommandLine::add_whole_number(const std::string& name, uint64_t value, uint64_t lowest, uint64_t highest,
-                                   const std::string& allowed, const std::string& help,
+                                   uint64_t step, const std::string& allowed, const std::string& help,
                                    const std::function<void(uint64_t)>& set) {
   parser_->app
       .add_option_function<std::string>(
@@ -29,7 +29,7 @@ void CommandLine::add_whole_number(const std::string& name, uint64_t value, uint
             const bool digits = !given.empty() && given.find_first_not_of("0123456789") == std::string::npos;
             errno = 0;
             const unsigned long long number = digits ? std::strtoull(given.c_str(), nullptr, 10) : 0;
-            if (!digits || errno != 0 || number < lowest || number > highest)
+            if (!digits || errno != 0 || number < lowest || number > highest || number % step != 0)
               throw UsageError(text("%s '%s': give %s", name.c_str(), given.c_str(), allowed.c_str()));
             set(number);
           },

@@ -19,9 +19,10 @@ class CommandLine {
   // An option whose value must be a whole number in [lowest, highest], none of them negative.
   template <class T>
   void add_number(const std::string& name, T& value, T lowest, T highest, const std::string& allowed,
-                  const std::string& help) {
+                  const std::string& help, T step = 1) {  // a multiple of step
     add_whole_number(name, static_cast<uint64_t>(value), static_cast<uint64_t>(lowest), static_cast<uint64_t>(highest),
-                     allowed, help, [&value](uint64_t number) { value = static_cast<T>(number); });
+                     static_cast<uint64_t>(step), allowed, help,
+                     [&value](uint64_t number) { value = static_cast<T>(number); });
   }
   // One of several names, whose place becomes the value.
   void add_choice(const std::string& name, int64_t& value, const std::vector<const char*>& choices,
@@ -40,7 +41,7 @@ class CommandLine {
   bool was_given(const std::string& name) const;
 
  private:
-  void add_whole_number(const std::string& name, uint64_t value, uint64_t lowest, uint64_t highest,
+  void add_whole_number(const std::string& name, uint64_t value, uint64_t lowest, uint64_t highest, uint64_t step,
                         const std::string& allowed, const std::string& help, const std::function<void(uint64_t)>& set);
 
   struct Parser;

@@ -73,19 +73,18 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   if (!own_program)
     line.add_list("--stage", chosen, "S", "Run only these stages: number or name, several with commas or by repeating");
   const std::vector<Parameter> parameters = op.parameters();
-  const auto allowed = [main = options.shape](const Parameter& p, size_t i) {
-    const std::string kind = p.step > 1 ? text("multiple of %lld", static_cast<long long>(p.step)) : "whole number";
-    return text("a %s from %lld to 2^40, for example %lld", kind.c_str(), static_cast<long long>(p.lowest),
-                static_cast<long long>(main[static_cast<int>(i)]));
-  };
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& p = parameters[i];
     if (!p.choices.empty()) {
       line.add_choice(std::string("--") + p.name, options.shape.values[i], p.choices, p.help);
       continue;
     }
-    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed(p, i),
-                             p.help);
+    const std::string kind = p.step > 1 ? text("multiple of %lld", static_cast<long long>(p.step)) : "whole number";
+    const std::string allowed =
+        text("a %s from %lld to 2^40, for example %lld", kind.c_str(), static_cast<long long>(p.lowest),
+             static_cast<long long>(options.shape[static_cast<int>(i)]));
+    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help,
+                             p.step);
   }
   add_seed(line, options);
   line.add_number<int>("--iterations", options.iterations, 1, 1000000,
@@ -114,10 +113,6 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   line.add_flag("--list", options.list, "List the stages and stop");
   line.parse(argc, argv);
 
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (const int64_t value = options.shape[static_cast<int>(i)]; value % parameters[i].step != 0)
-      throw UsageError(text("--%s '%lld': give %s", parameters[i].name, static_cast<long long>(value),
-                            allowed(parameters[i], i).c_str()));
   options.timing = !no_timing && !options.analyze;
   options.small = !no_small;
   if (options.profile && line.was_given("--csv"))

@@ -132,6 +132,18 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
+def changed_header(header, folder, *changes):
+    """A copy of a header's folder below folder/include, in which each (pattern, replacement) was found and replaced."""
+    copy = shutil.copytree(header, folder / "include" / header.name)
+    for pattern, replacement in changes:
+        changed = 0
+        for path in copy.glob("*.cuh"):
+            text, count = re.subn(pattern, replacement, path.read_text(encoding="utf-8"))
+            path.write_text(text, encoding="utf-8")
+            changed += count
+        assert changed > 0, f"the header has no {pattern} any more: change what is replaced"
+
+
 # --- Fixtures ------------------------------------------------------------------------------------------------
 
 

@@ -2,11 +2,10 @@
 tests can fail. The test program is that of tests/header, whose main.cpp says how to run it on a GPU."""
 
 import re
-import shutil
 
 import pytest
 
-from conftest import BUILD, FULL, ROOT, full_but, run
+from conftest import BUILD, FULL, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/rms_norm"
 TESTS = ROOT / "tests/header"
@@ -187,14 +186,8 @@ def test_a_checked_build_does_not_wait_for_ever(tmp_path):
 
 def test_code_for_an_older_architecture_has_no_clusters(tmp_path):
     """As on a new GPU that runs what was compiled for compute capability 7.5: the instructions are not there."""
-    copy = shutil.copytree(HEADER, tmp_path / "include/rms_norm")
-    for name, there, instead, count in [
-        ("launch.cuh", "attributes.ptxVersion", "75 * (attributes.ptxVersion > 0)", 1),
-        ("sums.cuh", "    cooperative_groups::this_cluster().barrier_arrive();", "    __trap();", 1),
-    ]:
-        text = (copy / name).read_text(encoding="utf-8")
-        assert text.count(there) == count, f"{name} has no {there} any more: change what is replaced"
-        (copy / name).write_text(text.replace(there, instead), encoding="utf-8")
+    no_clusters = r"cooperative_groups::this_cluster\(\)\.barrier_arrive\(\)", "__trap()"
+    changed_header(HEADER, tmp_path, (r"attributes\.ptxVersion", "75"), no_clusters)
     (tmp_path / "older.cu").write_text(OLDER, encoding="utf-8")
     made = run(*SIMTCC, f"-I{tmp_path}/include", "-std=c++17", *FAST, "older.cu", "-o", "older", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
@@ -256,14 +249,7 @@ def test_the_example_of_the_page_runs(tmp_path):
 
 def build(folder, *options, change=None, source="bfloat16.cu"):
     """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
-    copy = shutil.copytree(HEADER, folder / "include/rms_norm")
-    if change:
-        changed = 0
-        for path in copy.glob("*.cuh"):
-            text, count = re.subn(*change, path.read_text(encoding="utf-8"))
-            path.write_text(text, encoding="utf-8")
-            changed += count
-        assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
+    changed_header(HEADER, folder, *([change] if change else []))
     source = TESTS / source
     others = {"large.cu", "backward.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source.name}
     files = [source, *(OBJECTS / f"{name}.o" for name in sorted(others)), BUILD / "libcommon.a", "-o", folder / "program"]

@@ -2,11 +2,10 @@
 fail. The test program is that of tests/q4_header, whose main.cu says how to run it on a GPU."""
 
 import re
-import shutil
 
 import pytest
 
-from conftest import BUILD, ROOT, full_but, run
+from conftest import BUILD, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/q4_gemm"
 TESTS = ROOT / "tests/q4_header"
@@ -83,14 +82,8 @@ int main() {
 @pytest.mark.parametrize("version, said", [(75, "cudaErrorNotSupported 0"), (80, "cudaSuccess 1"), (90, "cudaErrorL")])
 def test_code_for_an_older_architecture_lacks_what_newer_ones_have(tmp_path, version, said):
     """As on a new GPU that runs what was compiled for an older one. A trap stands for clusters, which it lacks."""
-    copy = shutil.copytree(HEADER, tmp_path / "include/q4_gemm")
-    for name, there, instead in [
-        ("launch.cuh", "attributes.ptxVersion", f"attributes.ptxVersion * 0 + {version}"),
-        ("few_columns.cuh", "__cluster_barrier_arrive_relaxed();", "__trap();"),
-    ]:
-        text = (copy / name).read_text(encoding="utf-8")
-        assert text.count(there) == 1, f"{name} has no {there} any more: change what is replaced"
-        (copy / name).write_text(text.replace(there, instead), encoding="utf-8")
+    no_clusters = r"__cluster_barrier_arrive_relaxed\(\)", "__trap()"
+    changed_header(HEADER, tmp_path, (r"attributes\.ptxVersion", str(version)), no_clusters)
     (tmp_path / "older.cu").write_text(OLDER, encoding="utf-8")
     made = run(*SIMTCC, "-O0", f"-I{tmp_path}/include", "older.cu", "-o", "older", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
@@ -110,14 +103,7 @@ def test_the_example_of_the_page_runs(tmp_path):
 
 def build(folder, *options, change=None, sources=("main.cu",)):
     """The test program with a copy of the header in which (pattern, replacement) is applied."""
-    copy = shutil.copytree(HEADER, folder / "include/q4_gemm")
-    if change:
-        changed = 0
-        for path in copy.glob("*.cuh"):
-            text, count = re.subn(*change, path.read_text(encoding="utf-8"))
-            path.write_text(text, encoding="utf-8")
-            changed += count
-        assert changed > 0, f"the header has no {change[0]} any more: change what is replaced"
+    changed_header(HEADER, folder, *([change] if change else []))
     objects = [OBJECTS / f"{path.name}.o" for path in sorted(TESTS.glob("*.cu")) if path.name not in sources]
     files = [*(TESTS / name for name in sources), *objects, BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{folder}/include", f"-I{ROOT}", "-w", *options, *files, timeout=900)
@@ -189,7 +175,7 @@ int main() {
 @pytest.mark.full
 @pytest.mark.parametrize("barriers", ["all", "none"])
 def test_hazards(tmp_path, barriers):
-    shutil.copytree(HEADER, tmp_path / "include/q4_gemm")
+    changed_header(HEADER, tmp_path)
     if barriers == "none":
         path = tmp_path / "include/q4_gemm/few_columns.cuh"
         path.write_text(path.read_text(encoding="utf-8").replace("__syncthreads();", ";"), encoding="utf-8")
