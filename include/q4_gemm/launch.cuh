@@ -160,7 +160,7 @@ cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream
 template <class S, class X, class B, class Y>
 cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int parts, int64_t k, bool dependent,
                         cudaStream_t stream, bool& done) {
-  constexpr int kWarps = 8, kMostTiles = 65535;
+  constexpr int kMostTiles = 65535;
   const auto kernel = many_columns_kernel<S, B, Y>;
   cudaFuncAttributes attributes;
   if (const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel)) return error;
@@ -169,10 +169,12 @@ cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int pa
     return cudaSuccess;
   done = true;
   p.x = static_cast<const unsigned char*>(workspace);
-  const int64_t warps = column_tiles * (S::kColumns / 8) * padded_chunks(p.w.chunks) * kChunkBlocks;
+  const int64_t chunks = padded_chunks(p.w.chunks);
+  const dim3 converters(static_cast<unsigned>(divided_up(chunks * kChunkBlocks, kConvertWarps)),
+                        static_cast<unsigned>(column_tiles), S::kColumns / 8);
   if (const cudaError_t error =
-          launch(convert_x_kernel<S::kColumns, S::kScales, X>, dim3(static_cast<unsigned>(divided_up(warps, kWarps))),
-                 32 * kWarps, 0, 1, dependent, stream, x, static_cast<unsigned char*>(workspace), p.n, k, dependent))
+          launch(convert_x_kernel<S::kColumns, S::kScales, X>, converters, 32 * kConvertWarps, 0, 1, dependent, stream,
+                 x, static_cast<unsigned char*>(workspace), p.n, k, chunks, dependent))
     return error;
   if (const cudaError_t error = allow(kernel, S::kBytes, S::kBytes)) return error;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles));

@@ -1,10 +1,10 @@
 // Many columns: Hopper's tensor cores multiply for four warps at a time, and weights become what they take, bytes or
 // float16, in the registers that they read.
 //
-// A thread block has a tile of 64 · kGroups rows and kColumns columns of y, and a part of k. One warp, the producer,
-// lets the copy engine bring chunks of 64 k into a ring in shared memory: numbers, scales and x, each in the order in
-// which it is used. Four warps for each group of 64 rows, the consumers, multiply. The blocks of a cluster have the
-// same tile and different parts of k, and add up their sums through distributed shared memory.
+// A thread block has a tile of 64 · kGroups rows and kColumns columns of y, and a part of k. Three warps, the
+// producers, let the copy engine bring chunks of 64 k into a ring in shared memory: numbers, scales and x, each in the
+// order in which it is used. Four warps for each group of 64 rows, the consumers, multiply. The blocks of a cluster
+// have the same tile and different parts of k, and add up their sums through distributed shared memory.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -70,17 +70,19 @@ __device__ void values_of(const Eight<T>& eight, float (&to)[8]) {
 }
 
 // A thread converts eight neighbouring numbers of a column. Four neighbouring lanes have a block, and a warp the same
-// block of eight columns, so that it writes 128 bytes at a time. X is Columns or QuantizedColumns.
+// block of eight columns, so that it writes 128 bytes at a time. The grid has kConvertWarps blocks of k along x, tiles
+// of columns along y, and what is in a tile along z. X is Columns or QuantizedColumns.
+constexpr int kConvertWarps = 8;
 template <int kColumns, Scales kScales, class X>
-__global__ void __launch_bounds__(256)
-    convert_x_kernel(X x, unsigned char* __restrict__ to, int64_t n, int64_t k, bool dependent) {
+__global__ void __launch_bounds__(32 * kConvertWarps)
+    convert_x_kernel(X x, unsigned char* __restrict__ to, int64_t n, int64_t k, int64_t chunks, bool dependent) {
   let_next_kernel_start();
   if (dependent) wait_for_previous_kernel();
   using Tile = XTile<kColumns, kScales>;
-  const int64_t blocks = padded_chunks((k + kChunk - 1) / kChunk) * kChunkBlocks,
-                warp = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
-  const int64_t block = warp % blocks, column = warp / blocks * 8 + threadIdx.x % 32 / 4;
-  if (warp / blocks * 8 >= (n + kColumns - 1) / kColumns * kColumns) return;
+  const int64_t block = int64_t{blockIdx.x} * kConvertWarps + threadIdx.x / 32, chunk = block / kChunkBlocks;
+  const int place = static_cast<int>(blockIdx.z) * 8 + threadIdx.x % 32 / 4, b = static_cast<int>(block % kChunkBlocks);
+  const int64_t column = int64_t{blockIdx.y} * kColumns + place;
+  if (chunk >= chunks) return;
   const int t = threadIdx.x % 4;
   typename X::Loaded loaded;
   if (column < n && block * kBlock < k)
@@ -88,8 +90,7 @@ __global__ void __launch_bounds__(256)
   else
     x.clear(loaded);
 
-  unsigned char* tile = to + (column / kColumns * (blocks / kChunkBlocks) + block / kChunkBlocks) * Tile::kBytes;
-  const int place = static_cast<int>(column % kColumns), b = static_cast<int>(block % kChunkBlocks);
+  unsigned char* tile = to + (blockIdx.y * chunks + chunk) * Tile::kBytes;
   const auto word_of = [&](int panel) -> uint32_t& {
     return reinterpret_cast<uint32_t*>(tile)[((b * Tile::kPanels / kChunkBlocks + panel) * kColumns + place) * 4 + t];
   };
@@ -169,6 +170,17 @@ __device__ inline void wait_for(Barrier& barrier, uint32_t parity) {
 #endif
 }
 
+// Whether this is the one lane of its warp that shall act for it. All 32 lanes must call it.
+__device__ inline bool is_elected() {
+#if defined(__SIMT__) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
+  return threadIdx.x % 32 == 0;
+#else
+  uint32_t elected;
+  asm volatile("{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}" : "=r"(elected));
+  return elected != 0;
+#endif
+}
+
 // How many registers each thread of this warpgroup has from here on: more, which others have given away, or fewer.
 template <bool kMore, int kRegisters>
 __device__ void set_registers() {
@@ -207,7 +219,7 @@ struct ManyShape {
   // warpgroups.
   static constexpr int kConsumerGroups = kGroups * kWays, kConsumers = 128 * kConsumerGroups;
   static constexpr bool kMoreRegisters = kColumns >= 32;
-  static constexpr int kThreads = kConsumers + (kMoreRegisters ? 128 : 32);
+  static constexpr int kThreads = kConsumers + (kMoreRegisters ? 128 : 96);
   static constexpr int kEvenShare = 512 / ((kConsumerGroups + 1) * kBlocksPerSm) / 8 * 8, kFewRegisters = 32;
   static constexpr int kManyRegisters = (kEvenShare * (kConsumerGroups + 1) - kFewRegisters) / kConsumerGroups / 8 * 8;
   static_assert(kStages >= 2 * kWays && kBytes <= kRoom && kStage % 128 == 0, "a ring of copies");
@@ -243,16 +255,15 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
   auto* empty = reinterpret_cast<Barrier*>(barriers[1]);
   auto& all_have_read = reinterpret_cast<Barrier&>(last_barrier);
   const int thread = threadIdx.x, lane = thread % 32, warp = __shfl_sync(0xffffffffu, thread / 32, 0);
-  const int64_t first_group = int64_t{blockIdx.z} * S::kGroups, chunks = p.w.chunks;
-  const int64_t all_stages = (chunks + kChunks - 1) / kChunks, first_stage = all_stages * blockIdx.x / gridDim.x;
-  const int stages = static_cast<int>(all_stages * (blockIdx.x + 1) / gridDim.x - first_stage);
-  const auto chunks_in = [&](int i) {
-    return static_cast<int>(min(chunks - (first_stage + i) * kChunks, int64_t{kChunks}));
-  };
+  const int64_t first_group = int64_t{blockIdx.z} * S::kGroups;
+  const int chunks = static_cast<int>(p.w.chunks), all_stages = (chunks + kChunks - 1) / kChunks;
+  const auto first_stage_of = [&](unsigned part) { return static_cast<int>(int64_t{all_stages} * part / gridDim.x); };
+  const int first_chunk = first_stage_of(blockIdx.x) * kChunks;
+  const int stages = first_stage_of(blockIdx.x + 1) - first_stage_of(blockIdx.x);
   const cg::cluster_group cluster = cg::this_cluster();
 
   if (thread == 0) {
-    for (int i = 0; i < S::kStages; ++i) init(&full[i], 1), init(&empty[i], 128 * S::kGroups);
+    for (int i = 0; i < S::kStages; ++i) init(&full[i], 3), init(&empty[i], 128 * S::kGroups);
     init(&all_have_read, S::kConsumers);
     cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
   }
@@ -260,39 +271,61 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
 
   if (thread >= S::kConsumers) {
     if constexpr (S::kMoreRegisters) set_registers<false, S::kFewRegisters>();
-    const auto copy = [](unsigned char* to, const void* from, int bytes, Barrier& barrier) {
+    // One thread for each of the three. copy(i, stage, barrier) starts the copies of a stage, once its place in the
+    // ring is free. A thread alone waits for each of its instructions, so there are few from one stage to the next.
+    const auto produce = [&](const auto& copy) {
+      uint32_t parity = 1;
+#pragma unroll 1
+      for (int i = 0, slot = 0; i < stages; ++i) {
+        if (i >= S::kStages) wait_for(empty[slot], parity);
+        copy(i, ring + slot * S::kStage, full[slot]);
+        if (++slot == S::kStages) slot = 0, parity ^= 1;
+      }
+    };
+    const auto announce = [](Barrier& barrier, int bytes) {
+      static_cast<void>(cuda::device::barrier_arrive_tx(barrier, 1, bytes));
+    };
+    const auto start = [](unsigned char* to, const void* from, int bytes, Barrier& barrier) {
       cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
                                     cuda::aligned_size_t<16>(bytes), barrier);
     };
-    const auto copy_weights = [&](int i) {
-      unsigned char* stage = ring + i % S::kStages * S::kStage;
-      Barrier& barrier = full[i % S::kStages];
-      const int there = chunks_in(i);
-      constexpr int kPiece = kPieceBytes + kPieceScales * 2;
-      static_cast<void>(
-          cuda::device::barrier_arrive_tx(barrier, 1, kChunks * S::X::kBytes + there * S::kGroups * kPiece));
+    // Numbers or scales, of which a chunk has so many bytes; they begin at `place` in a stage.
+    const auto produce_weights = [&](const void* all, int bytes, int place) {
+      const auto* from = static_cast<const unsigned char*>(all) + (first_group * chunks + first_chunk) * bytes;
+      const int last_group = static_cast<int>(min(p.w.groups - first_group, int64_t{S::kGroups})) - 1;
+      const auto from_of = [&](int group) {  // groups past the end bring the last one again
+        return from + int64_t{min(group, last_group)} * chunks * bytes;
+      };
+      produce([&](int i, unsigned char* stage, Barrier& barrier) {
+        const int there = chunks - first_chunk - i * kChunks;
+        announce(barrier, S::kGroups * kChunks * bytes);
+        if (there >= kChunks) {
+#pragma unroll
+          for (int group = 0; group < S::kGroups; ++group)
+            start(stage + place + group * kChunks * bytes, from_of(group), kChunks * bytes, barrier);
+        } else {  // past the end of k, where x is zero, comes the last chunk again
 #pragma unroll 1
-      for (int group = 0; group < S::kGroups; ++group) {  // groups past the end bring the last one again
-        const int64_t piece = min(first_group + group, p.w.groups - 1) * chunks + (first_stage + i) * kChunks;
-        copy(stage + S::kNumbers + group * S::kGroupNumbers, p.w.numbers + piece * kPieceLanes, there * kPieceBytes,
-             barrier);
-        copy(stage + S::kRowScales + group * S::kGroupScales, p.w.scales + piece * kPieceScaleLanes,
-             there * kPieceScales * 2, barrier);
-      }
+          for (int j = 0; j < S::kGroups * kChunks; ++j)
+            start(stage + place + j * bytes, from_of(j / kChunks) + min(j % kChunks, there - 1) * bytes, bytes,
+                  barrier);
+        }
+        from += kChunks * bytes;
+      });
     };
-    const auto copy_x = [&](int i) {
-      const int64_t first = blockIdx.y * padded_chunks(chunks) + (first_stage + i) * kChunks;
-      copy(ring + i % S::kStages * S::kStage, p.x + first * S::X::kBytes, kChunks * S::X::kBytes, full[i % S::kStages]);
-    };
-    if (thread == S::kConsumers) {
-      for (int i = 0; i < min(stages, S::kStages); ++i) copy_weights(i);
-      wait_for_previous_kernel();  // it writes x
-      for (int i = 0; i < min(stages, S::kStages); ++i) copy_x(i);
-      for (int i = S::kStages; i < stages; ++i) {
-        wait_for(empty[i % S::kStages], (i / S::kStages - 1) % 2);
-        copy_weights(i);
-        copy_x(i);
-      }
+    const int producer = warp - S::kConsumers / 32;
+    if (producer == 0 && is_elected()) {
+      produce_weights(p.w.numbers, kPieceBytes, S::kNumbers);
+    } else if (producer == 1 && is_elected()) {
+      produce_weights(p.w.scales, 2 * kPieceScales, S::kRowScales);
+    } else if (producer == 2 && is_elected()) {
+      constexpr int kBytes = kChunks * S::X::kBytes;
+      const unsigned char* from = p.x + (blockIdx.y * padded_chunks(chunks) + first_chunk) * S::X::kBytes;
+      wait_for_previous_kernel();  // it writes x, and no weights
+      produce([&](int, unsigned char* stage, Barrier& barrier) {
+        announce(barrier, kBytes);
+        start(stage, from, kBytes, barrier);
+        from += kBytes;
+      });
     }
     // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
     __syncwarp();
@@ -313,41 +346,40 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
       const unsigned char* stage = ring + slot * S::kStage;
       const auto* numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers + group * S::kGroupNumbers) + place;
       const auto* scales = reinterpret_cast<const uint2*>(stage + S::kRowScales + group * S::kGroupScales) + place / 4;
-      const int there = chunks_in(i);
-      const auto numbers_in = [&](int c) { return c < there ? numbers[c * kPieceLanes] : make_uint4(0, 0, 0, 0); };
-      const auto scales_in = [&](int c) { return c < there ? scales[c * kPieceScaleLanes] : make_uint2(0, 0); };
+      const Panels<kColumns> panels(stage);
       const auto panels_of = [&](int c, int b) {
-        return reinterpret_cast<const uint4*>(stage + c * S::X::kBytes) + b * S::X::kNumbers / kChunkBlocks;
+        return panels + (c * S::X::kBytes / 16 + b * S::X::kNumbers / kChunkBlocks);
       };
-      uint4 q = numbers_in(0);  // of a chunk, until the next one's take their place
-      uint2 d = scales_in(0);
+      uint4 q = numbers[0];  // of a chunk, until the next one's take their place
+      uint2 d = scales[0];
       if constexpr (S::kScales == Scales::rounded_to_half) {
         uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
-        const auto make_block = [&](int b) {
-          half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
-        };
-        const auto multiply = [&](int c, int b) {
-          begin_wgmma();
-          wgmma<kColumns>(sums, a[b][0], panels_of(c, b), true);
-          wgmma<kColumns>(sums, a[b][1], panels_of(c, b) + 2 * kColumns, true);
-          commit_wgmma();
-        };
-#pragma unroll 1
+#pragma unroll
         for (int c = 0; c < kChunks; ++c) {
-          make_block(0);
-          multiply(c, 0);
-          wait_for_wgmma<1>();                     // the block before has been multiplied, and its a[] may be written
-          if (c == 0 && i > way) release(before);  // (without a branch here, ptxas would let wgmma wait for itself)
-          make_block(1);
-          multiply(c, 1);
-          if (c + 1 < kChunks) q = numbers_in(c + 1), d = scales_in(c + 1);
-          wait_for_wgmma<1>();
+          const uint4 next_q = c + 1 < kChunks ? numbers[(c + 1) * kPieceLanes] : q;
+          const uint2 next_d = c + 1 < kChunks ? scales[(c + 1) * kPieceScaleLanes] : d;
+#pragma unroll
+          for (int b = 0; b < kChunkBlocks; ++b) {
+            half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
+            begin_wgmma();
+            wgmma<kColumns>(sums, a[b][0], panels_of(c, b), true);
+            wgmma<kColumns>(sums, a[b][1], panels_of(c, b) + 2 * kColumns, true);
+            commit_wgmma();
+            wait_for_wgmma<1>();  // the block before has been multiplied, and its a[] may be written
+            // Without a branch after each wait, most of them never taken, ptxas would let each wgmma wait for itself.
+            // __syncwarp() and a condition that always holds keep it from replacing the branch.
+            if (c == 0 && b == 0 ? i > way : stages < 0) {
+              __syncwarp();
+              if (warp < 32) release(before);
+            }
+          }
+          q = next_q, d = next_d;
         }
       } else {
 #pragma unroll
         for (int c = 0; c < kChunks; ++c) {
-          const uint4 next_q = c + 1 < kChunks ? numbers_in(c + 1) : q;
-          const uint2 next_d = c + 1 < kChunks ? scales_in(c + 1) : d;
+          const uint4 next_q = c + 1 < kChunks ? numbers[(c + 1) * kPieceLanes] : q;
+          const uint2 next_d = c + 1 < kChunks ? scales[(c + 1) * kPieceScaleLanes] : d;
 #pragma unroll
           for (int b = 0; b < kChunkBlocks; ++b) {
             float4 of_x[kColumns / 16];  // scales: read before wgmma begins, which would hold the reads up

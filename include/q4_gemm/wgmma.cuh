@@ -19,6 +19,14 @@ namespace q4_gemm::detail {
 
 #ifdef __SIMT__
 
+// Two panels of N columns, and those that begin so many columns farther.
+template <int N>
+struct Panels {
+  const uint32_t* words;
+  __device__ explicit Panels(const void* shared) : words(static_cast<const uint32_t*>(shared)) {}
+  __device__ Panels operator+(int columns) const { return Panels(words + 4 * columns); }
+};
+
 // The products of four bytes of a row and of a column.
 __device__ inline float product_of(float, uint32_t x, uint32_t y) {
   __half2 p, q;
@@ -33,9 +41,8 @@ __device__ inline int product_of(int, uint32_t x, uint32_t y) {
 
 // T is float, for float16, or int, for int8.
 template <int N, class T>
-__device__ void wgmma(T (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
+__device__ void wgmma(T (&sums)[N / 2], const uint32_t (&a)[4], Panels<N> panels, bool add) {
   const int lane = threadIdx.x % 32;
-  const auto* words = reinterpret_cast<const uint32_t*>(panels);
   for (int i = 0; i < N / 2 && !add; ++i) sums[i] = 0;
   for (int holder = 0; holder < 4; ++holder) {
     uint32_t rows[4];
@@ -43,7 +50,7 @@ __device__ void wgmma(T (&sums)[N / 2], const uint32_t (&a)[4], const uint4* pan
     for (int i = 0; i < N / 2; ++i) {
       const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
       for (int panel = 0; panel < 2; ++panel)
-        sums[i] += product_of(T{}, rows[2 * panel + i / 2 % 2], words[(panel * N + column) * 4 + holder]);
+        sums[i] += product_of(T{}, rows[2 * panel + i / 2 % 2], panels.words[(panel * N + column) * 4 + holder]);
     }
   }
 }
@@ -87,13 +94,21 @@ __device__ void pin(int (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(sums[i])::"memory");
 }
 
-// Where B lies: its address; how far the second panel is from the first, and a group of 8 columns from the one before.
-// All in units of 16 bytes, no swizzle.
+// Where B lies. In units of 16 bytes, which a column of a panel has: its address; from bit 16 on, how far the second
+// panel is from the first; and, a constant of the instruction below, how far a group of 8 columns is from the one
+// before. No swizzle. To add columns is one instruction: an address in shared memory, below 2^18, does not reach
+// bit 16.
 template <int N>
-__device__ uint64_t descriptor_of(const uint4* panels) {
-  const auto address = static_cast<uint64_t>(__cvta_generic_to_shared(panels));
-  return (address >> 4 & 0x3fff) | uint64_t{N} << 16 | uint64_t{8} << 32;
-}
+struct Panels {
+  uint32_t descriptor;
+  __device__ explicit Panels(const void* shared)
+      : descriptor((static_cast<uint32_t>(__cvta_generic_to_shared(shared)) & 0x3ffff) >> 4 | N << 16) {}
+  __device__ Panels operator+(int columns) const {
+    Panels there = *this;
+    there.descriptor += columns;
+    return there;
+  }
+};
 
 // The instruction for each N, of what the functions below call sums, a, panels and add. `kind` is the constraint of a
 // register of sums, "+f" or "+r"; NAMES are these registers in the instruction's text.
@@ -111,11 +126,13 @@ __device__ uint64_t descriptor_of(const uint4* panels) {
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, " \
   "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 // `types` and `end` are what differs between float16 and int8; a0 to sign are the operands that come after the sums.
-#define Q4_GEMM_WGMMA(n, count, types, end, kind, a0, a1, a2, a3, b, sign)                                   \
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %" #sign ", 0; wgmma.mma_async.sync.aligned.m64n" #n types     \
-               " {" Q4_GEMM_NAMES_##count "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b ", p" end ";}" \
-               : Q4_GEMM_##count(kind, 0)                                                                    \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor_of<N>(panels)), "r"(int{add}))
+#define Q4_GEMM_WGMMA(n, count, types, end, kind, a0, a1, a2, a3, b, sign)                  \
+  asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %" #sign ", 0; mov.b64 b, {%" #b \
+               ", 8};"                                                                      \
+               " wgmma.mma_async.sync.aligned.m64n" #n types " {" Q4_GEMM_NAMES_##count     \
+               "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, b, p" end ";}"                 \
+               : Q4_GEMM_##count(kind, 0)                                                   \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(panels.descriptor), "r"(int{add}))
 #define Q4_GEMM_EACH(types, end, kind)                                                    \
   static_assert(N == 16 || N == 32 || N == 64 || N == 128, "16, 32, 64 or 128");          \
   if constexpr (N == 16) Q4_GEMM_WGMMA(16, 8, types, end, kind, 8, 9, 10, 11, 12, 13);    \
@@ -125,13 +142,13 @@ __device__ uint64_t descriptor_of(const uint4* panels) {
 
 // If not add, the sums begin at zero. It has only begun when the instruction is past.
 template <int N>
-__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
+__device__ void wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], Panels<N> panels, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   Q4_GEMM_EACH("k16.f32.f16.f16", ", 1, 1, 0", "+f");
 #endif
 }
 template <int N>
-__device__ void wgmma(int (&sums)[N / 2], const uint32_t (&a)[4], const uint4* panels, bool add) {
+__device__ void wgmma(int (&sums)[N / 2], const uint32_t (&a)[4], Panels<N> panels, bool add) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   Q4_GEMM_EACH("k32.s32.s8.s8", "", "+r");
 #endif
