@@ -121,6 +121,8 @@ MUTANTS = {
     "sums_of_one_phase": (r"phase < kPhases; \+\+phase\)", "phase < 1; ++phase)", "main.cu"),
     "bias_ignored": (r"p\.bias != nullptr\) sum \+=", "p.bias != nullptr) sum += 0.0f *", "main.cu"),
     "sums_of_one_way": (r"way < kWays; \+\+way\)", "way < 1; ++way)", "main.cu"),
+    "stage_begun_without_x": (r"init\(&full\[i\], 3\)", "init(&full[i], 2)", "main.cu"),
+    "chunk_past_the_end": (r"min\(j % kChunks, there - 1\)", "j % kChunks", "main.cu"),
     "scales_of_another_column": (r"place_of\(i / to\.columns\) \+ i % to\.columns\]",
                                  "place_of(i / to.columns)]", "main.cu"),
     "x_not_waited_for": (r"__pipeline_wait_prior\(S::kLate\)", "__pipeline_wait_prior(S::kLate + 1)", "main.cu"),
@@ -140,7 +142,8 @@ def test_wrong_header_is_rejected(name, tmp_path):
     program = build(tmp_path, "-O1", "-DFEW_KINDS", change=(pattern, replacement), sources=[source])
     result = run(program, timeout=600)
     assert result.returncode == 1, result.stdout + result.stderr
-    assert "FAIL" in result.stdout or "hazard" in result.stderr, result.stdout + result.stderr
+    said = "FAIL" in result.stdout or "hazard" in result.stderr or "simt: cudaError" in result.stderr
+    assert said, result.stdout + result.stderr
 
 
 HAZARDS = r"""
