@@ -193,7 +193,7 @@ __device__ void set_registers() {
 }
 
 // The shape of a kernel: its tile of y; `ways`, the warpgroups that take turns with the stages of a group of rows; and
-// the ring. A copy takes the engine about as long whether it is short or long, so a stage of the ring has several
+// the ring. To start a copy takes its thread as long whether it is short or long, so a stage of the ring has several
 // chunks where they are small.
 template <int columns, int groups, int ways, Scales scales, int blocks_per_sm>
 struct ManyShape {
