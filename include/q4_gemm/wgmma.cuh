@@ -94,10 +94,10 @@ __device__ void pin(int (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(sums[i])::"memory");
 }
 
-// Where B lies. In units of 16 bytes, which a column of a panel has: its address; from bit 16 on, how far the second
-// panel is from the first; and, a constant of the instruction below, how far a group of 8 columns is from the one
-// before. No swizzle. To add columns is one instruction: an address in shared memory, below 2^18, does not reach
-// bit 16.
+// Where B lies. In units of 16 bytes, which a column of a panel has: its address, in 14 bits; from bit 16 on, how far
+// the second panel is from the first; and, a constant of the instruction below, how far a group of 8 columns is from
+// the one before. No swizzle. So to add columns is one addition. (In a cluster, an address has the block's number above
+// bit 23.)
 template <int N>
 struct Panels {
   uint32_t descriptor;
