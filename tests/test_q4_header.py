@@ -134,6 +134,7 @@ MUTANTS = {
                     "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))", "activations.cu"),
     "overlap_not_seen": (r"begin < other\.end && other\.begin < end", "false", "arguments.cu"),
 }  # fmt: skip
+FAULTS = {"stage_begun_without_x", "chunk_past_the_end"}  # of these, a launch ends with an error that the device names
 
 
 @pytest.mark.parametrize("name", full_but(MUTANTS, "halves_cut_off", "overlap_not_seen"))
@@ -142,7 +143,9 @@ def test_wrong_header_is_rejected(name, tmp_path):
     program = build(tmp_path, "-O1", "-DFEW_KINDS", change=(pattern, replacement), sources=[source])
     result = run(program, timeout=600)
     assert result.returncode == 1, result.stdout + result.stderr
-    said = "FAIL" in result.stdout or "hazard" in result.stderr or "simt: cudaError" in result.stderr
+    said = "FAIL" in result.stdout or "hazard" in result.stderr
+    if name in FAULTS:
+        said = "simt: cudaError" in result.stderr
     assert said, result.stdout + result.stderr
 
 
