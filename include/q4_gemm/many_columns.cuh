@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(32 * kConvertWarps)
   } else {
     float v[8];
     values_of(loaded, v);
-    constexpr int kFirst[4] = {0, 4, 1,
-                               5};  // the numbers of a word's four pairs: each first one, and the one 2 farther
+    // Of each of a word's four pairs, the first number; the second one is 2 farther.
+    constexpr int kFirst[4] = {0, 4, 1, 5};
 #pragma unroll
     for (int i = 0; i < 4; ++i) word_of(i) = bits_of(__floats2half2_rn(v[kFirst[i]], v[kFirst[i] + 2]));
   }
@@ -407,6 +407,9 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
           }
           q = next_q, d = next_d;
         }
+        // An arrival does not wait until what this thread has loaded is in its registers, and the next copy could
+        // overtake the scales.
+        cuda::device::experimental::fence_proxy_async_shared_cta();
         release(slot);
       }
       before = slot;

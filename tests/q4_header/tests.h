@@ -7,5 +7,6 @@ int arguments();
 int activations();
 int rounded_scales();
 int devices(bool cpu);
+int repeated(bool cpu);
 
 }  // namespace q4_header_test

@@ -101,6 +101,7 @@ __global__ void __launch_bounds__(kHasWgmma ? Tile<TILE_N, kGroups, kWays>::kThr
           add_scaled<TILE_N>(d[b], piece.x[way].scales[b], products, sums);
         }
       }
+      cuda::device::experimental::fence_proxy_async_shared_cta();  // what it has loaded is in its registers
       static_cast<void>(empty[i % kStages].arrive());
     }
   }

@@ -46,6 +46,7 @@ __global__ void gemm_kernel(Fragments w, const block_q8_1* x, float* y, int64_t 
         const auto* scales = reinterpret_cast<const uint16_t*>(w.scales + (first_piece + i) * 32 + g);
         sum += scale_of(scales[place]) * scale_of(activations.d) * static_cast<float>(dot);
       }
+      cuda::device::experimental::fence_proxy_async_shared_cta();
       static_cast<void>(empty[stage].arrive());
     }
   }
