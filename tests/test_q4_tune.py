@@ -2,6 +2,7 @@
 device."""
 
 import csv
+import math
 import re
 import shutil
 
@@ -33,7 +34,7 @@ cp "$FAKE_TUNE_CSV" "$2"
 
 A, B, C = Few(4, 2, 8, 6, 1, 1, 2), Few(4, 2, 8, 6, 1, 1, 8), Few(8, 4, 4, 6, 1, 1, 4)  # A and B are one kernel
 NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
-MICROSECONDS = [(0.5, 2.0), (1.5, 8.0)]
+MICROSECONDS = [(0.5, 2.0, 1.25), (1.5, 8.0, 0.0)]
 CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
 SMALL, LARGE, LONG = (1024, 4096), (4096, 4096), (4096, 14336)
 
@@ -63,15 +64,15 @@ def few(*rows):
 
 
 def many_rows(table, shapes=(NARROW, WIDE)):
-    """Times as if plan_of()'s estimate were exact: 0.5 us for a chunk with the first shape, 1.5 with the second one, and
-    2 and 8 us for a block."""
+    """Times as if plan_of()'s estimate were exact: 0.5 us for a chunk with the first shape, 1.5 with the second one, 2 and
+    8 us for a block, and 1.25 and nothing for one that shares k."""
     rows = []
     for m, k in (SMALL, LARGE):
         for n in (17, 64, 512):
             for place, shape in enumerate(shapes):
                 for parts in q4_tune.PARTS:
-                    chunks, blocks = q4_tune.steps((m, n, k), shape, parts, CLUSTERS)
-                    time = MICROSECONDS[place][0] * chunks + MICROSECONDS[place][1] * blocks
+                    steps = q4_tune.steps((m, n, k), shape, parts, CLUSTERS)
+                    time = sum(map(math.prod, zip(MICROSECONDS[place], steps, strict=True)))
                     rows.append(row(table, shape, f"{time:.3f}", m, n, k, parts))
     return rows
 
@@ -149,8 +150,8 @@ def test_a_shape_that_gains_less_than_0_3_percent_is_left_out():
 
 def test_of_one_measurement_a_shape_has_the_time_of_a_chunk():
     size = (4096, 64, 4096)
-    chunks, _ = q4_tune.steps(size, NARROW, 1, CLUSTERS)
-    assert q4_tune.microseconds_of({size: {(NARROW, 1): 3.0 * chunks}}, NARROW, CLUSTERS) == pytest.approx((3.0, 0.0))
+    chunks = q4_tune.steps(size, NARROW, 1, CLUSTERS)[0]
+    assert q4_tune.microseconds_of({size: {(NARROW, 1): 3.0 * chunks}}, NARROW, CLUSTERS) == pytest.approx((3, 0, 0))
 
 
 @pytest.mark.parametrize("of_17, of_32, begin", [(2.0, 2.0, 17), (0.5, 2.0, 32), (0.5, 0.5, 33), (2.0, 0.5, 33)])
@@ -171,7 +172,7 @@ def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, 
         "static constexpr int kClusters[2][8] = {{132, 66, 39, 30, 22, 17, 15, 15}, {264, 132, 79, 62, 47, 39, 32, 30}};",
         "static constexpr int64_t kManyFrom = 18;",
         "static constexpr Scales kScales = Scales::exact;",
-        "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f, 2.00f},  // for 4 of 6 products\n      {64, 2, 2, 1, 1.50f, 8.00f},   // for 2\n  };",
+        "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f, 2.00f, 1.25f},  // for 4 of 6 products\n      {64, 2, 2, 1, 1.50f, 8.00f, 0.00f},   // for 2\n  };",
         "struct Fake9000Rounded : Fake9000 {",
         "static constexpr Scales kScales = Scales::rounded_to_half;",
         "      {1, kAnySize, kAnySize, 4, 2, 8, 6, 1, 1, 2},         // 4096 x 4096: 1.00 us, fastest 1.00\n",

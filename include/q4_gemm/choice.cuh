@@ -27,10 +27,10 @@ enum class Scales {
 
 // A shape of kernel for many columns: blocks with `groups` times 64 rows and `columns` columns, in which `ways` times
 // as many warpgroups share k, and of which a multiprocessor has `together`; and how many microseconds such blocks take
-// for a chunk of 64 numbers of k, and to begin and to end.
+// for a chunk of 64 numbers of k, to begin and to end, and beyond that if the blocks of a cluster share k.
 struct ManyChoice {
   int columns, groups, ways, together;
-  float chunk, block;
+  float chunk, block, share;
 };
 
 }  // namespace q4_gemm

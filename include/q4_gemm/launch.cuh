@@ -196,8 +196,9 @@ ManyPlan plan_of(int64_t groups, int64_t n, int64_t chunks) {
       const ManyChoice& c = Policy::kMany[i];
       const int64_t tiles = divided_up(groups, c.groups) * divided_up(n, c.columns);
       const int64_t waves = divided_up(tiles, Policy::kClusters[c.together - 1][parts - 1]);
+      const float of_block = parts > 1 ? c.block + c.share : c.block;
       const float time =
-          static_cast<float>(waves) * (static_cast<float>(divided_up(chunks, parts)) * c.chunk + c.block);
+          static_cast<float>(waves) * (static_cast<float>(divided_up(chunks, parts)) * c.chunk + of_block);
       if (time < least) least = time, best = {i, parts};
     }
   return best;

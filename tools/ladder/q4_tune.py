@@ -12,6 +12,7 @@ number of columns from which on kMany's kernels are the faster ones.
 
 import collections
 import math
+import operator
 import statistics
 
 from . import results, tune
@@ -138,32 +139,37 @@ def clusters_of(rows):
 
 
 def steps(size, shape, parts, clusters):
-    """What launch.cuh's plan_of() multiplies with a shape's microseconds of a chunk, and of a block."""
+    """What launch.cuh's plan_of() multiplies with a shape's microseconds: of a chunk, of a block, of one that shares k."""
     m, n, k = size
     chunks, groups = -(-k // 64), -(-m // 64)
     tiles = -(-groups // shape.groups) * -(-n // shape.columns)
     waves = -(-tiles // clusters[shape.together - 1][PARTS.index(parts)])
-    return waves * -(-chunks // parts), waves
+    return waves * -(-chunks // parts), waves, waves if parts > 1 else 0
 
 
 def microseconds_of(times, shape, clusters):
-    """(of a chunk, of a block), neither negative."""
-    xx = xy = yy = x1 = y1 = 0
-    for size, of_size in times.items():
-        for (one, parts), time in of_size.items():
-            if one == shape:
-                x, y = (step / time for step in steps(size, shape, parts, clusters))
-                xx, xy, yy, x1, y1 = xx + x * x, xy + x * y, yy + y * y, x1 + x, y1 + y
-    determinant = xx * yy - xy * xy
-    if determinant > 1e-9 * xx * yy:
-        chunk, block = (x1 * yy - y1 * xy) / determinant, (y1 * xx - x1 * xy) / determinant
-        if chunk > 0 and block > 0:
-            return chunk, block
-    return x1 / xx, 0.0
+    """(of a chunk, of a block, of one that shares k), none of them negative: one after the other is made the best beside
+    the others, until none changes."""
+    rows = [
+        [step / time for step in steps(size, shape, parts, clusters)]
+        for size, of_size in times.items()
+        for (one, parts), time in of_size.items()
+        if one == shape
+    ]
+    columns = list(zip(*rows, strict=True))
+    products = [[sum(map(operator.mul, one, other)) for other in columns] for one in columns]
+    found, change = [0.0] * len(columns), math.inf
+    while change > 1e-7:
+        before = found[:]
+        for i, row in enumerate(products):
+            others = sum(row[j] * found[j] for j in range(len(row)) if j != i)
+            found[i] = max(0.0, (sum(columns[i]) - others) / row[i]) if row[i] > 0 else 0.0
+        change = max(map(abs, map(float.__sub__, found, before)))
+    return tuple(found)
 
 
 def plan(size, choices, clusters):
-    """(shape, parts) that plan_of() takes; choices is {shape: (of a chunk, of a block)}, in the order of kMany."""
+    """(shape, parts) that plan_of() takes; choices is {shape: its microseconds}, in the order of kMany."""
 
     def time(shape, parts):
         return sum(map(math.prod, zip(steps(size, shape, parts, clusters), choices[shape], strict=True)))
@@ -181,9 +187,9 @@ def losses(times, choices, clusters):
 
 
 def many(times, clusters):
-    """({shape: (of a chunk, of a block)}, words on how good the plans are)."""
+    """({shape: its microseconds}, words on how good the plans are)."""
     known = {
-        shape: tuple(float(f"{one:.3g}") for one in microseconds_of(times, shape, clusters))
+        shape: tuple(float(f"{round(one, 4):.3g}") for one in microseconds_of(times, shape, clusters))
         for shape in sorted({shape for of_size in times.values() for shape, _ in of_size})
     }
     chosen, lost = [], math.inf
@@ -221,8 +227,8 @@ def many_from(few, exact):
 def many_table(name, scales, times, clusters):
     choices, said = many(times, clusters)
     entries = [
-        f"      {{{', '.join(map(str, shape))}, {chunk:#.3g}f, {block:#.3g}f}},"
-        for shape, (chunk, block) in choices.items()
+        f"      {{{', '.join(map(str, shape))}, {', '.join(f'{time:#.3g}f' for time in microseconds)}}},"
+        for shape, microseconds in choices.items()
     ]
     width = max(map(len, entries))
     planned = collections.Counter(plan(size, choices, clusters)[0] for size in times)
