@@ -134,7 +134,7 @@ def test_a_shape_s_microseconds_are_those_of_the_estimate():
     assert "1.00 times the time of the fastest, on average of 6 products; at worst 1.00" in said[0]
 
 
-def test_a_shape_that_gains_less_than_0_3_percent_is_left_out():
+def test_a_shape_that_gains_less_than_0_2_percent_is_left_out():
     def chosen(factor):
         """Of two shapes, the second one slower or faster than its estimate by a factor."""
         times = {}

@@ -6,7 +6,7 @@ compiled by every program, so few are wanted: as many as it takes for one to be 
 
 kMany is a list of shapes. The microseconds of a shape are those with which launch.cuh's estimate is closest to all that was
 measured of it, by least squares of relative errors. Shapes are added, the most useful one first, as long as one makes the
-products at least 0.3 percent faster, each product with the shape that the estimate chooses for it. kManyFrom is the smallest
+products at least 0.2 percent faster, each product with the shape that the estimate chooses for it. kManyFrom is the smallest
 number of columns from which on kMany's kernels are the faster ones.
 """
 
@@ -23,7 +23,7 @@ JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
 NEAR = 1.03  # so much slower than the fastest the best of kFew's kernels may be
-GAIN = 1.003  # so much faster one more shape of kMany has to make the products
+GAIN = 1.002  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
 NUMBERS = "m n k columns tiles warp_tiles groups phases ways depth together parts clusters".split()
