@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kHasWgmma ? Tile<TILE_N, kGroups, kWays>::kThr
   }
   __syncthreads();
 
-  float sums[TILE_N / 2] = {};
+  float sums[TILE_N / 2] = {}, products[TILE_N / 2];
   if (thread == kConsumers) {
     for (int i = 0; i < pieces; ++i) {
       auto& piece = ring[i % kStages];
@@ -82,7 +82,6 @@ __global__ void __launch_bounds__(kHasWgmma ? Tile<TILE_N, kGroups, kWays>::kThr
       }
     }
   } else if (thread < kConsumers) {
-    float products[TILE_N / 2];
     for (int i = 0; i < pieces; ++i) {
       wait(full[i % kStages], i);
       if (i * kWays + way < chunks) {
