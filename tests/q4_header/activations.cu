@@ -13,6 +13,7 @@
 #include "common/operators/q4_product.h"
 #include "common/random.h"
 #include "common/text.h"
+#include "on_device.h"
 #include "tests.h"
 
 namespace q4_header_test {
@@ -27,12 +28,6 @@ void expect(bool right, const std::string& what) {
   ++failed;
 }
 
-template <class T>
-ladder::DeviceMemory<T> on_device(const std::vector<T>& from) {
-  auto to = ladder::allocate<T>(from.size());
-  CUDA_CHECK(cudaMemcpy(to.get(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return to;
-}
 template <class T>
 std::vector<T> on_host(const void* from, size_t count) {
   CUDA_CHECK(cudaDeviceSynchronize());

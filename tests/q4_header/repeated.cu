@@ -4,7 +4,7 @@
 #include <q4_gemm/q4_gemm.cuh>
 
 #include <cstdio>
-#include <type_traits>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "common/memory.h"
 #include "common/q4_blocks.h"
 #include "common/random.h"
+#include "on_device.h"
 #include "tests.h"
 
 namespace q4_header_test {
@@ -24,17 +25,12 @@ __global__ void count_different(const unsigned* one, const unsigned* other, int6
   if (i < count && one[i] != other[i]) atomicAdd(different, 1u);
 }
 
-template <class T>
-ladder::DeviceMemory<> on_device(const std::vector<T>& from) {
-  auto to = ladder::allocate(sizeof(T) * from.size());
-  CUDA_CHECK(cudaMemcpy(to.get(), from.data(), sizeof(T) * from.size(), cudaMemcpyHostToDevice));
-  return to;
-}
-
 struct Repeated {
   int64_t m, n, k;
   int launches;
-  ladder::DeviceMemory<> packed, x, workspace, y, first, different;
+  ladder::DeviceMemory<> packed, workspace;
+  ladder::DeviceMemory<float> x, y, first;
+  ladder::DeviceMemory<unsigned> different;
 
   Repeated(int64_t m, int64_t n, int64_t k, int launches)
       : m(m),
@@ -43,9 +39,9 @@ struct Repeated {
         launches(launches),
         packed(ladder::allocate(packed_size(m, k))),
         workspace(ladder::allocate(workspace_size(m, n, k))),
-        y(ladder::allocate(m * n * 4)),
-        first(ladder::allocate(m * n * 4)),
-        different(ladder::allocate(4)) {
+        y(ladder::allocate<float>(m * n)),
+        first(ladder::allocate<float>(m * n)),
+        different(ladder::allocate<unsigned>(1)) {
     std::vector<float> numbers(n * k), weights(ladder::kBlock);
     for (int64_t i = 0; i < n * k; ++i) numbers[i] = ladder::uniform(ladder::hash32(1, i)) - 0.5f;
     x = on_device(numbers);
@@ -65,18 +61,16 @@ struct Repeated {
     unsigned count = 0;
     CUDA_CHECK(cudaMemset(different.get(), 0, sizeof count));
     for (int i = 0; i < launches; ++i) {
-      auto* to = reinterpret_cast<float*>(i == 0 ? first.get() : y.get());
-      CUDA_CHECK(cudaMemset(to, 0xff, m * n * 4));
+      float* to = i == 0 ? first.get() : y.get();
+      CUDA_CHECK(cudaMemset(to, 0xff, m * n * sizeof *to));
       const detail::ManyProblem<float, float> problem = {{packed.get(), m, k}, nullptr, nullptr, to, m, m, n};
       bool done = false;
-      CUDA_CHECK(detail::launch_many<Shape>(problem,
-                                            detail::columns_of(reinterpret_cast<const float*>(x.get()), n, k, k),
-                                            workspace.get(), kParts, k, true, nullptr, done));
+      CUDA_CHECK(detail::launch_many<Shape>(problem, detail::columns_of<float>(x.get(), n, k, k), workspace.get(),
+                                            kParts, k, true, nullptr, done));
       if (!done) return 0;  // a GPU without wgmma
       if (i > 0)
         count_different<<<static_cast<unsigned>((m * n + 255) / 256), 256>>>(
-            reinterpret_cast<unsigned*>(first.get()), reinterpret_cast<unsigned*>(y.get()), m * n,
-            reinterpret_cast<unsigned*>(different.get()));
+            reinterpret_cast<unsigned*>(first.get()), reinterpret_cast<unsigned*>(y.get()), m * n, different.get());
     }
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(&count, different.get(), sizeof count, cudaMemcpyDeviceToHost));

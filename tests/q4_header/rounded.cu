@@ -12,6 +12,7 @@
 #include "common/q4_blocks.h"
 #include "common/random.h"
 #include "common/types.h"
+#include "on_device.h"
 #include "tests.h"
 
 namespace q4_header_test {
@@ -29,12 +30,8 @@ int product(int64_t m, int64_t n, int64_t k) {
   std::vector<ladder::block_q4_0> blocks(m * row_blocks);
   for (int64_t i = 0; i < m * row_blocks; ++i) blocks[i] = ladder::quantized_q4_0(weights.data() + i * ladder::kBlock);
 
-  const auto on_device = [](const auto& from) {
-    auto to = ladder::allocate(sizeof from[0] * from.size());
-    CUDA_CHECK(cudaMemcpy(to.get(), from.data(), sizeof from[0] * from.size(), cudaMemcpyHostToDevice));
-    return to;
-  };
-  const auto stored = on_device(blocks), given = on_device(x);
+  const auto stored = on_device(blocks);
+  const auto given = on_device(x);
   const auto packed = ladder::allocate(q4_gemm::packed_size(m, k));
   const auto workspace = ladder::allocate(q4_gemm::workspace_size(m, n, k));
   const auto y = ladder::allocate<float>(n * m);
@@ -42,8 +39,7 @@ int product(int64_t m, int64_t n, int64_t k) {
   CUDA_CHECK(q4_gemm::repack(stored.get(), packed.get(), m, k));
   q4_gemm::Options options;
   options.workspace = workspace.get();
-  CUDA_CHECK(q4_gemm::multiply<q4_gemm::policies::H200Rounded>(q4_gemm::Repacked{packed.get()},
-                                                               reinterpret_cast<const float*>(given.get()), y.get(), m,
+  CUDA_CHECK(q4_gemm::multiply<q4_gemm::policies::H200Rounded>(q4_gemm::Repacked{packed.get()}, given.get(), y.get(), m,
                                                                n, k, nullptr, options));
   std::vector<float> got(n * m);
   CUDA_CHECK(cudaMemcpy(got.data(), y.get(), sizeof(float) * n * m, cudaMemcpyDeviceToHost));
