@@ -5,7 +5,8 @@
 
 One row of 4096 bfloat16 numbers, whose kernel is shorter than a call, so that the host does not wait for the GPU. A
 sample is the time of 500 calls until the last one returns. All take turns. Peers that are not installed are left out.
-Among them is the launch of a kernel that does nothing, which is a part of each of the others.
+Among them is the launch of a kernel that does nothing, which is a part of each of the others. Gradients are off, by
+torch.no_grad(), or where a call's name says so by torch.inference_mode(), which leaves out the layer of autograd.
 Writes profiling_results/<gpu>/header/host_time.csv.
 """
 
@@ -18,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
 from ladder import competitors, graph_timing, results  # noqa: E402
 
 CALLS, SAMPLES = 500, 40
+INFERENCE = ", inference mode"
 COLUMNS = "call host_microseconds spread_percent version gpu cuda_runtime driver date sm_clock_mhz".split()
 
 
@@ -36,6 +38,7 @@ def own(torch, x, weight, y):
         "rms_norm.fused_add_rms_norm": lambda: rms_norm.fused_add_rms_norm(x, residual, weight, 1e-6),
         "rms_norm.torch.rms_norm": lambda: ours.rms_norm(x, weight, 1e-6),
         "torch.ops.rms_norm.rms_norm": lambda: torch.ops.rms_norm.rms_norm(x, weight, 1e-6),
+        f"torch.ops.rms_norm.rms_norm{INFERENCE}": lambda: torch.ops.rms_norm.rms_norm(x, weight, 1e-6),
         "rms_norm.torch.RMSNorm": lambda: module(x),
     }
 
@@ -46,6 +49,7 @@ def of_torch(torch, x, weight, y):
         "a kernel that does nothing": lambda: torch.cuda._sleep(0),
         "torch.empty_like": lambda: torch.empty_like(x),
         "torch.nn.functional.rms_norm": lambda: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, 1e-6),
+        f"torch.nn.functional.rms_norm{INFERENCE}": lambda: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, 1e-6),
         "torch.nn.RMSNorm": lambda: module(x),
     }
 
@@ -65,12 +69,13 @@ def of_peers(torch, x, weight, y):
     return calls
 
 
-def sample(torch, call):
+def sample(torch, name, call):
     torch.cuda.synchronize()
-    begin = time.perf_counter()
-    for _ in range(CALLS):
-        call()
-    taken = 1e6 * (time.perf_counter() - begin) / CALLS
+    with torch.inference_mode() if name.endswith(INFERENCE) else torch.no_grad():
+        begin = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        taken = 1e6 * (time.perf_counter() - begin) / CALLS
     torch.cuda.synchronize()
     return taken
 
@@ -93,12 +98,12 @@ def main():
     weight, y = torch.ones(4096, device="cuda", dtype=torch.bfloat16), torch.empty_like(x)
     with torch.no_grad():
         calls = {**own(torch, x, weight, y), **of_torch(torch, x, weight, y), **of_peers(torch, x, weight, y)}
-        samples = {name: [] for name in calls}
-        for turn in range(-3, SAMPLES):
-            for name in graph_timing.turns(list(calls), turn):
-                taken = sample(torch, calls[name])
-                if turn >= 0:
-                    samples[name].append(taken)
+    samples = {name: [] for name in calls}
+    for turn in range(-3, SAMPLES):
+        for name in graph_timing.turns(list(calls), turn):
+            taken = sample(torch, name, calls[name])
+            if turn >= 0:
+                samples[name].append(taken)
     rows = []
     for name, values in samples.items():
         median, spread = graph_timing.summarize(values)

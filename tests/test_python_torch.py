@@ -196,6 +196,62 @@ def test_refused():
             call()
 
 
+# Below autograd, as under torch.inference_mode(), a call comes to the kernels in C++ without Python between.
+needs_cpp = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10), reason="PyTorch before 2.10: operators in Python"
+)
+
+
+@needs_cpp
+def test_operators_are_in_cpp():
+    for name in ("rms_norm", "fused_add_rms_norm"):
+        kernels = torch._C._dispatch_dump(f"rms_norm::{name}").splitlines()
+        assert all("operators.cu" in line for line in kernels if line.startswith(("CPU:", "CUDA:")))
+        assert sum(line.startswith(("CPU:", "CUDA:")) for line in kernels) == 2
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("weight", [None, "same", torch.float32])
+def test_operators_below_autograd_are_the_functions(dtype, weight):
+    x, residual = torch.randn(3, 4, 8, dtype=dtype), torch.randn(3, 4, 8, dtype=dtype)
+    weight = None if weight is None else torch.randn(8, dtype=dtype if weight == "same" else weight)
+    changes = [{}, dict(weight_offset=1.0), dict(rounding="llama"), dict(cache="normal", dependent_launch=True)]
+    views = [lambda t: t, lambda t: t.transpose(0, 1), lambda t: t[:, ::2], lambda t: t[:1], lambda t: t[:, :0]]
+    with torch.inference_mode():
+        for view in views:
+            for options in [*changes, dict(cache="evict_first")]:
+                a, b = view(x), view(residual)
+                y, (normed, total) = (
+                    OPERATORS.rms_norm(a, weight, 0.5, **options),
+                    OPERATORS.fused_add_rms_norm(a, b, weight, 0.5, **options),
+                )
+                wanted = ours.rms_norm(a, weight, 0.5, **options), *ours.fused_add_rms_norm(a, b, weight, 0.5, **options)
+                for got, like in zip((y, normed, total), wanted):
+                    assert torch.equal(got, like) and got.stride() == like.stride() and got.is_inference()
+
+
+@needs_cpp
+def test_what_operators_below_autograd_refuse():
+    x, weight = torch.randn(3, 4, 8), torch.ones(8)
+    calls = [
+        (lambda: OPERATORS.rms_norm(x, weight[:7]), r"weight has the shape \(7,\)"),
+        (lambda: OPERATORS.rms_norm(x.double(), weight), "x has elements of type float64"),
+        (lambda: OPERATORS.rms_norm(x.bool(), weight), "x has elements of type bool"),
+        (lambda: OPERATORS.rms_norm(x.to(torch.float8_e5m2), None), "x has elements of type number 23 of PyTorch's"),
+        (lambda: OPERATORS.rms_norm(x.half(), weight.bfloat16()), "not among the types"),
+        (lambda: OPERATORS.rms_norm(x[0, 0, 0], None), "x has no dimension"),
+        (lambda: OPERATORS.rms_norm(x, weight, float("nan")), "eps is negative or not finite"),
+        (lambda: OPERATORS.rms_norm(x, weight, rounding="up"), "rounding is 'up'; 'gemma' and 'llama' are known"),
+        (lambda: OPERATORS.rms_norm(x, weight, cache="x"), "cache is 'x'; 'tuned', 'normal' and 'evict_first'"),
+        (lambda: OPERATORS.rms_norm(x.permute(2, 1, 0), None), "the last dimension of x is not contiguous"),
+        (lambda: OPERATORS.fused_add_rms_norm(x, x[:2], None), r"residual has the shape \(2, 4, 8\)"),
+    ]
+    with torch.inference_mode():
+        for call, sentence in calls:
+            with pytest.raises(ValueError, match=sentence):
+                call()
+
+
 EVERY_TYPE = """
 import torch, rms_norm, rms_norm.torch as ours
 types = sorted({str(d) for d in vars(torch).values() if isinstance(d, torch.dtype)})

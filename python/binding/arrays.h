@@ -25,11 +25,14 @@ constexpr const char* kDeviceName = "NVIDIA GPUs";
 
 // What Python passes: an array, or None.
 using Given = tvm::ffi::Optional<DLTensor*>;
+inline const DLTensor* tensor_of(const Given& given) { return given.has_value() ? given.value() : nullptr; }
+
 struct Array {
   const char* name;
   const DLTensor* tensor;  // nullptr for None
 
-  Array(const char* name, const Given& given) : name(name), tensor(given.has_value() ? given.value() : nullptr) {}
+  Array(const char* name, const DLTensor* tensor) : name(name), tensor(tensor) {}
+  Array(const char* name, const Given& given) : Array(name, tensor_of(given)) {}
   int last() const { return tensor->ndim - 1; }
   int64_t cols() const { return tensor->shape[last()]; }
   void* data() const { return tensor ? static_cast<char*>(tensor->data) + tensor->byte_offset : nullptr; }
@@ -44,6 +47,7 @@ struct Array {
 // A type by its name. tvm-ffi throws for those that it has no name for, which must not happen while a sentence is made.
 inline std::string name_of(const DLDataType& t) {
   if (t.lanes == 1 && t.code == kDLComplex) return "complex" + std::to_string(t.bits);
+  if (t.lanes == 0) return "number " + std::to_string(t.code) + " of PyTorch's";
   try {
     return tvm::ffi::DLDataTypeToString(t);
   } catch (const tvm::ffi::Error&) {

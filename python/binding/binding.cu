@@ -5,7 +5,7 @@
 #include <regex>
 #include <string>
 
-#include "arrays.h"
+#include "norm.h"
 #include "stream.h"
 #include "workspace.h"
 
@@ -16,18 +16,13 @@ Instance& instance(Type x, Type residual, Type weight, Type y) {
   return all[x][residual][weight][y];
 }
 
-namespace {
-
-// y = the norm of x, or with a residual of residual_out = x + residual.
-template <DLDataTypeCode kBFloat16Code>
-void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Given weight_given, DLTensor* y_given,
-          double eps, double weight_offset, bool llama, bool dependent_launch, int cache) {
-  const Array x("x", x_given), residual("residual", residual_given), residual_out("residual_out", residual_out_given);
-  const Array weight("weight", weight_given), y("out", y_given);
+void norm(const Tensors& tensors, rms_norm::Options options, cudaStream_t stream, DLDataTypeCode bfloat16_code) {
+  const Array x("x", tensors.x), residual("residual", tensors.residual), weight("weight", tensors.weight);
+  const Array residual_out("residual_out", tensors.residual_out), y("out", tensors.y);
   Call call;
   call.rows = find_rows({x, y, residual, residual_out}, {&call.x, &call.y, &call.residual, &call.residual_out});
   check_weight(weight, x);
-  const auto type = [](const Array& a) { return type_of(a, kBFloat16Code); };
+  const auto type = [&](const Array& a) { return type_of(a, bfloat16_code); };
   const Type types[] = {type(x), type(residual), type(weight.tensor ? weight : y), type(y)};
   const Type sum = type(residual_out);
   if (sum != types[1])
@@ -41,11 +36,8 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
                              << " are not among the types that this build has; build it with RMS_NORM_TYPES=all";
   call.weight = weight.data();
   call.cols = x.cols();
-  call.options.eps = static_cast<float>(eps), call.options.weight_offset = static_cast<float>(weight_offset);
-  call.options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
-  call.options.dependent_launch = dependent_launch, call.options.cache = static_cast<rms_norm::Cache>(cache);
+  call.options = options;
   const CurrentDevice device(x.tensor->device.device_id);
-  const cudaStream_t stream = stream_of(x.tensor->device);
   if (call.rows > 0 && call.cols * (types[0] == kFloat32 ? 4 : 2) > rms_norm::detail::kSplitBytes)
     check(find_workspace(stream, &call.options.workspace));
   const char* refusal = nullptr;
@@ -53,6 +45,19 @@ void norm(DLTensor* x_given, Given residual_given, Given residual_out_given, Giv
   if (refusal != nullptr)  // a sentence, in which y needs the name that it has in Python
     TVM_FFI_THROW(ValueError) << std::regex_replace(refusal, std::regex("\\by\\b"), "out");
   check(error);
+}
+
+namespace {
+
+template <DLDataTypeCode kBFloat16Code>
+void norm_of_python(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, double eps,
+                    double weight_offset, bool llama, bool dependent_launch, int cache) {
+  rms_norm::Options options;
+  options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
+  options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
+  options.dependent_launch = dependent_launch, options.cache = static_cast<rms_norm::Cache>(cache);
+  const Tensors tensors = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
+  norm(tensors, options, stream_of(x->device), kBFloat16Code);
 }
 
 // Waits for what was launched on the stream of x's device.
@@ -64,8 +69,8 @@ void synchronize(DLTensor* x) {
 }  // namespace
 
 // NumPy's bfloat16, that of ml_dtypes, is not known to DLPack: Python hands over its bits as unsigned integers.
-TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm, norm<kDLBfloat>)
-TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm_of_numpy, norm<kDLUInt>)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm, norm_of_python<kDLBfloat>)
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm_of_numpy, norm_of_python<kDLUInt>)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(synchronize, synchronize)
 
 }  // namespace rms_norm_binding

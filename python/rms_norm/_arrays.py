@@ -14,6 +14,7 @@ _kernel_of_numpy = _module.get_function("norm_of_numpy")  # bits that are unsign
 _synchronize = _module.get_function("synchronize")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
+register_operators = _module.get_function("register_operators")
 
 
 _NAMES = "x residual residual_out weight out eps weight_offset rounding dependent_launch cache".split()

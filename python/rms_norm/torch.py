@@ -57,22 +57,25 @@ def _like(x, name="x"):
         raise TypeError(f"{name} is a {type(x).__name__}; it must be a PyTorch tensor") from None
 
 
-@_implement("rms_norm")
-def _norm(x, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
+def _norm(x, weight, eps=1e-6, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"):
     llama, cache_code = _options(rounding, cache)
     y = _like(x)
     _arrays.norm(x, None, None, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y
 
 
-@_implement("fused_add_rms_norm")
 def _fused_add_rms_norm(
-    x, residual, weight, eps=1e-6, *, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"
+    x, residual, weight, eps=1e-6, weight_offset=0.0, rounding="gemma", dependent_launch=False, cache="tuned"
 ):
     llama, cache_code = _options(rounding, cache)
     y, total = _like(x), _like(residual, "residual")
     _arrays.norm(x, residual, total, weight, y, eps, weight_offset, llama, dependent_launch, cache_code)
     return y, total
+
+
+if not _arrays.register_operators():  # these two in C++; PyTorch before 2.10 does not have what that needs
+    _implement("rms_norm")(_norm)
+    _implement("fused_add_rms_norm")(_fused_add_rms_norm)
 
 
 @_implement("fused_add_rms_norm_")
@@ -151,9 +154,11 @@ def _is_direct(x, second, third=None):
     return not (x.is_meta or is_watched() or is_grad_enabled() and _any_requires_grad(x, second, third))
 
 
-def _below_autograd(operator, *arguments, **options):
+def _below_autograd(operator, kernel, tensors, eps, options):
+    if _is_direct(*tensors):
+        return kernel(*tensors, eps, **options)
     with torch._C._AutoDispatchBelowAutograd():
-        return operator(*arguments, **options)
+        return operator(*tensors, eps, **options)
 
 
 def _save(ctx, weight_at, eps, options, *tensors):
@@ -187,7 +192,7 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, eps, options):
         _save(ctx, 1, eps, options, x, weight)
-        return _below_autograd(torch.ops.rms_norm.rms_norm, x, weight, eps, **options)
+        return _below_autograd(torch.ops.rms_norm.rms_norm, _norm, (x, weight), eps, options)
 
     @staticmethod
     def backward(ctx, dy):
@@ -199,7 +204,8 @@ class _Norm(torch.autograd.Function):
 class _FusedAdd(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, residual, weight, eps, options):
-        y, total = _below_autograd(torch.ops.rms_norm.fused_add_rms_norm, x, residual, weight, eps, **options)
+        operator = torch.ops.rms_norm.fused_add_rms_norm
+        y, total = _below_autograd(operator, _fused_add_rms_norm, (x, residual, weight), eps, options)
         _save(ctx, 2, eps, options, total, weight)
         ctx.x_type = x.dtype
         return y, total
@@ -266,9 +272,9 @@ def rms_norm(
 
     There is no second derivative, and no rule for forward differentiation and torch.func: these raise an error.
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     if not is_dynamo_compiling() and _is_direct(x, weight):
-        return _norm(x, weight, eps, **options)
+        return _norm(x, weight, eps, weight_offset, rounding, dependent_launch, cache)
+    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     return torch.ops.rms_norm.rms_norm(x, weight, _number(eps), **_unusual(options))
 
 
@@ -284,9 +290,9 @@ def fused_add_rms_norm(
     cache: Cache = "tuned",
 ) -> Tuple[Tensor, Tensor]:
     """The norm of x + residual and the sum, as new tensors, with gradients. Otherwise as rms_norm()."""
-    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     if not is_dynamo_compiling() and _is_direct(x, residual, weight):
-        return _fused_add_rms_norm(x, residual, weight, eps, **options)
+        return _fused_add_rms_norm(x, residual, weight, eps, weight_offset, rounding, dependent_launch, cache)
+    options = dict(weight_offset=weight_offset, rounding=rounding, dependent_launch=dependent_launch, cache=cache)
     return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, _number(eps), **_unusual(options))
 
 
