@@ -153,6 +153,7 @@ void run_all(Shapes& shapes) {
                           Matrix{"short rows", 262144, 128},
                           Matrix{"rows of one pack", 4194304, 8},
                           Matrix{"prime number of rows", 8191, 4096},
+                          Matrix{"just over 128 KB", 1821, 73728},
                           Matrix{"long rows", 1024, 131072},
                           Matrix{"long rows, few", 64, 1048576},
                           Matrix{"one row", 1, 33554432},

@@ -14,6 +14,7 @@
 #include "arguments.cuh"
 #include "kernels.cuh"
 #include "policy.cuh"
+#include "teams.cuh"
 
 #ifdef __CUDA_ARCH_LIST__
 #define RMS_NORM_ARCHITECTURES __CUDA_ARCH_LIST__
@@ -25,7 +26,7 @@ namespace rms_norm::detail {
 
 // Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are
 // enough rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are
-// written.
+// written; from there on, by teams of blocks.
 constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
 
 // --- Launches --------------------------------------------------------------------------------------------------------
@@ -135,22 +136,28 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& 
   }
 }
 
+// What a block may have beside the shared memory of fixed size.
+constexpr int kStaticBytes = 512;  // of fixed size, at most
+inline cudaError_t most_shared_bytes(int& bytes) {
+  int device = 0;
+  if (const cudaError_t error = cudaGetDevice(&device)) return error;
+  const cudaError_t error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  bytes = std::max(0, bytes - kStaticBytes);
+  return error;
+}
+
 // A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
 // fit.
 template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
           class W, class Y>
 cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
   const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
-  constexpr int kStaticBytes = 512, kStep = kVectors * kBlock;  // of shared memory, at most
+  constexpr int kStep = kVectors * kBlock;
   constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   int saved = 0, most_bytes = 0;
   if (!kWhole && steps > 1) {
-    int device = 0;
-    if (const cudaError_t error = cudaGetDevice(&device)) return error;
-    if (const cudaError_t error = cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
-      return error;
-    most_bytes = std::max(0, most_bytes - kStaticBytes);
+    if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
     saved = static_cast<int>(std::min<int64_t>(steps - 1, most_bytes / kStepBytes));
   }
   const int shared_bytes = saved * kStepBytes;
@@ -170,6 +177,28 @@ cudaError_t launch_in_cluster(const P& p, cudaStream_t stream) {
 template <int N, int kVectors, int kBlock, Access access, class P>
 cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
   return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, stream);
+}
+
+// Whether teams of blocks are faster than clusters for rows of so many packs. From five to eight times what a block of
+// a team has room for, the registers of a cluster hold a row, and its blocks are many.
+inline bool suits_teams(int64_t packs, int blocks) {
+  const bool suits_cluster = packs > 5 * kTeamPacks && packs < 8 * kTeamPacks;
+  return packs <= int64_t{blocks} * kTeamPacks && !suits_cluster;
+}
+
+// As many teams as there may be if each has room for a row.
+template <int N, class X, class W, class Y>
+cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int blocks, cudaStream_t stream) {
+  const auto kernel = rows_in_teams<N, X, W, Y>;
+  const int64_t packs = p.cols / N, least_parts = (packs + kTeamPacks - 1) / kTeamPacks;
+  const int teams = static_cast<int>(std::min<int64_t>(blocks / least_parts, p.rows)), parts = blocks / teams;
+  if (const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kTeamSharedBytes))
+    return error;
+  const Grid grid{int64_t{teams} * parts, 1, dim3(kTeamThreads), 1, true, kTeamSharedBytes};
+  constexpr int kLine = 8;  // packs; no two blocks share one
+  const int64_t part_packs = (packs + parts - 1) / parts;
+  return launch(stream, grid, kernel, p, parts, static_cast<int>((part_packs + kLine - 1) / kLine * kLine));
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -291,6 +320,17 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
       if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+    }
+    if constexpr (kAligned && !Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
+      int shared_bytes = 0;
+      if (p.workspace != nullptr && row_bytes > kSplitBytes && rows * row_bytes >= kSplitMostBytes && p.heads == 1 &&
+          suits_teams(p.cols / N, together) && device.has_clusters) {
+        if (const cudaError_t error = most_shared_bytes(shared_bytes)) return error;
+      }
+      if (shared_bytes >= kTeamSharedBytes) {
+        set_cache(p, cache, longer, Eviction::last);
+        return launch_in_teams<N>(p, together, stream);
+      }
     }
   }
   if constexpr (!kAligned && N != 8)

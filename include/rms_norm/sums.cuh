@@ -185,19 +185,24 @@ struct MemoryExchange {
     static_assert(kThreads >= kSplitBlocks, "a thread for each word");
     const int tid = threadIdx.x, copies = (parts + 1) / 2;
     uint64_t* const words = workspace + (blockIdx.x - part);  // of the row
-    uint64_t word = uint64_t{number} << 32 | __float_as_uint(value);
+    const uint64_t word = uint64_t{number} << 32 | __float_as_uint(value);
     if (tid < copies) Atomic(words[tid * kSplitBlocks + part]).store(word, relaxed);
     if (blockIdx.x == 0 && threadIdx.x >= gridDim.x && tid < kSplitBlocks) Atomic(workspace[tid]).store(word, relaxed);
-    if (tid < parts) {
-      [[maybe_unused]] int64_t left = int64_t{1} << kMostPolls;
-      do {
-        word = Atomic(words[part / 2 * kSplitBlocks + tid]).load(relaxed);
+    return row_sum<kThreads, 1, 1>(tid < parts ? receive(words[part / 2 * kSplitBlocks + tid], number) : 0.0f);
+  }
+  // The sum in a word that has this number, as soon as it has; `word` is what it had before.
+  __device__ static float receive(uint64_t& from, unsigned number, uint64_t word) {
+    [[maybe_unused]] int64_t left = int64_t{1} << kMostPolls;
+    while (word >> 32 != number) {
 #ifdef RMS_NORM_CHECKED
-        if (--left == 0) __trap();
+      if (--left == 0) __trap();
 #endif
-      } while (word >> 32 != number);
+      word = Atomic(from).load(relaxed);
     }
-    return row_sum<kThreads, 1, 1>(tid < parts ? __uint_as_float(static_cast<unsigned>(word)) : 0.0f);
+    return __uint_as_float(static_cast<unsigned>(word));
+  }
+  __device__ static float receive(uint64_t& from, unsigned number) {
+    return receive(from, number, Atomic(from).load(relaxed));
   }
 
  private:
@@ -206,6 +211,60 @@ struct MemoryExchange {
 #else
   static constexpr int kMostPolls = 22;  // each takes half a microsecond or more
 #endif
+};
+
+// The same for blocks in teams, of which each takes one row after the other: see teams.cuh. The number in a word is
+// that of the launch's first row and the row's place among those of the team, so a launch counts as many numbers as a
+// team has rows. The words of a row lie in one of kRows copies behind the first one. A block sends the sum of a row
+// after it has received that of the row kWaiting before; so all have sent that one, and may still want rows up to
+// kWaiting before it.
+template <int kWaiting>
+struct TeamExchange {
+  static constexpr int kRows = 2 * kWaiting + 1, kWordsOfLane = kSplitBlocks / 32;
+  using Atomic = MemoryExchange::Atomic;
+  static constexpr auto relaxed = MemoryExchange::relaxed;
+  struct Words {  // of one row, which the lanes of a warp have read
+    uint64_t word[kWordsOfLane];
+  };
+  uint64_t* const workspace;
+  const int team, parts, part;
+  const unsigned number;
+  __device__ TeamExchange(uint64_t* memory, int of_teams, int blocks, int rank)
+      : workspace(memory),
+        team(of_teams),
+        parts(blocks),
+        part(rank),
+        number(static_cast<unsigned>(Atomic(memory[blockIdx.x]).load(relaxed) >> 32) + 1) {}
+  __device__ uint64_t& word(int row, int of_part) const {
+    return workspace[(1 + row % kRows) * kSplitBlocks + team * parts + of_part];
+  }
+  // One thread calls it.
+  __device__ void send(int row, float sum) const {
+    Atomic(word(row, part)).store(uint64_t{number + row} << 32 | __float_as_uint(sum), relaxed);
+  }
+  // A warp calls them, the first one some time before the second one.
+  __device__ Words look(int row) const {
+    Words words;
+#pragma unroll
+    for (int j = 0; j < kWordsOfLane; ++j)
+      if (const int i = threadIdx.x % 32 + 32 * j; i < parts) words.word[j] = Atomic(word(row, i)).load(relaxed);
+    return words;
+  }
+  __device__ float receive(int row, const Words& words) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kWordsOfLane; ++j)
+      if (const int i = threadIdx.x % 32 + 32 * j; i < parts)
+        sum += MemoryExchange::receive(word(row, i), number + row, words.word[j]);
+    return warp_sum(sum);
+  }
+  // All threads call it at the end: `rows` is what the team with the most of them has.
+  __device__ void end(int rows) const {
+    const uint64_t last = uint64_t{number + rows - 1} << 32;
+    const unsigned tid = threadIdx.x;
+    if (tid == 0) Atomic(workspace[blockIdx.x]).store(last, relaxed);
+    if (blockIdx.x == 0 && tid >= gridDim.x && tid < kSplitBlocks) Atomic(workspace[tid]).store(last, relaxed);
+  }
 };
 
 }  // namespace rms_norm::detail

@@ -121,7 +121,11 @@ void workspace(Tally& tally, const Combination& c, bool quick) {
                                            {2, 100001},
                                            {1, 262152},
                                            {1, 2000000},
-                                           {4, 131080}}) {
+                                           {4, 131080},
+                                           {259, 131080},  // teams of blocks take these
+                                           {65, 524296},
+                                           {16, 4}}) {
+      if (rows * cols > 30000000 && (quick || !c.uniform() || c.adds())) continue;
       if ((quick || !c.uniform()) && rows * cols > 300000 && cols != 1048576) continue;
       if (quick && !c.uniform() && cols > 100000) continue;
       Problem p = in_mode({rows, cols}, number++);
