@@ -34,7 +34,7 @@ struct Options {
   // needs compute capability 9.0; elsewhere the launch is a plain one.
   bool dependent_launch = false;
 
-  // Lets many blocks share one long row. kWorkspaceBytes of device memory, aligned to 16 bytes, that init_workspace()
+  // Lets many blocks share long rows. kWorkspaceBytes of device memory, aligned to 16 bytes, that init_workspace()
   // has prepared. Calls that may run at the same time need a workspace each. With nullptr, long rows take longer.
   void* workspace = nullptr;
 
