@@ -204,7 +204,7 @@ needs_cpp = pytest.mark.skipif(
 
 @needs_cpp
 def test_operators_are_in_cpp():
-    for name in ("rms_norm", "fused_add_rms_norm"):
+    for name in ("rms_norm", "fused_add_rms_norm", "_rms_norm", "_fused_add_rms_norm"):
         kernels = torch._C._dispatch_dump(f"rms_norm::{name}").splitlines()
         assert all("operators.cu" in line for line in kernels if line.startswith(("CPU:", "CUDA:")))
         assert sum(line.startswith(("CPU:", "CUDA:")) for line in kernels) == 2
@@ -391,11 +391,22 @@ def test_modes_see_an_operator(wants_grad):
     for call in (OPERATORS.rms_norm, ours.rms_norm):
         with Listener() as listener:
             call(x, torch.ones(8))
-        assert OPERATORS.rms_norm.default in listener.heard
+        assert OPERATORS._rms_norm.default in listener.heard
     for call in (OPERATORS.fused_add_rms_norm, ours.fused_add_rms_norm):
         with Listener() as listener:
             call(x, residual, None)
-        assert OPERATORS.fused_add_rms_norm.default in listener.heard
+        assert OPERATORS._fused_add_rms_norm.default in listener.heard
+
+
+def test_compiled_code_calls_operators_that_have_no_gradients_in_python():
+    """What is left of a call in a graph of torch.compile: PyTorch calls it without Python between."""
+    x, residual, weight = torch.randn(3, 8), torch.randn(3, 8), torch.ones(8)
+    norms = make_fx(lambda x, weight: (ours.rms_norm(x, weight), ours.fused_add_rms_norm(x, residual, weight)))
+    graph = norms(x, weight)
+    called = {node.target for node in graph.graph.nodes if node.op == "call_function"}
+    assert {OPERATORS._rms_norm.default, OPERATORS._fused_add_rms_norm.default} <= called
+    for name in ("_rms_norm", "_fused_add_rms_norm"):
+        assert "Autograd" not in torch._C._dispatch_dump(f"rms_norm::{name}")
 
 
 def test_operators_are_dispatched_once_without_gradients(monkeypatch):

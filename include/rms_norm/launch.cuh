@@ -179,8 +179,8 @@ cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
   return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, stream);
 }
 
-// Whether teams of blocks are faster than clusters for rows of so many packs. From five to eight times what a block of
-// a team has room for, the registers of a cluster hold a row, and its blocks are many.
+// Whether teams of blocks are faster than clusters for rows of so many packs. Those of five to eight times what a block
+// of a team has room for are not: they fill the registers of a cluster well.
 inline bool suits_teams(int64_t packs, int blocks) {
   const bool suits_cluster = packs > 5 * kTeamPacks && packs < 8 * kTeamPacks;
   return packs <= int64_t{blocks} * kTeamPacks && !suits_cluster;

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kTeamThreads)
       if (lane == 0) warp_sums[k % 2][warp] = sum;
     }
     __syncthreads();
-    // No thread still reads row k - 1 - kRowsWaiting, in whose place this one comes.
+    // Into the place of row k - 1 - kRowsWaiting, of which all threads have written the result before this barrier.
     if (k > 0) fetch(k - 1 + kRowsAhead);
     if (warp == 0 && k < rows) {
       const float sum = warp_sum(lane < kTeamThreads / 32 ? warp_sums[k % 2][lane] : 0.0f);

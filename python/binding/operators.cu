@@ -195,8 +195,9 @@ bool register_operators() {
   for (const char* key : {"CPU", "CUDA"}) {
     Handle library = nullptr;  // stays for as long as the process does
     torch().new_library("rms_norm", key, "operators.cu", __LINE__, &library);
-    torch().implement(library, "rms_norm", run_operator<false>, kVersion);
-    torch().implement(library, "fused_add_rms_norm", run_operator<true>, kVersion);
+    for (const char* name : {"rms_norm", "_rms_norm"}) torch().implement(library, name, run_operator<false>, kVersion);
+    for (const char* name : {"fused_add_rms_norm", "_fused_add_rms_norm"})
+      torch().implement(library, name, run_operator<true>, kVersion);
   }
   return true;
 }

@@ -31,8 +31,11 @@ _OPTIONS = (
     "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
 )
 _library = torch.library.Library("rms_norm", "DEF")
-_library.define(f"rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
-_library.define(f"fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)")
+for _prefix in ("", "_"):  # with gradients; and without, which is what is left of a call in code that is compiled
+    _library.define(f"{_prefix}rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
+    _library.define(
+        f"{_prefix}fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)"
+    )
 _library.define(f"fused_add_rms_norm_(Tensor(a!) x, Tensor(b!) residual, Tensor? weight, {_OPTIONS}) -> ()")
 _library.define(
     "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, bool wants_dweight)"
@@ -73,9 +76,10 @@ def _fused_add_rms_norm(
     return y, total
 
 
-if not _arrays.register_operators():  # these two in C++; PyTorch before 2.10 does not have what that needs
-    _implement("rms_norm")(_norm)
-    _implement("fused_add_rms_norm")(_fused_add_rms_norm)
+if not _arrays.register_operators():  # these in C++; PyTorch before 2.10 does not have what that needs
+    for _prefix in ("", "_"):
+        _implement(f"{_prefix}rms_norm")(_norm)
+        _implement(f"{_prefix}fused_add_rms_norm")(_fused_add_rms_norm)
 
 
 @_implement("fused_add_rms_norm_")
@@ -117,12 +121,14 @@ def _check(x, weight, residual=None):
 
 
 @torch.library.register_fake("rms_norm::rms_norm", lib=_library)
+@torch.library.register_fake("rms_norm::_rms_norm", lib=_library)
 def _(x, weight, eps=1e-6, **options):
     _check(x, weight)
     return torch.empty_like(x)
 
 
 @torch.library.register_fake("rms_norm::fused_add_rms_norm", lib=_library)
+@torch.library.register_fake("rms_norm::_fused_add_rms_norm", lib=_library)
 def _(x, residual, weight, eps=1e-6, **options):
     _check(x, weight, residual)
     return torch.empty_like(x), torch.empty_like(residual)
@@ -192,7 +198,7 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, eps, options):
         _save(ctx, 1, eps, options, x, weight)
-        return _below_autograd(torch.ops.rms_norm.rms_norm, _norm, (x, weight), eps, options)
+        return _below_autograd(torch.ops.rms_norm._rms_norm, _norm, (x, weight), eps, options)
 
     @staticmethod
     def backward(ctx, dy):
@@ -204,7 +210,7 @@ class _Norm(torch.autograd.Function):
 class _FusedAdd(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, residual, weight, eps, options):
-        operator = torch.ops.rms_norm.fused_add_rms_norm
+        operator = torch.ops.rms_norm._fused_add_rms_norm
         y, total = _below_autograd(operator, _fused_add_rms_norm, (x, residual, weight), eps, options)
         _save(ctx, 2, eps, options, total, weight)
         ctx.x_type = x.dtype
