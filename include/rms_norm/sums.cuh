@@ -62,6 +62,10 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
   }
 }
 
+__device__ inline unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
 // --- Blocks ----------------------------------------------------------------------------------------------------------
 
 // An Exchange is made when the kernel begins. begin() is called once the kernel may read what other kernels wrote.
@@ -82,7 +86,7 @@ class Mailbox {
           "mbarrier.init.shared::cta.b64 [%0], 1;\n"
           "fence.mbarrier_init.release.cluster;"
           :
-          : "r"(address(&box().arrived))
+          : "r"(shared_address(&box().arrived))
           : "memory");
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
@@ -101,7 +105,7 @@ class Mailbox {
     if (threadIdx.x == 0)
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                    :
-                   : "r"(address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
+                   : "r"(shared_address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
                    : "memory");
     if (static_cast<int>(threadIdx.x) < parts)
       asm volatile(
@@ -110,7 +114,7 @@ class Mailbox {
           "mapa.shared::cluster.u32 arrived, %1, %2;\n"
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [number], %3, [arrived];\n}"
           :
-          : "r"(address(box().numbers + part)), "r"(address(&box().arrived)), "r"(threadIdx.x),
+          : "r"(shared_address(box().numbers + part)), "r"(shared_address(&box().arrived)), "r"(threadIdx.x),
             "r"(__float_as_uint(value))
           : "memory");
     unsigned all_arrived = 0;
@@ -120,7 +124,7 @@ class Mailbox {
           "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], 0;\n"
           "selp.u32 %0, 1, 0, done;\n}"
           : "=r"(all_arrived)
-          : "r"(address(&box().arrived))
+          : "r"(shared_address(&box().arrived))
           : "memory");
 #endif
     for (int i = 0; i < parts; ++i) result += box().numbers[i];
@@ -135,9 +139,6 @@ class Mailbox {
   __device__ static Box& box() {
     __shared__ Box box;
     return box;
-  }
-  __device__ static unsigned address(const void* shared) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(shared));
   }
 };
 
@@ -177,8 +178,7 @@ struct MemoryExchange {
   unsigned number = 0;        // in the threads that have to do with a word
   __device__ MemoryExchange(int blocks, int rank, uint64_t* words) : parts(blocks), part(rank), workspace(words) {}
   __device__ void begin() {
-    if (threadIdx.x < kSplitBlocks)
-      number = static_cast<unsigned>(Atomic(workspace[blockIdx.x]).load(relaxed) >> 32) + 1;
+    if (threadIdx.x < kSplitBlocks) number = next_number(workspace);
   }
   template <int kThreads>
   __device__ float sum(float value) {
@@ -187,8 +187,15 @@ struct MemoryExchange {
     uint64_t* const words = workspace + (blockIdx.x - part);  // of the row
     const uint64_t word = uint64_t{number} << 32 | __float_as_uint(value);
     if (tid < copies) Atomic(words[tid * kSplitBlocks + part]).store(word, relaxed);
-    if (blockIdx.x == 0 && threadIdx.x >= gridDim.x && tid < kSplitBlocks) Atomic(workspace[tid]).store(word, relaxed);
+    write_for_absent_blocks(workspace, word);
     return row_sum<kThreads, 1, 1>(tid < parts ? receive(words[part / 2 * kSplitBlocks + tid], number) : 0.0f);
+  }
+  __device__ static unsigned next_number(uint64_t* words) {
+    return static_cast<unsigned>(Atomic(words[blockIdx.x]).load(relaxed) >> 32) + 1;
+  }
+  __device__ static void write_for_absent_blocks(uint64_t* words, uint64_t word) {
+    const int tid = threadIdx.x;
+    if (blockIdx.x == 0 && threadIdx.x >= gridDim.x && tid < kSplitBlocks) Atomic(words[tid]).store(word, relaxed);
   }
   // The sum in a word that has this number, as soon as it has; `word` is what it had before.
   __device__ static float receive(uint64_t& from, unsigned number, uint64_t word) {
@@ -230,11 +237,7 @@ struct TeamExchange {
   const int team, parts, part;
   const unsigned number;
   __device__ TeamExchange(uint64_t* memory, int of_teams, int blocks, int rank)
-      : workspace(memory),
-        team(of_teams),
-        parts(blocks),
-        part(rank),
-        number(static_cast<unsigned>(Atomic(memory[blockIdx.x]).load(relaxed) >> 32) + 1) {}
+      : workspace(memory), team(of_teams), parts(blocks), part(rank), number(MemoryExchange::next_number(memory)) {}
   __device__ uint64_t& word(int row, int of_part) const {
     return workspace[(1 + row % kRows) * kSplitBlocks + team * parts + of_part];
   }
@@ -261,9 +264,8 @@ struct TeamExchange {
   // All threads call it at the end: `rows` is what the team with the most of them has.
   __device__ void end(int rows) const {
     const uint64_t last = uint64_t{number + rows - 1} << 32;
-    const unsigned tid = threadIdx.x;
-    if (tid == 0) Atomic(workspace[blockIdx.x]).store(last, relaxed);
-    if (blockIdx.x == 0 && tid >= gridDim.x && tid < kSplitBlocks) Atomic(workspace[tid]).store(last, relaxed);
+    if (threadIdx.x == 0) Atomic(workspace[blockIdx.x]).store(last, relaxed);
+    MemoryExchange::write_for_absent_blocks(workspace, last);
   }
 };
 

@@ -17,10 +17,6 @@ constexpr int kRowsHeld = kRowsAhead + kRowsWaiting;
 using Arrival = cuda::barrier<cuda::thread_scope_block>;
 constexpr int kTeamSharedBytes = kRowsHeld * static_cast<int>(kTeamPacks * 16 + sizeof(Arrival));
 
-__device__ inline unsigned shared_address(const void* shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-
 // One thread calls it. When all bytes are there, a phase of the barrier, for which one arrival counts, ends.
 __device__ inline void start_copy(uint4* to, const void* from, int bytes, [[maybe_unused]] cuda::access_property cache,
                                   Arrival& arrived) {
