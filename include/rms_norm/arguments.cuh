@@ -41,7 +41,7 @@ struct Options {
   Cache cache = Cache::tuned;
 };
 
-constexpr size_t kWorkspaceBytes = 64 * 128 * sizeof(uint64_t);
+constexpr size_t kWorkspaceBytes = 80 * 160 * sizeof(uint64_t);  // see MemoryExchange in sums.cuh
 
 // The stride of rows that follow each other without gaps.
 constexpr int64_t kContiguous = INT64_MIN;

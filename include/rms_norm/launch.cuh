@@ -26,8 +26,13 @@ namespace rms_norm::detail {
 
 // Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are
 // enough rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are
-// written; from there on, by teams of blocks.
-constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
+// written; from there on, by teams of blocks. Teams take unaligned rows of more than kTeamBytes too.
+constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20, kTeamBytes = 32 << 10;
+
+// Whether a call may have a use for a workspace.
+inline bool may_use_workspace(int64_t rows, int64_t row_bytes) {
+  return row_bytes > kSplitBytes || (row_bytes > kTeamBytes && rows * row_bytes >= kSplitMostBytes);
+}
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 
@@ -179,26 +184,27 @@ cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
   return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, stream);
 }
 
-// Whether teams of blocks are faster than clusters for rows of so many packs. Those of five to eight times what a block
-// of a team has room for are not: they fill the registers of a cluster well.
-inline bool suits_teams(int64_t packs, int blocks) {
-  const bool suits_cluster = packs > 5 * kTeamPacks && packs < 8 * kTeamPacks;
-  return packs <= int64_t{blocks} * kTeamPacks && !suits_cluster;
+// How many teams of blocks take rows of so many packs: as many as there may be if each has room for a row. 0 where
+// there cannot be enough of them, or where a cluster is faster.
+template <int N, Access access>
+int count_teams(int64_t packs, int64_t rows, int blocks) {
+  constexpr int kMost = team_packs<access>;
+  const int teams = static_cast<int>(std::min(blocks / ((packs + kMost - 1) / kMost), rows));
+  if (access == Access::unaligned) return packs * 16 > kTeamBytes ? teams / N * N : 0;
+  // Aligned rows of five to eight times what a block of a team has room for fill the registers of a cluster well.
+  const bool suits_cluster = packs > 5 * kMost && packs < 8 * kMost;
+  return packs * 16 > kSplitBytes && !suits_cluster ? teams : 0;
 }
 
-// As many teams as there may be if each has room for a row.
-template <int N, class X, class W, class Y>
-cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int blocks, cudaStream_t stream) {
-  const auto kernel = rows_in_teams<N, X, W, Y>;
-  const int64_t packs = p.cols / N, least_parts = (packs + kTeamPacks - 1) / kTeamPacks;
-  const int teams = static_cast<int>(std::min<int64_t>(blocks / least_parts, p.rows)), parts = blocks / teams;
+template <int N, Access access, class X, class W, class Y>
+cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int teams, int parts, cudaStream_t stream) {
+  const auto kernel = rows_in_teams<N, access, X, W, Y>;
   if (const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kTeamSharedBytes))
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(TeamShared)))
     return error;
-  const Grid grid{int64_t{teams} * parts, 1, dim3(kTeamThreads), 1, true, kTeamSharedBytes};
-  constexpr int kLine = 8;  // packs; no two blocks share one
-  const int64_t part_packs = (packs + parts - 1) / parts;
-  return launch(stream, grid, kernel, p, parts, static_cast<int>((part_packs + kLine - 1) / kLine * kLine));
+  const Grid grid{int64_t{teams} * parts, 1, dim3(32, kTeamWarps + 1), 1, true, sizeof(TeamShared)};
+  const int part_packs = static_cast<int>((p.cols / N + parts - 1) / parts);
+  return launch(stream, grid, kernel, p, parts, lines_of(part_packs));  // no two blocks share a line
 }
 
 // --- The choice of a shape -------------------------------------------------------------------------------------------
@@ -321,15 +327,15 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
-    if constexpr (kAligned && !Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
+    if constexpr (!Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
+      const bool many = p.workspace != nullptr && rows * row_bytes >= kSplitMostBytes && p.heads == 1;
+      const int teams = many && device.has_clusters ? count_teams<N, longer>(p.cols / N, rows, together) : 0;
       int shared_bytes = 0;
-      if (p.workspace != nullptr && row_bytes > kSplitBytes && rows * row_bytes >= kSplitMostBytes && p.heads == 1 &&
-          suits_teams(p.cols / N, together) && device.has_clusters) {
+      if (teams > 0)
         if (const cudaError_t error = most_shared_bytes(shared_bytes)) return error;
-      }
-      if (shared_bytes >= kTeamSharedBytes) {
+      if (shared_bytes >= static_cast<int>(sizeof(TeamShared))) {
         set_cache(p, cache, longer, Eviction::last);
-        return launch_in_teams<N>(p, together, stream);
+        return launch_in_teams<N, longer>(p, teams, together / teams, stream);
       }
     }
   }

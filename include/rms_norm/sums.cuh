@@ -11,7 +11,7 @@ namespace rms_norm::detail {
 
 constexpr int kMostThreads = 1024;  // in a block
 constexpr int kMostParts = 8;       // blocks in a cluster
-constexpr int kSplitBlocks = 128;   // that share long rows, given a workspace
+constexpr int kSplitBlocks = 160;   // at most, that share long rows, given a workspace
 
 // --- Kernels of a stream, with dependent launches --------------------------------------------------------------------
 
@@ -187,15 +187,14 @@ struct MemoryExchange {
     uint64_t* const words = workspace + (blockIdx.x - part);  // of the row
     const uint64_t word = uint64_t{number} << 32 | __float_as_uint(value);
     if (tid < copies) Atomic(words[tid * kSplitBlocks + part]).store(word, relaxed);
-    write_for_absent_blocks(workspace, word);
+    write_for_absent_blocks(workspace, word, tid);
     return row_sum<kThreads, 1, 1>(tid < parts ? receive(words[part / 2 * kSplitBlocks + tid], number) : 0.0f);
   }
   __device__ static unsigned next_number(uint64_t* words) {
     return static_cast<unsigned>(Atomic(words[blockIdx.x]).load(relaxed) >> 32) + 1;
   }
-  __device__ static void write_for_absent_blocks(uint64_t* words, uint64_t word) {
-    const int tid = threadIdx.x;
-    if (blockIdx.x == 0 && threadIdx.x >= gridDim.x && tid < kSplitBlocks) Atomic(words[tid]).store(word, relaxed);
+  __device__ static void write_for_absent_blocks(uint64_t* words, uint64_t word, unsigned tid) {
+    if (blockIdx.x == 0 && tid >= gridDim.x && tid < kSplitBlocks) Atomic(words[tid]).store(word, relaxed);
   }
   // The sum in a word that has this number, as soon as it has; `word` is what it had before.
   __device__ static float receive(uint64_t& from, unsigned number, uint64_t word) {
@@ -241,7 +240,7 @@ struct TeamExchange {
   __device__ uint64_t& word(int row, int of_part) const {
     return workspace[(1 + row % kRows) * kSplitBlocks + team * parts + of_part];
   }
-  // One thread calls it.
+  // One thread of the warp calls it.
   __device__ void send(int row, float sum) const {
     Atomic(word(row, part)).store(uint64_t{number + row} << 32 | __float_as_uint(sum), relaxed);
   }
@@ -261,11 +260,12 @@ struct TeamExchange {
         sum += MemoryExchange::receive(word(row, i), number + row, words.word[j]);
     return warp_sum(sum);
   }
-  // All threads call it at the end: `rows` is what the team with the most of them has.
+  // A warp calls it at the end: `rows` is what the team with the most of them has.
   __device__ void end(int rows) const {
     const uint64_t last = uint64_t{number + rows - 1} << 32;
-    if (threadIdx.x == 0) Atomic(workspace[blockIdx.x]).store(last, relaxed);
-    MemoryExchange::write_for_absent_blocks(workspace, last);
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) Atomic(workspace[blockIdx.x]).store(last, relaxed);
+    for (int i = lane; i < kSplitBlocks; i += 32) MemoryExchange::write_for_absent_blocks(workspace, last, i);
   }
 };
 
