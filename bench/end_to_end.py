@@ -8,9 +8,9 @@
 Needs PyTorch with CUDA, transformers, the package of python/ and an NVIDIA GPU with 40 GB; nothing is downloaded, since
 the weights are random. Writes profiling_results/<gpu>/header/end_to_end.csv after each input of each model, so that an
 interrupted run leaves what it has measured; --add keeps what is stored of other inputs, so that a long run can be made
-in parts. All variants of an input take turns in one process on the same weights. Exit code 1 if a time cannot be, or if
-the logits of a variant are wrong: more than twice as far as those of the stock model from the logits that the same model
-has with norms computed in float64.
+in parts. All variants of an input take turns in one process on the same weights; only in eager mode under torch.compile
+each is timed as soon as it is compiled. Exit code 1 if a time cannot be, or if the logits of a variant are wrong: more
+than twice as far as those of the stock model from the logits that the same model has with norms computed in float64.
 
 Variants: stock; patched (rms_norm.torch.patch_transformers); patched_pdl (the same, with dependent launches);
 without_norms (each RMSNorm hands on what it gets: the floor for norms that are not fused with anything).

@@ -149,8 +149,10 @@ FORMS = {"tokens": rate_lines, "shares": share_lines}
 def caption(path, page, shapes):
     row = next(iter(next(iter(shapes.values())).values()))
     counts = [int(row["samples"]) for rows in shapes.values() for row in rows.values() if row["samples"]]
+    apart = any(compiled and way == "eager" for rows in shapes.values() for _, compiled, way in rows)
+    order = "all variants of an input in turn" + (", but compiled ones in eager mode as soon as each is compiled" if apart else "")
     return (
-        f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, all variants of an input in turn. "
+        f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, {order}. "
         f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(shapes)}. "
         f"From {link(results.shown(path), path, page)}."
     )
