@@ -29,10 +29,12 @@ namespace rms_norm::detail {
 // written; from there on, by teams of blocks. Teams take unaligned rows of more than kTeamBytes too.
 constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20, kTeamBytes = 32 << 10;
 
-// Whether a call may have a use for a workspace.
+// Whether a call may have a use for a workspace. Callers ask before the size of the problem is checked, hence no
+// product.
 inline bool may_use_workspace(int64_t rows, int64_t row_bytes) {
-  return row_bytes > kSplitBytes || (row_bytes > kTeamBytes && rows * row_bytes >= kSplitMostBytes);
+  return rows > 0 && (row_bytes > kSplitBytes || (row_bytes > kTeamBytes && row_bytes >= kSplitMostBytes / rows));
 }
+static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64_t), "see MemoryExchange");
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 

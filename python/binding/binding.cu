@@ -38,7 +38,7 @@ void norm(const Tensors& tensors, rms_norm::Options options, cudaStream_t stream
   call.cols = x.cols();
   call.options = options;
   const CurrentDevice device(x.tensor->device.device_id);
-  if (rms_norm::detail::may_use_workspace(call.rows, call.cols * (types[0] == kFloat32 ? 4 : 2)) && call.rows > 0)
+  if (rms_norm::detail::may_use_workspace(call.rows, call.cols * (types[0] == kFloat32 ? 4 : 2)))
     check(find_workspace(stream, &call.options.workspace));
   const char* refusal = nullptr;
   const cudaError_t error = run(call, stream, &refusal);
