@@ -193,9 +193,7 @@ int count_teams(int64_t packs, int64_t rows, int blocks) {
   constexpr int kMost = team_packs<access>;
   const int teams = static_cast<int>(std::min(blocks / ((packs + kMost - 1) / kMost), rows));
   if (access == Access::unaligned) return packs * 16 > kTeamBytes ? teams / N * N : 0;
-  // Aligned rows of five to eight times what a block of a team has room for fill the registers of a cluster well.
-  const bool suits_cluster = packs > 5 * kMost && packs < 8 * kMost;
-  return packs * 16 > kSplitBytes && !suits_cluster ? teams : 0;
+  return packs * 16 > kSplitBytes ? teams : 0;
 }
 
 template <int N, Access access, class X, class W, class Y>

@@ -22,8 +22,7 @@ constexpr int team_packs = kTeamWarps*(kWarpPacks - (access == Access::unaligned
 constexpr int kRowsHeld = 7;  // whose packs are being copied, or wait for the row's sum
 // The sums of so many of them are on their way. More of them hide how long that takes, and leave less to be copied
 // ahead.
-template <Access access>
-constexpr int rows_waiting = access == Access::unaligned ? 3 : 4;
+constexpr int kRowsWaiting = 4;
 
 using Arrival = cuda::barrier<cuda::thread_scope_block>;
 // What a block has in shared memory: places for kRowsHeld rows, which take turns. The barriers of a place say, for the
@@ -72,32 +71,38 @@ __device__ inline void wait_for(Arrival& arrived, bool odd_phase) {
 // So many packs as fill lines.
 __host__ __device__ constexpr int lines_of(int packs) { return (packs + kLinePacks - 1) / kLinePacks * kLinePacks; }
 
-__device__ inline int place_of(int k) { return k % kRowsHeld; }  // of a team's k-th row
-__device__ inline void wait_for_row(Arrival* arrivals, int k) {
-  wait_for(arrivals[place_of(k)], k / kRowsHeld % 2 != 0);
-}
+// The row of a team that is at some stage of its way through the block: its place, and the phase of the place's barriers
+// that it waits for.
+struct Turn {
+  int k = 0;  // the team's k-th row
+  int place = 0;
+  bool odd_phase = false;
+  __device__ void next() {
+    ++k;
+    if (++place == kRowsHeld) place = 0, odd_phase = !odd_phase;
+  }
+};
 
 // The work of one warp: adds up what the others have added up of each of the team's rows, and exchanges it.
-template <int kWaiting, class Row, class P>
-__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange<kWaiting>& exchange, int rows) {
+template <class Row, class P>
+__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange<kRowsWaiting>& exchange, int rows) {
   const int lane = threadIdx.x;
-  for (int k = 0; k + 1 < rows + kWaiting; ++k) {
-    const int next = k + 1 - kWaiting;  // the row whose sum is needed next
-    const bool has_next = next >= 0 && next < rows;
-    typename TeamExchange<kWaiting>::Words words;
-    if (has_next) words = exchange.look(next);
-    if (k < rows) {
-      wait_for_row(shared.added, k);
-      const float sum = warp_sum(lane < kTeamWarps ? shared.warp_sums[place_of(k)][lane] : 0.0f);
-      if (lane == 0) exchange.send(k, sum);
+  Turn sent, received;
+  while (received.k < rows) {
+    const bool receives = sent.k + 1 >= kRowsWaiting;
+    typename TeamExchange<kRowsWaiting>::Words words;
+    if (receives) words = exchange.look(received.k);
+    if (sent.k < rows) {
+      wait_for(shared.added[sent.place], sent.odd_phase);
+      const float sum = warp_sum(lane < kTeamWarps ? shared.warp_sums[sent.place][lane] : 0.0f);
+      if (lane == 0) exchange.send(sent.k, sum);
     }
-    if (!has_next) continue;
-    const float sum = exchange.receive(next, words);
-    __syncwarp();  // all lanes have read the sums whose places are free once this one is known
-    if (lane == 0) {
-      shared.rstds[place_of(next)] = Row(p, 0).rstd(sum);
-      static_cast<void>(shared.known[place_of(next)].arrive());
-    }
+    sent.next();
+    if (!receives) continue;
+    const float sum = exchange.receive(received.k, words);
+    if (lane == 0) shared.rstds[received.place] = Row(p, 0).rstd(sum);
+    static_cast<void>(shared.known[received.place].arrive());
+    received.next();
   }
 }
 
@@ -111,7 +116,6 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   using Share = detail::Share<N, kTeamVectors, access, Problem<X, void, W, Y>>;
   using Row = typename Share::Row;
   using Ends = HeadAndTail<N, access, Problem<X, void, W, Y>>;
-  constexpr int kWaiting = rows_waiting<access>;
   extern __shared__ uint4 shared_memory[];
   TeamShared& shared = *reinterpret_cast<TeamShared*>(shared_memory);
   const int lane = threadIdx.x, warp = threadIdx.y;
@@ -119,70 +123,85 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   const auto rows_of = [&](int number) { return static_cast<int>((p.rows - number + teams - 1) / teams); };
   const int rows = rows_of(team);
 
-  if (warp == 0 && lane < kRowsHeld) {
-    for (Arrival& arrival : shared.fetched[lane]) init(&arrival, 1);
-    init(shared.added + lane, kTeamWarps);
-    init(shared.known + lane, 1);
-  }
-  if (p.dependent) wait_for_previous_kernel();
-  __syncthreads();
-  if (warp == kTeamWarps) {
-    const TeamExchange<kWaiting> exchange(p.workspace, team, parts, part);
-    exchange_sums<kWaiting, Row>(p, shared, exchange, rows);
-    exchange.end(rows_of(0));
-    return;
-  }
+  // Each warp prepares its own barriers: one after the other, all of them would take some microseconds.
+  if (warp < kTeamWarps && lane < kRowsHeld) init(&shared.fetched[lane][warp], 1);
+  if (warp == kTeamWarps && lane < kRowsHeld) init(shared.added + lane, kTeamWarps), init(shared.known + lane, 32);
+  cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+  __syncwarp();
 
   Ends ends(p, team, p.cols / N);  // of as many elements in all rows of a team
   const int warp_packs = lines_of((part_packs + kTeamWarps - 1) / kTeamWarps);  // no two warps share a line
   const int64_t first = int64_t{part} * part_packs + warp * warp_packs;
-  const int64_t most_packs = min(warp_packs, part_packs - warp * warp_packs);
+  const int64_t most_packs = min(warp_packs, part_packs - warp * warp_packs);  // of the exchanging warp: none
   const int packs = static_cast<int>(max(int64_t{0}, min(most_packs, ends.packs - first)));
-  const auto row_from = [&](int k, int64_t pack) {
-    return Row(p, team + static_cast<unsigned>(k) * teams, ends.head + pack * N);
+  // The weight before the rows, or it would arrive behind all that is copied ahead of them.
+  Share share(32);
+  share.load_weight(p, ends.head + first * N, packs);
+  ends.load_weight(p);
+  if (p.dependent) wait_for_previous_kernel();
+
+  // A row, and the packs of it that are this warp's. They are as far from a line's begin in shared memory as in global
+  // memory, or the copy engine would have to divide each line between two.
+  struct WarpRow : Turn {
+    Row row;
+    __device__ void next_of(int teams) { next(), row.advance_input(teams), row.advance_output(teams); }
+    __device__ typename Row::Kept* packs_in(TeamShared& shared) const {
+      const int shift = Ends::kAny ? reinterpret_cast<uintptr_t>(row.x) / 16 % kLinePacks : 0;
+      return reinterpret_cast<typename Row::Kept*>(shared.packs[place][threadIdx.y] + shift);
+    }
   };
-  const auto row = [&](int k) { return row_from(k, first); };
-  // As far from a line's begin as in memory, or the copy engine would have to divide each line between two.
-  const auto packs_of = [&](int k) {
-    const int shift = Ends::kAny ? reinterpret_cast<uintptr_t>(row(k).x) / 16 % kLinePacks : 0;
-    return reinterpret_cast<typename Row::Kept*>(shared.packs[place_of(k)][warp] + shift);
-  };
-  const auto fetch = [&](int k) {
-    if (lane == 0 && k < rows && packs > 0)
-      start_copy(packs_of(k), row(k).x, packs * 16, p.reads, shared.fetched[place_of(k)][warp]);
+  WarpRow fetched{{}, Row(p, team, ends.head + first * N)};
+  WarpRow added = fetched, written = fetched;
+  const auto fetch = [&] {
+    if (lane == 0 && fetched.k < rows && packs > 0)
+      start_copy(fetched.packs_in(shared), fetched.row.x, packs * 16, p.reads, shared.fetched[fetched.place][warp]);
+    fetched.next_of(teams);
   };
   // The warps of the first part take turns with the head and tail elements, and load them that many rows ahead.
   const auto has_ends = [&](int k) { return Ends::kAny && part == 0 && k % kTeamWarps == warp; };
-  const auto load_ends = [&](int k) { ends.load_input(row_from(k, 0), part == 0 && k < rows); };
+  const auto ends_of = [&](int k) { return Row(p, team + static_cast<unsigned>(k) * teams, ends.head); };
+  const auto load_ends = [&](int k) { ends.load_input(ends_of(k), k < rows); };
 
-  for (int k = 0; k < kRowsHeld; ++k) fetch(k);
-  ends.load_weight(p);
-  load_ends(warp);
-  Share share(32);
-  share.load_weight(p, ends.head + first * N, packs);
-  for (int k = 0; k < rows + kWaiting; ++k) {
-    if (k < rows) {
-      float sum = has_ends(k) ? ends.add_input(row_from(k, 0), true) : 0.0f;
-      if (packs > 0) wait_for(shared.fetched[place_of(k)][warp], k / kRowsHeld % 2 != 0);
-      share.for_each(packs, [&](int, int i) { sum += sum_of_squares(packs_of(k)[i]); });
+  for (int i = 0; i < kRowsHeld; ++i) fetch();
+  if (has_ends(warp)) load_ends(warp);
+  __syncthreads();
+  if (warp == kTeamWarps) {
+    const TeamExchange<kRowsWaiting> exchange(p.workspace, team, parts, part);
+    exchange_sums<Row>(p, shared, exchange, rows);
+    exchange.end(rows_of(0));
+    return;
+  }
+
+  while (written.k < rows) {
+    if (added.k < rows) {
+      float sum = 0.0f;
+      if (has_ends(added.k)) {
+        sum = ends.add_input(ends_of(added.k), true);
+        __syncwarp();  // makes it a branch: without one, the other warps would wait for what they load, too
+      }
+      if (packs > 0) wait_for(shared.fetched[added.place][warp], added.odd_phase);
+      share.restore(added.packs_in(shared), packs);
+      share.for_each(packs, [&](int v, int) { sum += sum_of_squares(share.input[v]); });
       sum = warp_sum(sum);
       if (lane == 0) {
-        shared.warp_sums[place_of(k)][warp] = sum;
-        static_cast<void>(shared.added[place_of(k)].arrive());
+        shared.warp_sums[added.place][warp] = sum;
+        static_cast<void>(shared.added[added.place].arrive());
       }
     }
-    const int done = k - kWaiting;
-    if (done < 0) continue;
-    share.restore(packs_of(done), packs);
-    wait_for_row(shared.known, done);
-    const float rstd = shared.rstds[place_of(done)];
+    added.next_of(teams);
+    if (added.k <= kRowsWaiting) continue;
+    share.restore(written.packs_in(shared), packs);
+    wait_for(shared.known[written.place], written.odd_phase);
+    // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
+    const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
     with_rounding<access>(p, [&](auto rounded) {
-      share.template store_output<rounded.value>(row(done), packs, rstd);
-      if (has_ends(done)) ends.template store_output<rounded.value>(row_from(done, 0), true, rstd);
+      share.template store_output<rounded.value>(written.row, packs, rstd);
+      if (has_ends(written.k)) ends.template store_output<rounded.value>(ends_of(written.k), true, rstd);
     });
-    if (has_ends(done)) load_ends(done + kTeamWarps);
+    if (has_ends(written.k)) load_ends(written.k + kTeamWarps);
     __syncwarp();  // all lanes have read what the next copy overwrites
-    fetch(done + kRowsHeld);
+    fetch();
+    written.next_of(teams);
   }
 }
 
