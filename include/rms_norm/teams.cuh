@@ -162,7 +162,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   const auto ends_of = [&](int k) { return Row(p, team + static_cast<unsigned>(k) * teams, ends.head); };
   const auto load_ends = [&](int k) { ends.load_input(ends_of(k), k < rows); };
 
-  for (int i = 0; i < kRowsHeld; ++i) fetch();
+  for (int i = 0; i < kRowsHeld - kRowsWaiting; ++i) fetch();
   if (has_ends(warp)) load_ends(warp);
   __syncthreads();
   if (warp == kTeamWarps) {
@@ -189,19 +189,20 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
       }
     }
     added.next_of(teams);
-    if (added.k <= kRowsWaiting) continue;
-    share.restore(written.packs_in(shared), packs);
-    wait_for(shared.known[written.place], written.odd_phase);
-    // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
-    const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
-    with_rounding<access>(p, [&](auto rounded) {
-      share.template store_output<rounded.value>(written.row, packs, rstd);
-      if (has_ends(written.k)) ends.template store_output<rounded.value>(ends_of(written.k), true, rstd);
-    });
-    if (has_ends(written.k)) load_ends(written.k + kTeamWarps);
-    __syncwarp();  // all lanes have read what the next copy overwrites
+    if (added.k > kRowsWaiting) {
+      share.restore(written.packs_in(shared), packs);
+      wait_for(shared.known[written.place], written.odd_phase);
+      // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
+      const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
+      with_rounding<access>(p, [&](auto rounded) {
+        share.template store_output<rounded.value>(written.row, packs, rstd);
+        if (has_ends(written.k)) ends.template store_output<rounded.value>(ends_of(written.k), true, rstd);
+      });
+      if (has_ends(written.k)) load_ends(written.k + kTeamWarps);
+      written.next_of(teams);
+      __syncwarp();  // all lanes have read what the next copy overwrites
+    }
     fetch();
-    written.next_of(teams);
   }
 }
 
