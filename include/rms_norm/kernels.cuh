@@ -149,11 +149,20 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       return load<N>(x + i * N);
   }
   __device__ float rstd(float sum) const { return rsqrtf(sum * p.inverse_cols + p.eps); }
+  struct Factors {
+    float of[N];
+  };
+  __device__ Factors factors(const Pack<W, N>& weights) const {
+    Factors factors;
+    unpack(weights, factors.of);
+#pragma unroll
+    for (int k = 0; k < N; ++k) factors.of[k] += p.weight_offset;
+    return factors;
+  }
   template <Rounded rounded>
-  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Pack<W, N>& weights) const {
-    float value[N], factor[N];
+  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Factors& factors) const {
+    float value[N];
     unpack<true>(input, value);
-    unpack(weights, factor);
 #pragma unroll
     for (int k = 0; k < N; ++k) value[k] *= rstd;
     if constexpr (rounded != Rounded::once) {
@@ -163,7 +172,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       for (int k = 0; k < N; ++k) value[k] = rounded == Rounded::twice || p.round_first ? early[k] : value[k];
     }
 #pragma unroll
-    for (int k = 0; k < N; ++k) value[k] *= p.weight_offset + factor[k];
+    for (int k = 0; k < N; ++k) value[k] *= factors.of[k];
     return round_to<Y>(value);
   }
   __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<!kContiguous>(y + i * N, pack, p.writes); }
@@ -258,6 +267,10 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
   template <Rounded rounded>
   __device__ void store_output(const Row& row, int packs, float rstd) {
+    store_output<rounded>(row, packs, rstd, [&](int v) { return row.factors(weight[v]); });
+  }
+  template <Rounded rounded, class FactorsOf>
+  __device__ void store_output(const Row& row, int packs, float rstd, FactorsOf factors_of) {
     constexpr int kBatch = kWeightFirst || kVectors < 2 ? kVectors : 2;
 #pragma unroll
     for (int first = 0; first < kVectors; first += kBatch) {
@@ -266,7 +279,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
                          [&](int v, int i) { weight[first + v] = row.load_weight(i + first * threads); });
 #pragma unroll
       for (int v = first; v < first + kBatch; ++v) {
-        const auto y = row.template output<rounded>(input[v], rstd, weight[v]);
+        const auto y = row.template output<rounded>(input[v], rstd, factors_of(v));
         if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
       }
     }
@@ -364,15 +377,19 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
+  typename Share::Row row(p, number, ends.head);
+  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
+  const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
+  const auto load_input = [&] { share.load_input(row, packs()), ends.load_input(row, has_row); };
+  // The loads of a weight that is not aligned end before the thread goes on: those of the input begin before them. (A
+  // thread of float32 has few packs, and no register for that.)
+  const bool input_first = access == Access::unaligned && N == 8 && !dependent;
+  if (input_first) load_input();
   share.load_weight(p, ends.head, static_cast<int>(ends.packs));
   ends.load_weight(p);
   if (dependent) wait_for_previous_kernel();
 
-  typename Share::Row row(p, number, ends.head);
-  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
-  const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
-  share.load_input(row, packs());
-  ends.load_input(row, has_row);
+  if (!input_first) load_input();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;
     const int row_packs = packs();
@@ -383,8 +400,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
       number += step;
       has_row = number < rows;
       row.advance_input(step);
-      share.load_input(row, packs());
-      ends.load_input(row, has_row);
+      load_input();
     }
     sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads, row_in_block + turn % 2 * blockDim.y);
     if (dependent) let_next_kernel_start();

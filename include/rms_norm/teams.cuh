@@ -172,6 +172,9 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
     return;
   }
 
+  typename Row::Factors factors[kTeamVectors];
+#pragma unroll
+  for (int v = 0; v < kTeamVectors; ++v) factors[v] = written.row.factors(share.weight[v]);
   while (written.k < rows) {
     if (added.k < rows) {
       float sum = 0.0f;
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
       // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
       const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
       with_rounding<access>(p, [&](auto rounded) {
-        share.template store_output<rounded.value>(written.row, packs, rstd);
+        share.template store_output<rounded.value>(written.row, packs, rstd, [&](int v) { return factors[v]; });
         if (has_ends(written.k)) ends.template store_output<rounded.value>(ends_of(written.k), true, rstd);
       });
       if (has_ends(written.k)) load_ends(written.k + kTeamWarps);
