@@ -207,8 +207,9 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
       if (const int i = threadIdx.x + v * threads; i < packs) visit(v, i);
   }
   // The weight of the packs from the row's element `first` on. It comes before everything that other kernels write.
+  template <bool now = kWeightFirst>
   __device__ void load_weight(const Problem<X, R, W, Y>& p, int64_t first, int packs) {
-    if constexpr (!kWeightFirst) return;
+    if constexpr (!now) return;
     if constexpr (access == Access::contiguous) {  // no branch: in a short kernel, a load that starts late is felt
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) weight[v] = ones<W, N>();
@@ -255,6 +256,18 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     for_each(packs, [&](int v, int i) { row.template store_sum<hint_sums>(i, input[v]); });
     return sum;
   }
+  // The same in two steps: between them, the loads of the next row may begin.
+  __device__ void take_input(const Row& row, int packs) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) input[v] = row.add(x[v], residual[v]);
+    for_each(packs, [&](int v, int i) { row.template store_sum<true>(i, input[v]); });
+  }
+  __device__ float squares() const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(input[v]);
+    return sum;
+  }
   __device__ void load_input_again(const Row& row, int packs) {
     for_each(packs, [&](int v, int i) { input[v] = row.load_again(i); });
   }
@@ -267,10 +280,6 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
   template <Rounded rounded>
   __device__ void store_output(const Row& row, int packs, float rstd) {
-    store_output<rounded>(row, packs, rstd, [&](int v) { return row.factors(weight[v]); });
-  }
-  template <Rounded rounded, class FactorsOf>
-  __device__ void store_output(const Row& row, int packs, float rstd, FactorsOf factors_of) {
     constexpr int kBatch = kWeightFirst || kVectors < 2 ? kVectors : 2;
 #pragma unroll
     for (int first = 0; first < kVectors; first += kBatch) {
@@ -278,11 +287,13 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
         for_each<kBatch>(packs - first * threads,
                          [&](int v, int i) { weight[first + v] = row.load_weight(i + first * threads); });
 #pragma unroll
-      for (int v = first; v < first + kBatch; ++v) {
-        const auto y = row.template output<rounded>(input[v], rstd, factors_of(v));
-        if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
-      }
+      for (int v = first; v < first + kBatch; ++v) store_pack<rounded>(row, packs, v, rstd, row.factors(weight[v]));
     }
+  }
+  template <Rounded rounded>
+  __device__ void store_pack(const Row& row, int packs, int v, float rstd, const typename Row::Factors& factors) {
+    const auto y = row.template output<rounded>(input[v], rstd, factors);
+    if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
   }
 };
 
@@ -322,6 +333,10 @@ struct HeadAndTail {
   __device__ void load_input(const Row& row, bool exists) {
     for_each(row, exists, [](Share& share, const auto& elements, int count) { share.load_input(elements, count); });
   }
+  __device__ void take_input(const Row& row, bool exists) {
+    for_each(row, exists, [](Share& share, const auto& elements, int count) { share.take_input(elements, count); });
+  }
+  __device__ float squares() const { return kAny ? head_share.squares() + tail_share.squares() : 0.0f; }
   __device__ float add_input(const Row& row, bool exists) {
     float sum = 0.0f;
     for_each(row, exists,
@@ -336,11 +351,12 @@ struct HeadAndTail {
   }
 };
 
-// Unaligned rows of 16-bit types without a residual come in turn to the same threads, which keep their part of the
-// weight (it is not aligned, so that loading it takes long) and begin to load the next row before they know this one's
-// sum. N elements are a pack, and `packs` are those of all tensors that a thread reads.
+// Unaligned rows of few packs per thread come in turn to the same threads, which keep their part of the weight (it is
+// not aligned, so that loading it takes long) and begin to load the next row before they know this one's sum. Not those
+// of float32 with one pack per thread, which need all threads that there can be. N elements are a pack, and `packs` are
+// those of all tensors that a thread reads.
 template <Access access, int N, int packs>
-constexpr bool in_turn = packs <= 2 && N == 8 && access == Access::unaligned;
+constexpr bool in_turn = access == Access::unaligned && (N == 8 ? packs <= 2 : N == 4 && packs == 2);
 constexpr int kTurnThreads = 1024;  // per multiprocessor, which leaves each 64 registers
 constexpr int kTurnRows = 8;  // a multiple of them is between two rows of a thread, so that both are aligned alike
 
@@ -377,24 +393,34 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
-  typename Share::Row row(p, number, ends.head);
-  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
-  const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
-  const auto load_input = [&] { share.load_input(row, packs()), ends.load_input(row, has_row); };
+  const auto load_weight = [&] {
+    share.load_weight(p, ends.head, static_cast<int>(ends.packs));
+    ends.load_weight(p);
+  };
   // The loads of a weight that is not aligned end before the thread goes on: those of the input begin before them. (A
   // thread of float32 has few packs, and no register for that.)
   const bool input_first = access == Access::unaligned && N == 8 && !dependent;
-  if (input_first) load_input();
-  share.load_weight(p, ends.head, static_cast<int>(ends.packs));
-  ends.load_weight(p);
+  if (!input_first) load_weight();
   if (dependent) wait_for_previous_kernel();
 
-  if (!input_first) load_input();
+  typename Share::Row row(p, number, ends.head);
+  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
+  const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
+  const auto load_input = [&] {
+    share.load_input(row, packs());
+    ends.load_input(row, has_row);
+  };
+  load_input();
+  if (input_first) load_weight();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;
     const int row_packs = packs();
-    float sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
-    // The next row's loads begin before this row's sum is known.
+    float sum = 0.0f;
+    if constexpr (kInTurn)
+      share.take_input(row, row_packs), ends.take_input(row, had_row);
+    else
+      sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
+    // The next row's loads begin before this row's squares are added up.
     const bool is_last = !kInTurn || number - threadIdx.y + step >= rows;
     if (!is_last) {
       number += step;
@@ -402,6 +428,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
       row.advance_input(step);
       load_input();
     }
+    if (kInTurn) sum = share.squares() + ends.squares();
     sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads, row_in_block + turn % 2 * blockDim.y);
     if (dependent) let_next_kernel_start();
     const float rstd = row.rstd(sum);

@@ -26,13 +26,15 @@ namespace rms_norm::detail {
 
 // Of x: rows of more than kSplitBytes may be shared by all blocks of the GPU instead of a cluster's. If there are
 // enough rows for a cluster on every multiprocessor, only up to kSplitMostBytes, which the GPU holds until they are
-// written; from there on, by teams of blocks. Teams take unaligned rows of more than kTeamBytes too.
-constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20, kTeamBytes = 32 << 10;
+// written. In larger problems teams of blocks take such rows, and unaligned ones of more than kTeamBytes too; and from
+// kTeamsLeastBytes on, if there are several teams, with more than kTeamsLeastRows rows each.
+constexpr int64_t kSplitBytes = 128 << 10, kSplitMostBytes = 64 << 20;
+constexpr int64_t kTeamBytes = 16 << 10, kTeamsLeastBytes = 16 << 20, kTeamsLeastRows = 4;
 
 // Whether a call may have a use for a workspace. Callers ask before the size of the problem is checked, hence no
 // product.
 inline bool may_use_workspace(int64_t rows, int64_t row_bytes) {
-  return rows > 0 && (row_bytes > kSplitBytes || (row_bytes > kTeamBytes && row_bytes >= kSplitMostBytes / rows));
+  return rows > 0 && (row_bytes > kSplitBytes || (row_bytes > kTeamBytes && row_bytes >= kTeamsLeastBytes / rows));
 }
 static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64_t), "see MemoryExchange");
 
@@ -187,13 +189,14 @@ cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
 }
 
 // How many teams of blocks take rows of so many packs: as many as there may be if each has room for a row. 0 where
-// there cannot be enough of them, or where a cluster is faster.
+// there cannot be enough of them, or where another kernel is faster.
 template <int N, Access access>
 int count_teams(int64_t packs, int64_t rows, int blocks) {
   constexpr int kMost = team_packs<access>;
-  const int teams = static_cast<int>(std::min(blocks / ((packs + kMost - 1) / kMost), rows));
-  if (access == Access::unaligned) return packs * 16 > kTeamBytes ? teams / N * N : 0;
-  return packs * 16 > kSplitBytes ? teams : 0;
+  const int64_t parts = (packs + kMost - 1) / kMost, bytes = packs * 16;
+  const int teams = static_cast<int>(std::min(blocks / parts, rows));
+  if (access != Access::unaligned) return bytes > kSplitBytes ? teams : 0;
+  return bytes > kTeamBytes * (N == 8 ? parts : 1) ? teams / N * N : 0;
 }
 
 template <int N, Access access, class X, class W, class Y>
@@ -317,26 +320,26 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
 
   if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
-    const int64_t row_bytes = p.cols * static_cast<int64_t>(sizeof(X));
-    const bool fill = rows * kMostParts >= together;
-    if (p.workspace != nullptr && row_bytes > kSplitBytes && 2 * rows <= together && p.heads == 1 &&
-        (!fill || rows * row_bytes <= kSplitMostBytes)) {
-      const int parts = static_cast<int>(together / rows);
-      set_cache(p, cache, longer, Eviction::first);
-      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
-      if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
-      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
-    }
+    const int64_t row_bytes = p.cols * static_cast<int64_t>(sizeof(X)), x_bytes = rows * row_bytes;
+    const bool has_workspace = p.workspace != nullptr && p.heads == 1;
     if constexpr (!Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
-      const bool many = p.workspace != nullptr && rows * row_bytes >= kSplitMostBytes && p.heads == 1;
-      const int teams = many && device.has_clusters ? count_teams<N, longer>(p.cols / N, rows, together) : 0;
+      const int teams = has_workspace && device.has_clusters ? count_teams<N, longer>(p.cols / N, rows, together) : 0;
+      const bool many = x_bytes >= kTeamsLeastBytes && teams > 1 && rows > kTeamsLeastRows * teams;
       int shared_bytes = 0;
-      if (teams > 0)
+      if (teams > 0 && (many || x_bytes > kSplitMostBytes))
         if (const cudaError_t error = most_shared_bytes(shared_bytes)) return error;
       if (shared_bytes >= static_cast<int>(sizeof(TeamShared))) {
         set_cache(p, cache, longer, Eviction::last);
         return launch_in_teams<N, longer>(p, teams, together / teams, stream);
       }
+    }
+    const bool fill = rows * kMostParts >= together;
+    if (has_workspace && row_bytes > kSplitBytes && 2 * rows <= together && (!fill || x_bytes <= kSplitMostBytes)) {
+      const int parts = static_cast<int>(together / rows);
+      set_cache(p, cache, longer, Eviction::first);
+      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
+      if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
+      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }
   if constexpr (!kAligned && N != 8)

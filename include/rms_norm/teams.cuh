@@ -136,7 +136,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   const int packs = static_cast<int>(max(int64_t{0}, min(most_packs, ends.packs - first)));
   // The weight before the rows, or it would arrive behind all that is copied ahead of them.
   Share share(32);
-  share.load_weight(p, ends.head + first * N, packs);
+  share.template load_weight<true>(p, ends.head + first * N, packs);
   ends.load_weight(p);
   if (p.dependent) wait_for_previous_kernel();
 
@@ -198,7 +198,9 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
       // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
       const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
       with_rounding<access>(p, [&](auto rounded) {
-        share.template store_output<rounded.value>(written.row, packs, rstd, [&](int v) { return factors[v]; });
+#pragma unroll
+        for (int v = 0; v < kTeamVectors; ++v)
+          share.template store_pack<rounded.value>(written.row, packs, v, rstd, factors[v]);
         if (has_ends(written.k)) ends.template store_output<rounded.value>(ends_of(written.k), true, rstd);
       });
       if (has_ends(written.k)) load_ends(written.k + kTeamWarps);

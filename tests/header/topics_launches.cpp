@@ -124,6 +124,7 @@ void workspace(Tally& tally, const Combination& c, bool quick) {
                                            {4, 131080},
                                            {259, 131080},  // teams of blocks take these
                                            {65, 524296},
+                                           {2801, 12003},
                                            {1100, 33001},
                                            {16, 4}}) {
       if (rows * cols > 30000000 && (quick || !c.uniform() || c.adds())) continue;
