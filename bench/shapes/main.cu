@@ -156,10 +156,13 @@ void run_all(Shapes& shapes) {
                           Matrix{"just over 128 KB", 1821, 73728},
                           Matrix{"long rows", 1024, 131072},
                           Matrix{"long rows, few", 64, 1048576},
+                          Matrix{"long rows, 32 MB", 128, 131072},
                           Matrix{"one row", 1, 33554432},
                           Matrix{"odd", 8192, 4095},
                           Matrix{"odd", 8191, 8191},
                           Matrix{"odd, short", 131072, 111},
+                          Matrix{"odd, 24 KB", 4096, 12001},
+                          Matrix{"odd, 70 KB", 1864, 36001},
                           Matrix{"odd, long", 512, 100001},
                           Matrix{"even, not of whole packs", 8192, 4098},
                           Matrix{"rows apart", 8192, 4096, {6144}},
@@ -169,7 +172,8 @@ void run_all(Shapes& shapes) {
                           Matrix{"heads of 80", 8192 * 32, 80, {48 * 80, 32, 80}}})
     shapes.forward<bf16, bf16, bf16>(m);
   for (const Matrix& m : {Matrix{"hidden size 5120", 8192, 5120}, Matrix{"odd", 8192, 4095},
-                          Matrix{"off by one element", 8192, 4096, {}, 1}, Matrix{"long rows", 512, 131072}})
+                          Matrix{"off by one element", 8192, 4096, {}, 1}, Matrix{"long rows", 512, 131072},
+                          Matrix{"odd, 24 KB", 8192, 6001}})
     shapes.forward<float, float, float>(m);
   for (const Matrix& m : {Matrix{"hidden size 5120", 8192, 5120}, Matrix{"odd", 8192, 4095}})
     shapes.forward<bf16, float, bf16>(m);

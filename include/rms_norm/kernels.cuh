@@ -149,6 +149,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       return load<N>(x + i * N);
   }
   __device__ float rstd(float sum) const { return rsqrtf(sum * p.inverse_cols + p.eps); }
+  // weight_offset + weight, for a thread that uses it for many rows.
   struct Factors {
     float of[N];
   };
@@ -159,10 +160,15 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     for (int k = 0; k < N; ++k) factors.of[k] += p.weight_offset;
     return factors;
   }
-  template <Rounded rounded>
-  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Factors& factors) const {
-    float value[N];
+  __device__ float factor_of(const Factors& factors, const float (&)[N], int k) const { return factors.of[k]; }
+  __device__ float factor_of(const Pack<W, N>&, const float (&weights)[N], int k) const {
+    return p.weight_offset + weights[k];
+  }
+  template <Rounded rounded, class Weights>  // Pack<W, N>, or Factors
+  __device__ Pack<Y, N> output(const Kept& input, float rstd, const Weights& weights) const {
+    float value[N], factor[N];
     unpack<true>(input, value);
+    if constexpr (!std::is_same_v<Weights, Factors>) unpack(weights, factor);
 #pragma unroll
     for (int k = 0; k < N; ++k) value[k] *= rstd;
     if constexpr (rounded != Rounded::once) {
@@ -172,7 +178,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       for (int k = 0; k < N; ++k) value[k] = rounded == Rounded::twice || p.round_first ? early[k] : value[k];
     }
 #pragma unroll
-    for (int k = 0; k < N; ++k) value[k] *= factors.of[k];
+    for (int k = 0; k < N; ++k) value[k] *= factor_of(weights, factor, k);
     return round_to<Y>(value);
   }
   __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<!kContiguous>(y + i * N, pack, p.writes); }
@@ -256,18 +262,6 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     for_each(packs, [&](int v, int i) { row.template store_sum<hint_sums>(i, input[v]); });
     return sum;
   }
-  // The same in two steps: between them, the loads of the next row may begin.
-  __device__ void take_input(const Row& row, int packs) {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) input[v] = row.add(x[v], residual[v]);
-    for_each(packs, [&](int v, int i) { row.template store_sum<true>(i, input[v]); });
-  }
-  __device__ float squares() const {
-    float sum = 0.0f;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) sum += sum_of_squares(input[v]);
-    return sum;
-  }
   __device__ void load_input_again(const Row& row, int packs) {
     for_each(packs, [&](int v, int i) { input[v] = row.load_again(i); });
   }
@@ -287,12 +281,12 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
         for_each<kBatch>(packs - first * threads,
                          [&](int v, int i) { weight[first + v] = row.load_weight(i + first * threads); });
 #pragma unroll
-      for (int v = first; v < first + kBatch; ++v) store_pack<rounded>(row, packs, v, rstd, row.factors(weight[v]));
+      for (int v = first; v < first + kBatch; ++v) store_pack<rounded>(row, packs, v, rstd, weight[v]);
     }
   }
-  template <Rounded rounded>
-  __device__ void store_pack(const Row& row, int packs, int v, float rstd, const typename Row::Factors& factors) {
-    const auto y = row.template output<rounded>(input[v], rstd, factors);
+  template <Rounded rounded, class Weights>
+  __device__ void store_pack(const Row& row, int packs, int v, float rstd, const Weights& weights) {
+    const auto y = row.template output<rounded>(input[v], rstd, weights);
     if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
   }
 };
@@ -333,10 +327,6 @@ struct HeadAndTail {
   __device__ void load_input(const Row& row, bool exists) {
     for_each(row, exists, [](Share& share, const auto& elements, int count) { share.load_input(elements, count); });
   }
-  __device__ void take_input(const Row& row, bool exists) {
-    for_each(row, exists, [](Share& share, const auto& elements, int count) { share.take_input(elements, count); });
-  }
-  __device__ float squares() const { return kAny ? head_share.squares() + tail_share.squares() : 0.0f; }
   __device__ float add_input(const Row& row, bool exists) {
     float sum = 0.0f;
     for_each(row, exists,
@@ -396,12 +386,12 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   const auto load_weight = [&] {
     share.load_weight(p, ends.head, static_cast<int>(ends.packs));
     ends.load_weight(p);
+    if (dependent) wait_for_previous_kernel();
   };
-  // The loads of a weight that is not aligned end before the thread goes on: those of the input begin before them. (A
-  // thread of float32 has few packs, and no register for that.)
-  const bool input_first = access == Access::unaligned && N == 8 && !dependent;
-  if (!input_first) load_weight();
-  if (dependent) wait_for_previous_kernel();
+  // The loads of a weight that is not aligned end before the thread goes on. So those of the input begin before them,
+  // unless they have to wait. (Threads of float32, of which there are more, have no registers for both.)
+  constexpr bool kInputFirst = access == Access::unaligned && N == 8;
+  if (!kInputFirst) load_weight();
 
   typename Share::Row row(p, number, ends.head);
   bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
@@ -410,17 +400,14 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
     share.load_input(row, packs());
     ends.load_input(row, has_row);
   };
-  load_input();
-  if (input_first) load_weight();
+  if (!kInputFirst || !dependent) load_input();
+  if (kInputFirst) load_weight();
+  if (kInputFirst && dependent) load_input();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;
     const int row_packs = packs();
-    float sum = 0.0f;
-    if constexpr (kInTurn)
-      share.take_input(row, row_packs), ends.take_input(row, had_row);
-    else
-      sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
-    // The next row's loads begin before this row's squares are added up.
+    float sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
+    // The next row's loads begin before this row's sum is known.
     const bool is_last = !kInTurn || number - threadIdx.y + step >= rows;
     if (!is_last) {
       number += step;
@@ -428,7 +415,6 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
       row.advance_input(step);
       load_input();
     }
-    if (kInTurn) sum = share.squares() + ends.squares();
     sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads, row_in_block + turn % 2 * blockDim.y);
     if (dependent) let_next_kernel_start();
     const float rstd = row.rstd(sum);

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   if (warp < kTeamWarps && lane < kRowsHeld) init(&shared.fetched[lane][warp], 1);
   if (warp == kTeamWarps && lane < kRowsHeld) init(shared.added + lane, kTeamWarps), init(shared.known + lane, 32);
   cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
-  __syncwarp();
+  __syncthreads();
 
   Ends ends(p, team, p.cols / N);  // of as many elements in all rows of a team
   const int warp_packs = lines_of((part_packs + kTeamWarps - 1) / kTeamWarps);  // no two warps share a line
@@ -164,7 +164,6 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
 
   for (int i = 0; i < kRowsHeld - kRowsWaiting; ++i) fetch();
   if (has_ends(warp)) load_ends(warp);
-  __syncthreads();
   if (warp == kTeamWarps) {
     const TeamExchange<kRowsWaiting> exchange(p.workspace, team, parts, part);
     exchange_sums<Row>(p, shared, exchange, rows);
