@@ -98,10 +98,10 @@ if [ -n "$folders" ]; then
     for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
   done
 fi
-! wanted header || programs+=" $header/program"
+! wanted header || programs+=" $header/program $header/teams/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
-header=build/cuda/$header/header_test
+teams=build/cuda/$header/teams/teams_test header=build/cuda/$header/header_test
 
 # These alone, since they are timed or counted.
 ! wanted bench || step bench ladder bench --results "$out" || tail -20 "$out/logs/bench.log"
@@ -116,6 +116,8 @@ if wanted header; then
     # shellcheck disable=SC2086
     together $tool-header sanitize $tool $header $shapes
   done
+  together teams timeout 60 $teams
+  for tool in memcheck racecheck initcheck synccheck; do together $tool-teams sanitize $tool $teams; done
 fi
 ! wanted stages || together unit-tests unit_tests
 if [ -n "$stages" ]; then

@@ -71,8 +71,8 @@ __device__ inline void wait_for(Arrival& arrived, bool odd_phase) {
 // So many packs as fill lines.
 __host__ __device__ constexpr int lines_of(int packs) { return (packs + kLinePacks - 1) / kLinePacks * kLinePacks; }
 
-// The row of a team that is at some stage of its way through the block: its place, and the phase of the place's barriers
-// that it waits for.
+// The row of a team that is at some stage of its way through the block: its place, and the phase of the place's
+// barriers that it waits for.
 struct Turn {
   int k = 0;  // the team's k-th row
   int place = 0;
