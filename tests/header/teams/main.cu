@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -25,7 +26,10 @@ template <class T>
 struct OnDevice {
   T* data = nullptr;
   explicit OnDevice(const std::vector<T>& values) {
-    if (cudaMalloc(&data, sizeof(T) * values.size()) != cudaSuccess) std::puts("no memory"), std::exit(2);
+    if (const cudaError_t error = cudaMalloc(&data, sizeof(T) * values.size())) {
+      std::fprintf(stderr, "teams_test: %s\n", cudaGetErrorString(error));
+      std::exit(2);
+    }
     put(values);
   }
   OnDevice(const OnDevice&) = delete;
@@ -122,10 +126,9 @@ int check(int64_t rows, int64_t cols, int64_t stride, float weight_offset, bool 
 }  // namespace
 
 int main() {
-  void* memory = nullptr;
-  if (cudaMalloc(&memory, rms_norm::kWorkspaceBytes) != cudaSuccess) return 2;
-  rms_norm::init_workspace(memory);
-  auto* const workspace = static_cast<uint64_t*>(memory);
+  const OnDevice<uint64_t> memory(std::vector<uint64_t>(rms_norm::kWorkspaceBytes / sizeof(uint64_t)));
+  uint64_t* const workspace = memory.data;
+  rms_norm::init_workspace(workspace);
   constexpr Access unaligned = Access::unaligned;
   int failures = check<float, float, float>(21, 12000, 12000, 0.0f, true, workspace);
   failures += check<bf16, float, bf16>(9, 16392, 16400, 1.0f, true, workspace);       // wide weights
@@ -134,6 +137,5 @@ int main() {
   failures += check<bf16, bf16, bf16, unaligned>(21, 20001, 20004, 0.0f, true, workspace, 1);  // in turn aligned alike
   failures += check<bf16, float, float, unaligned>(7, 50001, 50008, 1.0f, true, workspace, 5);
   failures += check<float, float, float, unaligned>(101, 1001, 1001, 0.0f, false, workspace, 3);
-  cudaFree(memory);
   return failures > 0;
 }
