@@ -118,11 +118,17 @@ bool is_shared(const void* pointer) { return worker && query_shared_rank(pointer
 
 // --- Atomics and asynchronous copies -------------------------------------------------------------------------------
 
+bool copies_land_early() { return current("an asynchronous copy").launch->copies_land_early; }
+
+static void move(const AsyncCopy& copy) {
+  std::memcpy(copy.shared, copy.global, copy.size - copy.zero_fill);
+  std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
+}
+
 void Worker::land_copies(size_t n) {
   for (size_t i = 0; i < n; ++i) {
     const AsyncCopy& copy = lane->copies[i];
-    std::memcpy(copy.shared, copy.global, copy.size - copy.zero_fill);
-    std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
+    if (!launch->copies_land_early) move(copy);
     note_landing(copy.shared, copy.size, nullptr);
   }
   lane->copies.erase(lane->copies.begin(), lane->copies.begin() + static_cast<std::ptrdiff_t>(n));
@@ -137,7 +143,9 @@ void atomic_point(const void* address) {
 
 void async_copy(void* shared, const void* global, size_t size, size_t zero_fill) {
   note_copy(shared, global, size, zero_fill, true);
-  current("an asynchronous copy").lane->copies.push_back({shared, global, size, zero_fill});
+  const AsyncCopy copy = {shared, global, size, zero_fill};
+  if (copies_land_early()) move(copy);
+  current("an asynchronous copy").lane->copies.push_back(copy);
 }
 
 void async_commit() {

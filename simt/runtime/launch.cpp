@@ -195,6 +195,18 @@ void set_order(Launch& launch) {
   launch.warp_at = warps;
 }
 
+// SIMT_COPIES: whether asynchronous copies land early or late; by default late, and early if the order is reversed.
+void set_copies(Launch& launch) {
+  const char* order = std::getenv("SIMT_ORDER");
+  const char* text = std::getenv("SIMT_COPIES");
+  const std::string when = text ? text : order && !std::strcmp(order, "reversed") ? "early" : "late";
+  if (when != "early" && when != "late") {
+    std::fprintf(stderr, "simt: SIMT_COPIES is '%s'; it must be early or late\n", text);
+    std::exit(2);
+  }
+  launch.copies_land_early = when == "early";
+}
+
 bool is_set(const char* variable, const char* value) {
   const char* text = std::getenv(variable);
   return text && std::strcmp(text, value) == 0;
@@ -281,6 +293,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
   launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
   set_order(launch);
+  set_copies(launch);
   launch.stats.blocks = blocks;
   launch.stats.threads = blocks * launch.threads;
   {

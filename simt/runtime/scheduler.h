@@ -42,6 +42,7 @@ struct Launch {
   uint64_t blocks_per_gang = 1, gangs = 0;
   bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
   bool barriers_may_differ = false;    // SIMT_BARRIERS=any
+  bool copies_land_early = false;      // SIMT_COPIES=early
 
   // The order in which threads of a block run.
   uint8_t lane_at[32] = {};      // scheduling position -> lane

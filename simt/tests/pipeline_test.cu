@@ -331,6 +331,44 @@ TEST_CASE("a missing wait shows") {
   for (const float value : out.host()) CHECK(value != value);
 }
 
+// Two stages that take turns, of which the next copy goes to the one that is still read.
+__global__ void one_copy_too_many(const float* in, float* out, int tiles) {
+  __shared__ float s[2][32];
+  const unsigned t = threadIdx.x;
+  for (int ahead = 0; ahead < 2; ++ahead) {
+    __pipeline_memcpy_async(&s[ahead][t], &in[32 * ahead + t], 4);
+    __pipeline_commit();
+  }
+  for (int tile = 0; tile < tiles; ++tile) {
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    if (tile + 2 < tiles) __pipeline_memcpy_async(&s[tile % 2][t], &in[32 * (tile + 2) + t], 4);
+    __pipeline_commit();
+    out[32 * tile + t] = s[tile % 2][31 - t];
+    __syncthreads();
+  }
+}
+
+TEST_CASE("a copy to what is still read shows if copies land early") {
+  const auto in = counting(32 * 4);
+  Device<float> device_in(in), out(in.size());
+  const auto wrong = [&](const char* name, const char* value) {
+    Environment environment(name, value);
+    one_copy_too_many<<<1, 32>>>(device_in.data, out.data, 4);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    const auto got = out.host();
+    int count = 0;
+    for (size_t i = 0; i < in.size(); ++i) count += got[i] != in[i / 32 * 32 + 31 - i % 32];
+    return count;
+  };
+  CHECK(wrong("SIMT_COPIES", "late") == 0);
+  CHECK(wrong("SIMT_COPIES", "early") > 0);
+  unsetenv("SIMT_COPIES");  // the order decides
+  CHECK(wrong("SIMT_ORDER", "forward") == 0);
+  CHECK(wrong("SIMT_ORDER", "reversed") > 0);
+  setenv("SIMT_COPIES", "late", 1);
+}
+
 TEST_CASE("a consumer without a producer is stopped") {
   Environment timeout("SIMT_TIMEOUT", "0.5");
   const std::string text = fault_of(cudaErrorLaunchTimeout, [] {

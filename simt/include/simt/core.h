@@ -115,8 +115,10 @@ void note_polling(Describe* describe, const void* object, Site site);
 // workers; every so often the lane yields, so that a lane that spins on a lock lets its owner run.
 void atomic_point(const void* address);
 
-// --- cp.async: the copy happens at the wait, so that a missing wait shows
-// ----------------------------------------------
+// --- Asynchronous copies -------------------------------------------------------------------------------------------
+// On a GPU a copy lands at any moment between its issue and the wait for it. Here it lands at the wait, so that a
+// missing wait shows, or, if this says so, at its issue, so that it shows where it overwrites what is still needed.
+bool copies_land_early();
 void async_copy(void* shared, const void* global, size_t size, size_t zero_fill);
 void async_commit();
 void async_wait(size_t groups_left);  // all but the newest `groups_left` committed groups have landed

@@ -19,7 +19,7 @@ SIMT_OWN T* swizzled(T* address, uintptr_t mask) {
   return reinterpret_cast<T*>(bits ^ (bits >> 3 & mask));
 }
 
-// A copy that lands when a thread waits for the phase it was issued in.
+// A copy that is done when a thread waits for the phase it was issued in.
 struct DeferredCopy {
   void* destination;
   const void* source;
@@ -29,7 +29,7 @@ struct DeferredCopy {
   size_t begin = 0, end = size;  // the bytes of the destination that the source has; the others become zeros
   uintptr_t swizzle = 0;
 
-  SIMT_OWN void land() const {
+  SIMT_OWN void move() const {
     if (swizzle == 0 && begin == 0 && end == size) {
       std::memcpy(destination, source, size);
       return;
@@ -109,20 +109,25 @@ class Mbarrier {
     }
   }
 
-  // The copy lands at the wait for the current phase.
+  // The copy is done at the wait for the current phase.
   SIMT_OWN void defer(void* destination, const void* source, size_t size, bool counted = false) {
     note_copy(destination, source, size, 0, true);
-    deferred()[this].push_back({destination, source, size, static_cast<unsigned>(load().phase), counted});
+    defer({destination, source, size, static_cast<unsigned>(load().phase), counted});
   }
   // A row of a tensor copy's box: bytes [begin, end) are copied, the others filled with zeros.
   SIMT_OWN void defer_row(void* destination, const void* source, size_t size, size_t begin, size_t end,
                           uintptr_t swizzle) {
     note_copy(destination, source, size, size - (end - begin), true);
     const auto phase = static_cast<unsigned>(load().phase);
-    deferred()[this].push_back({destination, source, size, phase, true, begin, end, swizzle});
+    defer({destination, source, size, phase, true, begin, end, swizzle});
   }
 
  private:
+  SIMT_OWN void defer(const DeferredCopy& copy) {
+    if (copies_land_early()) copy.move();
+    deferred()[this].push_back(copy);
+  }
+
   struct State {
     uint64_t pending : 20, expected : 20;
     int64_t bytes : 21;  // expected, less those landed
@@ -171,7 +176,7 @@ class Mbarrier {
     std::vector<DeferredCopy> left;
     for (const DeferredCopy& copy : found->second) {
       if (condition(copy)) {
-        copy.land();
+        if (!copies_land_early()) copy.move();
         note_landing(copy.destination, copy.size, this);
         bytes += static_cast<int64_t>(copy.size);
       } else {
