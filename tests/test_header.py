@@ -193,6 +193,25 @@ def test_teams_of_blocks(tmp_path, order):
     assert done.returncode == 0 and done.stdout.count("0 wrong\n") > 20, done.stdout + done.stderr
 
 
+# What is wrong, and how the header becomes so.
+WRONG_TEAMS = {
+    "a row is fetched into a place that still waits": (r"i < kRowsHeld - kRowsWaiting;", "i < 1 + kRowsHeld - kRowsWaiting;"),
+    "the end of a phase is taken for that of the next one": (r", odd_phase = !odd_phase;", ";"),
+    "the rstd of another row": (r"shared\.rstds\[written\.place\]", "shared.rstds[added.place]"),
+    "the head and tail of another row": (r"load_ends\(written\.k \+ kTeamWarps\)", "load_ends(written.k)"),
+    "the weight of another pack": (r"factors\(share\.weight\[v\]\)", "factors(share.weight[0])"),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("wrong", WRONG_TEAMS)
+def test_wrong_teams_are_rejected(tmp_path, wrong):
+    changed_header(HEADER, tmp_path, WRONG_TEAMS[wrong])
+    made = run(*SIMTCC, f"-I{tmp_path}/include", "-std=c++17", *FAST, TEAMS, "-o", "teams", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run(tmp_path / "teams", SIMT_ORDER="reversed", SIMT_TIMEOUT="2", timeout=120).returncode in (1, 2)
+
+
 @pytest.mark.full
 def test_nothing_in_teams_races(tmp_path):
     done = run(ROOT / "simt/analyze", f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", TEAMS, cwd=tmp_path, timeout=300)
