@@ -53,6 +53,13 @@ __device__ inline void start_copy(void* to, const void* from, int bytes, [[maybe
 #endif
 }
 
+// Barriers that the thread has initialized: the copy engine sees them as they are now.
+__device__ inline void show_barriers_to_copies() {
+#if defined(__SIMT__) || __CUDA_ARCH__ >= 900
+  cuda::device::experimental::fence_proxy_async_shared_cta();
+#endif
+}
+
 // Waits for a phase of the barrier to end. Not by its own function, which sleeps between two looks.
 __device__ inline void wait_for(Arrival& arrived, bool odd_phase) {
 #ifdef __SIMT__
@@ -126,7 +133,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   // Each warp prepares its own barriers: one after the other, all of them would take some microseconds.
   if (warp < kTeamWarps && lane < kRowsHeld) init(&shared.fetched[lane][warp], 1);
   if (warp == kTeamWarps && lane < kRowsHeld) init(shared.added + lane, kTeamWarps), init(shared.known + lane, 32);
-  cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+  show_barriers_to_copies();
   __syncthreads();
 
   Ends ends(p, team, p.cols / N);  // of as many elements in all rows of a team
