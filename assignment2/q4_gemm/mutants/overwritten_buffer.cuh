@@ -1,5 +1,5 @@
-// overwritten_buffer: two buffers and cp.async. As soon as a tile is there, the threads ask for the tile after next, and
-// its copy goes to the buffer whose tile they have yet to multiply.
+// overwritten_buffer: two buffers and cp.async. As soon as a tile is there, the threads ask for the tile after next,
+// and its copy goes to the buffer whose tile they have yet to multiply.
 #pragma once
 
 #include "parts.cuh"
