@@ -10,26 +10,15 @@ __global__ void gemm_kernel(const block_q4_0* w, const block_q8_1* x, float* y, 
   __shared__ block_q8_1 tiles[2][parts::kTileBlocks];
   const int64_t row = parts::row_of_thread(), blocks = k / kBlock;
   const block_q8_1* column = x + blockIdx.x * blocks;
-  const auto copy = [&](int64_t first, block_q8_1* to) {
-    for (int64_t i = threadIdx.x; i < 9 * min(blocks - first, int64_t{parts::kTileBlocks}); i += parts::kBlockSize)
-      __pipeline_memcpy_async(reinterpret_cast<uint32_t*>(to) + i,
-                              reinterpret_cast<const uint32_t*>(column + first) + i, 4);
-    __pipeline_commit();
-  };
-
   float sum = 0.0f;
-  copy(0, tiles[0]);
-  copy(parts::kTileBlocks, tiles[1]);
+  parts::copy_tile(column, blocks, 0, tiles[0]);
+  parts::copy_tile(column, blocks, parts::kTileBlocks, tiles[1]);
   int now = 0;
   for (int64_t first = 0; first < blocks; first += parts::kTileBlocks, now ^= 1) {
     __pipeline_wait_prior(1);
     __syncthreads();
-    copy(first + 2 * parts::kTileBlocks, tiles[now]);  // the fault: it belongs behind the second barrier
-    for (int64_t b = first; b < (row < m ? min(blocks, first + parts::kTileBlocks) : first); ++b) {
-      const block_q4_0& weights = w[row * blocks + b];
-      const block_q8_1& activations = tiles[now][b - first];
-      sum += parts::scale(weights, activations) * static_cast<float>(parts::dot(weights, activations));
-    }
+    parts::copy_tile(column, blocks, first + 2 * parts::kTileBlocks, tiles[now]);  // the fault: two lines too early
+    if (row < m) sum += parts::tile_sum(w + row * blocks, blocks, first, tiles[now]);
     __syncthreads();
   }
   if (row < m) y[blockIdx.x * m + row] = sum;

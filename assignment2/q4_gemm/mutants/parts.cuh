@@ -31,6 +31,22 @@ __device__ inline float scale(const block_q4_0& w, const block_q8_1& x) { return
 
 __device__ inline int64_t row_of_thread() { return int64_t{blockIdx.y} * kBlockSize + threadIdx.x; }
 
+// The threads of a block ask for a tile of a column, from block `first` on, and close the batch.
+__device__ inline void copy_tile(const block_q8_1* column, int64_t blocks, int64_t first, block_q8_1* tile) {
+  for (int64_t i = threadIdx.x; i < 9 * min(blocks - first, int64_t{kTileBlocks}); i += kBlockSize)
+    __pipeline_memcpy_async(reinterpret_cast<uint32_t*>(tile) + i,
+                            reinterpret_cast<const uint32_t*>(column + first) + i, 4);
+  __pipeline_commit();
+}
+
+// What a tile adds to a result: blocks `first` on of a row of `blocks`.
+__device__ inline float tile_sum(const block_q4_0* row, int64_t blocks, int64_t first, const block_q8_1* tile) {
+  float sum = 0.0f;
+  for (int64_t b = first; b < min(blocks, first + kTileBlocks); ++b)
+    sum += scale(row[b], tile[b - first]) * static_cast<float>(dot(row[b], tile[b - first]));
+  return sum;
+}
+
 // Term::of(w, x, b) is what block b of a row and of a column adds to the result.
 template <class Term>
 __global__ void sum_of_terms_kernel(const block_q4_0* w, const block_q8_1* x, float* y, int64_t m, int64_t k) {
