@@ -190,7 +190,9 @@ def test_teams_of_blocks(tmp_path, order):
     made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *FAST, *WARNINGS, TEAMS, "-o", "teams", cwd=tmp_path)
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
     done = run(tmp_path / "teams", SIMT_ORDER=order, timeout=120)
-    assert done.returncode == 0 and done.stdout.count("0 wrong\n") > 20, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    right = [line for line in lines if line.endswith(": cudaSuccess, 0 wrong")]
+    assert done.returncode == 0 and len(lines) == len(right) == 21, done.stdout + done.stderr
 
 
 # What is wrong, and how the header becomes so.

@@ -160,15 +160,13 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     for (int k = 0; k < N; ++k) factors.of[k] += p.weight_offset;
     return factors;
   }
-  __device__ float factor_of(const Factors& factors, const float (&)[N], int k) const { return factors.of[k]; }
-  __device__ float factor_of(const Pack<W, N>&, const float (&weights)[N], int k) const {
-    return p.weight_offset + weights[k];
-  }
   template <Rounded rounded, class Weights>  // Pack<W, N>, or Factors
   __device__ Pack<Y, N> output(const Kept& input, float rstd, const Weights& weights) const {
-    float value[N], factor[N];
+    constexpr bool kReady = std::is_same_v<Weights, Factors>;
+    float value[N];
+    [[maybe_unused]] float weight_of[N];
     unpack<true>(input, value);
-    if constexpr (!std::is_same_v<Weights, Factors>) unpack(weights, factor);
+    if constexpr (!kReady) unpack(weights, weight_of);
 #pragma unroll
     for (int k = 0; k < N; ++k) value[k] *= rstd;
     if constexpr (rounded != Rounded::once) {
@@ -178,7 +176,12 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       for (int k = 0; k < N; ++k) value[k] = rounded == Rounded::twice || p.round_first ? early[k] : value[k];
     }
 #pragma unroll
-    for (int k = 0; k < N; ++k) value[k] *= factor_of(weights, factor, k);
+    for (int k = 0; k < N; ++k) {
+      if constexpr (kReady)
+        value[k] *= weights.of[k];
+      else
+        value[k] *= p.weight_offset + weight_of[k];
+    }
     return round_to<Y>(value);
   }
   __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<!kContiguous>(y + i * N, pack, p.writes); }
@@ -383,7 +386,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
-  const auto load_weight = [&] {
+  const auto load_weight_and_wait = [&] {
     share.load_weight(p, ends.head, static_cast<int>(ends.packs));
     ends.load_weight(p);
     if (dependent) wait_for_previous_kernel();
@@ -391,7 +394,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   // The loads of a weight that is not aligned end before the thread goes on. So those of the input begin before them,
   // unless they have to wait. (Threads of float32, of which there are more, have no registers for both.)
   constexpr bool kInputFirst = access == Access::unaligned && N == 8;
-  if (!kInputFirst) load_weight();
+  if (!kInputFirst) load_weight_and_wait();
 
   typename Share::Row row(p, number, ends.head);
   bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
@@ -401,7 +404,7 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
     ends.load_input(row, has_row);
   };
   if (!kInputFirst || !dependent) load_input();
-  if (kInputFirst) load_weight();
+  if (kInputFirst) load_weight_and_wait();
   if (kInputFirst && dependent) load_input();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;

@@ -196,6 +196,7 @@ int count_teams(int64_t packs, int64_t rows, int blocks) {
   const int64_t parts = (packs + kMost - 1) / kMost, bytes = packs * 16;
   const int teams = static_cast<int>(std::min(blocks / parts, rows));
   if (access != Access::unaligned) return bytes > kSplitBytes ? teams : 0;
+  // Of 16-bit rows that two blocks would share, those of about 32 KB fill a block of another kernel well.
   return bytes > kTeamBytes * (N == 8 ? parts : 1) ? teams / N * N : 0;
 }
 

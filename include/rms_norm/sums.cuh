@@ -219,14 +219,17 @@ struct MemoryExchange {
 #endif
 };
 
+// So many rows of a team wait for their sums, which are on their way. More of them hide how long that takes, and leave
+// less to be copied ahead.
+constexpr int kRowsWaiting = 4;
+
 // The same for blocks in teams, of which each takes one row after the other: see teams.cuh. The number in a word is
 // that of the launch's first row and the row's place among those of the team, so a launch counts as many numbers as a
 // team has rows. The words of a row lie in one of kRows copies behind the first one. A block sends the sum of a row
-// after it has received that of the row kWaiting before; so all have sent that one, and may still want rows up to
-// kWaiting before it.
-template <int kWaiting>
+// after it has received that of the row kRowsWaiting before; so all have sent that one, and may still want rows up to
+// kRowsWaiting before it.
 struct TeamExchange {
-  static constexpr int kRows = 2 * kWaiting + 1, kWordsOfLane = kSplitBlocks / 32;
+  static constexpr int kRows = 2 * kRowsWaiting + 1, kWordsOfLane = kSplitBlocks / 32;
   using Atomic = MemoryExchange::Atomic;
   static constexpr auto relaxed = MemoryExchange::relaxed;
   struct Words {  // of one row, which the lanes of a warp have read

@@ -20,9 +20,6 @@ constexpr int kLinePacks = 8;                     // in a line of 128 bytes
 template <Access access>
 constexpr int team_packs = kTeamWarps*(kWarpPacks - (access == Access::unaligned ? kLinePacks : 0));
 constexpr int kRowsHeld = 7;  // whose packs are being copied, or wait for the row's sum
-// The sums of so many of them are on their way. More of them hide how long that takes, and leave less to be copied
-// ahead.
-constexpr int kRowsWaiting = 4;
 
 using Arrival = cuda::barrier<cuda::thread_scope_block>;
 // What a block has in shared memory: places for kRowsHeld rows, which take turns. The barriers of a place say, for the
@@ -92,12 +89,12 @@ struct Turn {
 
 // The work of one warp: adds up what the others have added up of each of the team's rows, and exchanges it.
 template <class Row, class P>
-__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange<kRowsWaiting>& exchange, int rows) {
+__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange& exchange, int rows) {
   const int lane = threadIdx.x;
   Turn sent, received;
   while (received.k < rows) {
     const bool receives = sent.k + 1 >= kRowsWaiting;
-    typename TeamExchange<kRowsWaiting>::Words words;
+    TeamExchange::Words words;
     if (receives) words = exchange.look(received.k);
     if (sent.k < rows) {
       wait_for(shared.added[sent.place], sent.odd_phase);
@@ -172,7 +169,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   for (int i = 0; i < kRowsHeld - kRowsWaiting; ++i) fetch();
   if (has_ends(warp)) load_ends(warp);
   if (warp == kTeamWarps) {
-    const TeamExchange<kRowsWaiting> exchange(p.workspace, team, parts, part);
+    const TeamExchange exchange(p.workspace, team, parts, part);
     exchange_sums<Row>(p, shared, exchange, rows);
     exchange.end(rows_of(0));
     return;

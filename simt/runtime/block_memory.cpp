@@ -120,15 +120,10 @@ bool is_shared(const void* pointer) { return worker && query_shared_rank(pointer
 
 bool copies_land_early() { return current("an asynchronous copy").launch->copies_land_early; }
 
-static void move(const AsyncCopy& copy) {
-  std::memcpy(copy.shared, copy.global, copy.size - copy.zero_fill);
-  std::memset(static_cast<char*>(copy.shared) + copy.size - copy.zero_fill, 0, copy.zero_fill);
-}
-
 void Worker::land_copies(size_t n) {
   for (size_t i = 0; i < n; ++i) {
     const AsyncCopy& copy = lane->copies[i];
-    if (!launch->copies_land_early) move(copy);
+    if (!launch->copies_land_early) copy.move();
     note_landing(copy.shared, copy.size, nullptr);
   }
   lane->copies.erase(lane->copies.begin(), lane->copies.begin() + static_cast<std::ptrdiff_t>(n));
@@ -143,9 +138,10 @@ void atomic_point(const void* address) {
 
 void async_copy(void* shared, const void* global, size_t size, size_t zero_fill) {
   note_copy(shared, global, size, zero_fill, true);
+  Worker& w = current("an asynchronous copy");
   const AsyncCopy copy = {shared, global, size, zero_fill};
-  if (copies_land_early()) move(copy);
-  current("an asynchronous copy").lane->copies.push_back(copy);
+  if (w.launch->copies_land_early) copy.move();
+  w.lane->copies.push_back(copy);
 }
 
 void async_commit() {

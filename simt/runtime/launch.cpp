@@ -176,6 +176,7 @@ void set_order(Launch& launch) {
   if (order == "reversed") {
     std::reverse(lanes.begin(), lanes.end());
     std::reverse(warps.begin(), warps.end());
+    launch.copies_land_early = true;
   } else if (!order.empty() && order.find_first_not_of("0123456789") == std::string::npos) {
     std::mt19937_64 random(std::strtoull(text, nullptr, 10));
     const auto shuffle = [&](std::vector<uint32_t>& v) {
@@ -195,11 +196,11 @@ void set_order(Launch& launch) {
   launch.warp_at = warps;
 }
 
-// SIMT_COPIES: whether asynchronous copies land early or late; by default late, and early if the order is reversed.
+// SIMT_COPIES: whether asynchronous copies land early or late. By default the order decides.
 void set_copies(Launch& launch) {
-  const char* order = std::getenv("SIMT_ORDER");
   const char* text = std::getenv("SIMT_COPIES");
-  const std::string when = text ? text : order && !std::strcmp(order, "reversed") ? "early" : "late";
+  if (!text) return;
+  const std::string when = text;
   if (when != "early" && when != "late") {
     std::fprintf(stderr, "simt: SIMT_COPIES is '%s'; it must be early or late\n", text);
     std::exit(2);

@@ -6,6 +6,7 @@
 // switches.
 #pragma once
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,7 +43,7 @@ struct Launch {
   uint64_t blocks_per_gang = 1, gangs = 0;
   bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
   bool barriers_may_differ = false;    // SIMT_BARRIERS=any
-  bool copies_land_early = false;      // SIMT_COPIES=early
+  bool copies_land_early = false;      // SIMT_COPIES, or else whether the order is reversed
 
   // The order in which threads of a block run.
   uint8_t lane_at[32] = {};      // scheduling position -> lane
@@ -65,6 +66,11 @@ struct AsyncCopy {
   void* shared;
   const void* global;
   size_t size, zero_fill;
+
+  void move() const {
+    std::memcpy(shared, global, size - zero_fill);
+    std::memset(static_cast<char*>(shared) + size - zero_fill, 0, zero_fill);
+  }
 };
 
 // A barrier among the blocks of a cluster or a grid.

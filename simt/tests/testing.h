@@ -67,13 +67,13 @@ inline std::string at_line(const char* file, int line) {
   return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
 }
 
-struct Environment {  // set for a scope
+struct Environment {  // set for a scope, or unset for a nullptr
   const char* name;
   std::string old;
   bool had;
   Environment(const char* name, const char* value) : name(name), had(std::getenv(name) != nullptr) {
     if (had) old = std::getenv(name);
-    setenv(name, value, 1);
+    value ? setenv(name, value, 1) : unsetenv(name);
   }
   ~Environment() { had ? setenv(name, old.c_str(), 1) : unsetenv(name); }
 };

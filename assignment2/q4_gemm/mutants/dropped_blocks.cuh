@@ -19,12 +19,7 @@ __global__ void gemm_kernel(const block_q4_0* w, const block_q8_1* x, float* y, 
   y[column * m + row] = sum;
 }
 
-inline void launch(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
-                   cudaStream_t stream) {
-  gemm_kernel<<<parts::grid_of(m, n), parts::kBlockSize, 0, stream>>>(w, x, y, m, k);
-}
-
 inline const Mutant<Q4GemmBlocks> mutant{"dropped_blocks", "the blocks after a row's last whole tile are left out",
-                                         launch, "elements wrong, first at"};
+                                         parts::launch_per_output<gemm_kernel>, "elements wrong, first at"};
 
 }  // namespace ladder::q4_gemm::mutants::dropped_blocks

@@ -25,12 +25,8 @@ __global__ void gemm_kernel(const block_q4_0* w, const block_q8_1* x, float* y, 
   if (row < m) y[blockIdx.x * m + row] = sum;
 }
 
-inline void launch(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
-                   cudaStream_t stream) {
-  gemm_kernel<<<parts::grid_of(m, n), parts::kBlockSize, 0, stream>>>(w, x, y, m, k);
-}
-
 inline const Mutant<Q4GemmBlocks> mutant{"missing_barrier", "a tile is overwritten while other threads still read it",
-                                         launch, "elements wrong, first at", Shows::on_cpu_device};
+                                         parts::launch_per_output<gemm_kernel>, "elements wrong, first at",
+                                         Shows::on_cpu_device};
 
 }  // namespace ladder::q4_gemm::mutants::missing_barrier

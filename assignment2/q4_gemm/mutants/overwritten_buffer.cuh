@@ -24,12 +24,7 @@ __global__ void gemm_kernel(const block_q4_0* w, const block_q8_1* x, float* y, 
   if (row < m) y[blockIdx.x * m + row] = sum;
 }
 
-inline void launch(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
-                   cudaStream_t stream) {
-  gemm_kernel<<<parts::grid_of(m, n), parts::kBlockSize, 0, stream>>>(w, x, y, m, k);
-}
-
-inline const Mutant<Q4GemmBlocks> mutant{"overwritten_buffer", "a copy goes to the buffer that is still read", launch,
-                                         "elements wrong", Shows::on_cpu_device};
+inline const Mutant<Q4GemmBlocks> mutant{"overwritten_buffer", "a copy goes to the buffer that is still read",
+                                         parts::launch_per_output<gemm_kernel>, "elements wrong", Shows::on_cpu_device};
 
 }  // namespace ladder::q4_gemm::mutants::overwritten_buffer

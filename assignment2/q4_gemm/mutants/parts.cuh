@@ -62,10 +62,13 @@ inline dim3 grid_of(int64_t m, int64_t n) {
   return dim3(static_cast<unsigned>(n), static_cast<unsigned>(blocks_for(m, kBlockSize)));
 }
 
-template <class Term>
-void launch(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
-            cudaStream_t stream) {
-  sum_of_terms_kernel<Term><<<grid_of(m, n), kBlockSize, 0, stream>>>(w, x, y, m, k);
+template <auto kernel>
+void launch_per_output(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
+                       cudaStream_t stream) {
+  kernel<<<grid_of(m, n), kBlockSize, 0, stream>>>(w, x, y, m, k);
 }
+
+template <class Term>
+constexpr auto launch = launch_per_output<sum_of_terms_kernel<Term>>;
 
 }  // namespace ladder::q4_gemm::mutants::parts

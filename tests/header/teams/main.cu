@@ -1,20 +1,22 @@
 // The kernel of teams (include/rms_norm/teams.cuh) alone, on smaller problems than the header would give it, so that
 // the CPU device, its analysis and the tools of compute-sanitizer take seconds:
 //
-//   make BACKEND=cuda tests/header/teams/program && compute-sanitizer --tool racecheck
-//   build/cuda/tests/header/teams/teams_test
+//   make BACKEND=cuda tests/header/teams/program
+//   compute-sanitizer --tool racecheck build/cuda/tests/header/teams/teams_test
 //
 // Three or four blocks form the teams: so many the CPU device runs at once. Each launch has other numbers than the one
-// before, and between two of them another kernel uses the workspace. Exit code 1 if anything is wrong.
+// before, and between two of them another kernel uses the workspace. Exit code 1 if anything is wrong, 2 if a CUDA call
+// fails.
 #include <cuda_bf16.h>
 #include <rms_norm/rms_norm.cuh>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#include "common/memory.h"
 
 using namespace rms_norm::detail;
 using rms_norm::Access;
@@ -23,22 +25,9 @@ using bf16 = __nv_bfloat16;
 namespace {
 
 template <class T>
-struct OnDevice {
-  T* data = nullptr;
-  explicit OnDevice(const std::vector<T>& values) {
-    if (const cudaError_t error = cudaMalloc(&data, sizeof(T) * values.size())) {
-      std::fprintf(stderr, "teams_test: %s\n", cudaGetErrorString(error));
-      std::exit(2);
-    }
-    put(values);
-  }
-  OnDevice(const OnDevice&) = delete;
-  ~OnDevice() { cudaFree(data); }
-  void put(const std::vector<T>& values) {
-    cudaMemcpy(data, values.data(), sizeof(T) * values.size(), cudaMemcpyDefault);
-  }
-  void get(std::vector<T>& values) { cudaMemcpy(values.data(), data, sizeof(T) * values.size(), cudaMemcpyDefault); }
-};
+cudaError_t copy(T* to, const T* from, size_t count) {
+  return cudaMemcpy(to, from, sizeof(T) * count, cudaMemcpyDefault);
+}
 
 template <class T>
 double value_of(T number) {
@@ -65,11 +54,12 @@ int64_t wrong_of_row(const X* x, const std::vector<W>* weight, double weight_off
 template <class X, int N = 16 / sizeof(X)>
 bool use_workspace(uint64_t* workspace) {
   std::vector<X> row(N * 64, X(1.0f));
-  OnDevice<X> there(row);
-  Problem<X, void, X, X> p = {there.data, nullptr, there.data};
+  const auto there = ladder::allocate<X>(row.size());
+  CUDA_CHECK(copy(there.get(), row.data(), row.size()));
+  Problem<X, void, X, X> p = {there.get(), nullptr, there.get()};
   p.rows = 1, p.cols = N * 64, p.workspace = workspace, p.inverse_cols = 1.0f / (N * 64);
-  const cudaError_t error = launch_across_gpu<N, 4, 256, Access::strided>(p, 3, nullptr);
-  there.get(row);
+  cudaError_t error = launch_across_gpu<N, 4, 256, Access::strided>(p, 3, nullptr);
+  if (error == cudaSuccess) error = copy(row.data(), there.get(), row.size());
   return error == cudaSuccess && std::all_of(row.begin(), row.end(), [](X x) { return value_of(x) == 1.0; });
 }
 
@@ -85,24 +75,26 @@ int check(int64_t rows, int64_t cols, int64_t stride, float weight_offset, bool 
   std::vector<Y> y(offset + rows * stride), untouched(stride);
   std::memset(static_cast<void*>(untouched.data()), 0xff, sizeof(Y) * stride);
   for (int64_t i = 0; i < cols; ++i) weight[i] = W(static_cast<float>(i % 17 - 8) / 8.0f);
-  OnDevice<X> x_there(x);
-  OnDevice<W> weight_there(weight);
-  OnDevice<Y> y_there(y);
+  const auto x_there = ladder::allocate<X>(x.size());
+  const auto weight_there = ladder::allocate<W>(cols);
+  const auto y_there = ladder::allocate<Y>(y.size());
+  CUDA_CHECK(copy(weight_there.get(), weight.data(), weight.size()));
   int failures = 0;
   for (int launch = 0; launch < 3; ++launch) {
     for (size_t i = 0; i < x.size(); ++i)
       x[i] = X(static_cast<float>(static_cast<int>((i * 7919 + i / 977) % 201) - 100) / (64.0f + 9.0f * launch));
-    x_there.put(x);
-    cudaMemset(y_there.data, 0xff, sizeof(Y) * y.size());
-    Problem<X, void, W, Y> p = {x_there.data + offset, has_weight ? weight_there.data : nullptr, y_there.data + offset};
+    CUDA_CHECK(copy(x_there.get(), x.data(), x.size()));
+    CUDA_CHECK(cudaMemset(y_there.get(), 0xff, sizeof(Y) * y.size()));
+    Problem<X, void, W, Y> p = {x_there.get() + offset, has_weight ? weight_there.get() : nullptr,
+                                y_there.get() + offset};
     p.rows = rows, p.cols = cols, p.workspace = workspace, p.inverse_cols = 1.0f / static_cast<float>(cols);
     p.eps = kEps, p.weight_offset = has_weight ? weight_offset : 0.0f;
     p.x_steps.row = p.y_steps.row = stride, p.dependent = launch == 1;
     const int64_t parts = (cols / N + kMost - 1) / kMost;
     const int blocks = access == Access::strided && parts <= 3 ? 3 + launch % 2 : 4;
     const int teams = static_cast<int>(std::min(rows, blocks / parts));
-    const cudaError_t error = launch_in_teams<N, access>(p, teams, blocks / teams, nullptr);
-    y_there.get(y);
+    cudaError_t error = launch_in_teams<N, access>(p, teams, blocks / teams, nullptr);
+    if (error == cudaSuccess) error = copy(y.data(), y_there.get(), y.size());
     const auto is_untouched = [&](const Y* from, int64_t count) {
       return std::memcmp(static_cast<const void*>(from), static_cast<const void*>(untouched.data()),
                          sizeof(Y) * count) == 0;
@@ -125,10 +117,10 @@ int check(int64_t rows, int64_t cols, int64_t stride, float weight_offset, bool 
 
 }  // namespace
 
-int main() {
-  const OnDevice<uint64_t> memory(std::vector<uint64_t>(rms_norm::kWorkspaceBytes / sizeof(uint64_t)));
-  uint64_t* const workspace = memory.data;
-  rms_norm::init_workspace(workspace);
+int main() try {
+  const auto memory = ladder::allocate<uint64_t>(rms_norm::kWorkspaceBytes / sizeof(uint64_t));
+  uint64_t* const workspace = memory.get();
+  CUDA_CHECK(rms_norm::init_workspace(workspace));
   constexpr Access unaligned = Access::unaligned;
   int failures = check<float, float, float>(21, 12000, 12000, 0.0f, true, workspace);
   failures += check<bf16, float, bf16>(9, 16392, 16400, 1.0f, true, workspace);       // wide weights
@@ -138,4 +130,7 @@ int main() {
   failures += check<bf16, float, float, unaligned>(7, 50001, 50008, 1.0f, true, workspace, 5);
   failures += check<float, float, float, unaligned>(101, 1001, 1001, 0.0f, false, workspace, 3);
   return failures > 0;
+} catch (const ladder::CudaError& error) {
+  std::fprintf(stderr, "teams_test: %s\n", error.what());
+  return 2;
 }
