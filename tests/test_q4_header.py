@@ -17,7 +17,7 @@ SIMTCC = [ROOT / "simt/simtcc", "-std=c++17"]
 def test_answers(order):
     result = run(OBJECTS / "q4_header_test", timeout=600, SIMT_ORDER=order)
     assert result.returncode == 0 and result.stdout.endswith("all right\n"), result.stdout + result.stderr
-    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 12
+    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 13
 
 
 def test_compiles_in_two_files(tmp_path):
@@ -111,6 +111,14 @@ def build(folder, *options, change=None, sources=("main.cu",)):
     return folder / "program"
 
 
+def test_a_block_may_have_little_shared_memory(tmp_path):
+    """So little that hardly any shape of the policy has room, and x comes in several passes."""
+    change = r"(?=return get\(device\.multiprocessors)", "device.block_bytes = 61 << 10, device.shared_bytes = 62 << 10;"
+    program = build(tmp_path, "-O1", "-DFEW_KINDS", change=change, sources=["main.cu", "devices.cu"])
+    result = run(program, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 # name: (what is replaced, by what, the file whose tests must fail)
 MUTANTS = {
     "nibbles_exchanged": (r"signed_nibbles\(row << 4\)", "signed_nibbles(row)", "main.cu"),
@@ -126,6 +134,9 @@ MUTANTS = {
     "scales_of_another_column": (r"place_of\(i / to\.columns\) \+ i % to\.columns\]",
                                  "place_of(i / to.columns)]", "main.cu"),
     "x_not_waited_for": (r"__pipeline_wait_prior\(S::kLate\)", "__pipeline_wait_prior(S::kLate + 1)", "main.cu"),
+    "x_of_the_first_slots_missing": (r"if \(i < asked\) fetch_x", "if (i + 1 < asked) fetch_x", "main.cu"),
+    "x_of_the_first_chunk_again": (r"from_x \+= kPhases \* p\.x\.n \* kChunk", "from_x += 0", "main.cu"),
+    "slots_too_small": (r"columns \* kChunk \+ 2 \* pairs \* kXScaleBytes : 0", "columns * kChunk : 0", "main.cu"),
     "late_weights_not_asked_for": (r"\(is_first \? S::kLate : 0\); \+\+i\)", "0; ++i)", "main.cu"),
     "residual_not_added": (r"to_float\(x\.values\[j\]\) \+ to_float\(kept\.values\[j\]\)",
                            "to_float(x.values[j])", "activations.cu"),
@@ -152,6 +163,11 @@ def test_wrong_header_is_rejected(name, tmp_path):
 HAZARDS = r"""
 #include <q4_gemm/q4_gemm.cuh>
 
+struct XInSlots : q4_gemm::policies::H200 {
+  static constexpr q4_gemm::FewChoice kFew[] = {
+      {q4_gemm::kAnySize, q4_gemm::kAnySize, q4_gemm::kAnySize, 4, 2, 8, 3, 8, 1, true, 2}};
+};
+
 // Two sets of rows for each cluster's blocks, an odd number of chunks, several columns.
 int main() {
   const int64_t m = 130, n = 3, k = 2848;
@@ -170,6 +186,7 @@ int main() {
   failed += q4_gemm::multiply(q4_gemm::Blocks{blocks}, x, y, m, 1, k);
   failed += q4_gemm::add_rms_norm_quantize(x, x, x, nullptr, numbers, n, k);
   failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
+  failed += q4_gemm::multiply<XInSlots>(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
   q4_gemm::Options options;
   options.workspace = workspace;
   failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, m, n, k, nullptr, options);

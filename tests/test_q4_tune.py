@@ -32,7 +32,7 @@ PROGRAM_FAKE = """\
 cp "$FAKE_TUNE_CSV" "$2"
 """
 
-A, B, C = Few(4, 2, 8, 6, 1, 1, 2), Few(4, 2, 8, 6, 1, 1, 8), Few(8, 4, 4, 6, 1, 1, 4)  # A and B are one kernel
+A, B, C = Few(4, 2, 8, 6, 1, 1, 0, 2), Few(4, 2, 8, 6, 1, 1, 0, 8), Few(8, 4, 4, 6, 1, 1, 1, 4)  # A and B are one kernel
 NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
 MICROSECONDS = [(0.5, 2.0, 1.25), (1.5, 8.0, 0.0)]
 CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
@@ -40,7 +40,7 @@ SMALL, LARGE, LONG = (1024, 4096), (4096, 4096), (4096, 14336)
 
 
 def row(table, shape, microseconds, m, n, k, parts=1):
-    kernel = dict.fromkeys(("tiles", "warp_tiles", "groups", "phases", "ways", "depth"), 0)
+    kernel = dict.fromkeys(("tiles", "warp_tiles", "groups", "phases", "ways", "depth", "x_in_slots"), 0)
     about = {"table": table, "m": m, "n": n, "k": k, **kernel, **shape._asdict()}
     about.update(parts=getattr(shape, "parts", parts), clusters=0, verdict="ok" if microseconds else "refused")
     if table != "few":
@@ -278,12 +278,13 @@ def test_every_kernel_of_the_policy_is_a_candidate():
     tables = re.split(r"(kFew|kMany)\[\]", text)
     found = 0
     for name, table in zip(tables[1::2], tables[2::2]):
-        for entry in re.findall(r"^\s*.*?\{((?:kAnySize|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
+        for entry in re.findall(r"^\s*.*?\{((?:kAnySize|true|false|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
             numbers = [word.strip() for word in entry.split(",")]
             if name == "kFew":
-                _, _, _, tiles, warp_tiles, phases, depth, columns, together, _ = numbers
+                _, _, _, tiles, warp_tiles, phases, depth, columns, together, x_in_slots, _ = numbers
                 wanted = f"few: columns {columns}, tiles {tiles}, {warp_tiles} per warp, phases {phases}"
-                assert f"{wanted}, depth {depth}, together {together}" in names
+                more = ", x in slots" if x_in_slots == "true" else ""
+                assert f"{wanted}, depth {depth}, together {together}{more}" in names
                 found += 1
     assert found >= 2
 

@@ -22,10 +22,11 @@ struct Product {
   int64_t m, n, k;
 };
 
-// Of few columns, `tiles`, `warp_tiles`, `phases` and `depth`; of many, `groups` and `ways`.
+// Of few columns, `tiles`, `warp_tiles`, `phases`, `depth` and `x_in_slots`; of many, `groups` and `ways`.
 struct Candidate {
   Table table;
   int columns, tiles, warp_tiles, groups, phases, ways, depth, together;
+  bool x_in_slots;
   // A dependent launch, if the GPU has such. cudaErrorNotSupported if it lacks wgmma.
   cudaError_t (*launch)(const Product& product, int parts, cudaStream_t stream);
   // How many clusters of so many blocks the GPU holds at once; 0 for few columns.

@@ -7,8 +7,8 @@
 namespace q4_tune {
 
 using q4_gemm::Scales;
-template <int tiles, int warp_tiles, int phases, int depth, int columns, int together>
-using F = q4_gemm::detail::FewShape<tiles, warp_tiles, phases, depth, columns, together>;
+template <int tiles, int warp_tiles, int phases, int depth, int columns, int together, bool x_in_slots = false>
+using F = q4_gemm::detail::FewShape<tiles, warp_tiles, phases, depth, columns, together, x_in_slots>;
 template <int columns, int groups, int ways, int together>
 using E = q4_gemm::detail::ManyShape<columns, groups, ways, Scales::exact, together>;
 template <int columns, int groups, int ways, int together>
@@ -80,7 +80,7 @@ template <class... S>
 struct Few {
   Few() {
     (candidates().push_back({Table::few, S::kColumns, S::kTiles, S::kWarpTiles, 0, S::kPhases, 0, S::kDepth,
-                             S::kTogether, launch_few<S>, none}),
+                             S::kTogether, S::kXInSlots, launch_few<S>, none}),
      ...);
   }
 };
@@ -89,7 +89,7 @@ template <class... S>
 struct Many {
   Many() {
     (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, 0, 0, S::kGroups,
-                             0, S::kWays, 0, S::kBlocksPerSm, launch_many<S>, clusters_of<S>}),
+                             0, S::kWays, 0, S::kBlocksPerSm, false, launch_many<S>, clusters_of<S>}),
      ...);
   }
 };

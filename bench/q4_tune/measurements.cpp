@@ -24,8 +24,8 @@ const char* table_name(Table table) {
 
 std::string Candidate::name() const {
   if (table == Table::few)
-    return ladder::text("few: columns %d, tiles %d, %d per warp, phases %d, depth %d, together %d", columns, tiles,
-                        warp_tiles, phases, depth, together);
+    return ladder::text("few: columns %d, tiles %d, %d per warp, phases %d, depth %d, together %d%s", columns, tiles,
+                        warp_tiles, phases, depth, together, x_in_slots ? ", x in slots" : "");
   return ladder::text("%s: columns %d, groups %d, ways %d, together %d", table_name(table), columns, groups, ways,
                       together);
 }
@@ -223,14 +223,14 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
 
 std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
   std::string out =
-      "table,m,n,k,columns,tiles,warp_tiles,groups,phases,ways,depth,together,parts,clusters,verdict,reason,"
+      "table,m,n,k,columns,tiles,warp_tiles,groups,phases,ways,depth,together,x_in_slots,parts,clusters,verdict,reason,"
       "microseconds,spread_percent,copies,samples,device,sm,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     const Candidate& c = *m.candidate;
     std::vector<std::string> cells = {table_name(c.table)};
     for (const int64_t number : {m.size.m, m.size.n, m.size.k}) cells.push_back(std::to_string(number));
-    for (const int number :
-         {c.columns, c.tiles, c.warp_tiles, c.groups, c.phases, c.ways, c.depth, c.together, m.parts, m.clusters})
+    for (const int number : {c.columns, c.tiles, c.warp_tiles, c.groups, c.phases, c.ways, c.depth, c.together,
+                             int{c.x_in_slots}, m.parts, m.clusters})
       cells.push_back(std::to_string(number));
     const bool timed = m.refusal.empty();
     for (const std::string& cell :

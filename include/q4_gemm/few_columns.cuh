@@ -6,6 +6,10 @@
 // takes chunk after chunk from its slots and asks for the next ones. At the end warps and blocks send each other their
 // sums. A warp waits for its block only around x and the sums, never in between.
 //
+// Quantized x of several columns may come into the slots too, each chunk beside the weights that it is multiplied with.
+// The first product then waits for one chunk of x and not for all of them; but a warp that has several sets of rows
+// asks for x anew with each.
+//
 // A multiprocessor answers loads in the order in which it was asked. So a warp asks for half of what its slots hold
 // before it waits for the kernel before, then for x, then for the other half: the memory is busy all the while, and x
 // waits behind one half only.
@@ -27,20 +31,24 @@ constexpr int kTileBytes = 512, kTileScaleBytes = 64;  // of the repacked weight
 
 // A kernel: tiles of 16 rows of a block, a power of two; how many of them a warp has, which are neighbours in memory,
 // too; warps that share these; slots of a warp, of which all but one are on their way; columns, which are 1 or a
-// multiple of 8; and the blocks for which a multiprocessor has registers.
-template <int tiles, int warp_tiles, int phases, int depth, int columns, int together>
+// multiple of 8; the blocks that a multiprocessor has at once; and whether quantized x comes into the slots.
+template <int tiles, int warp_tiles, int phases, int depth, int columns, int together, bool x_in_slots>
 struct FewShape {
   static constexpr int kTiles = tiles, kWarpTiles = warp_tiles, kPhases = phases, kDepth = depth, kColumns = columns,
                        kTogether = together;
+  static constexpr bool kXInSlots = x_in_slots;
   static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps, kRows = kTiles * kTileRows;
-  static constexpr int kSlotBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);  // what a warp asks for at once
+  static constexpr int kWeightBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);  // of a slot
   // The first slots: those that are asked for before x, and after it.
   static constexpr int kEarly = kDepth / 2, kLate = kDepth - 1 - kEarly;
   static constexpr int kColumnTiles = (columns + 7) / 8, kLaneColumns = columns == 1 ? 1 : 2;  // of a tile, a lane's
   static constexpr int kScaleBytes = 8 * kLaneColumns;  // of a chunk of x, for the columns of a lane
   static_assert(kTiles % kWarpTiles == 0 && (kWarpTiles == 2 || kWarpTiles == 4), "a warp's tiles are in one group");
   static_assert((kTiles & (kTiles - 1)) == 0, "the blocks of a cluster share the rows evenly");
+  static_assert(!kXInSlots || (kColumns > 1 && kColumns <= 32), "a lane copies the scales of a column");
 };
+template <class S, class W, class X>
+constexpr bool x_comes_in_slots = S::kXInSlots&& std::is_same_v<W, Packed>&& std::is_same_v<X, QuantizedColumns>;
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
 struct BlockRows {
@@ -64,25 +72,32 @@ struct FewProblem {
 };
 
 constexpr int kSlicePad = 4;
+constexpr int kXScaleBytes = kChunkBlocks * 2;  // of a chunk and a column, quantized
+constexpr int kSlotStep = 128;  // bytes: cp.async is slower if its target has another place within a line of memory
 
 // How the shared memory of a block is used: slots of all warps, x, sums of the warps.
 struct FewMemory {
-  int slots, x_numbers, x_scales, sums, all;  // where each begins, in bytes
-  int sums_size;                              // floats of one of the two buffers
+  int slot;                            // bytes of a slot: weights, then the numbers and scales of x, if they come there
+  int x_numbers, x_scales, sums, all;  // where each begins, in bytes
+  int sums_size;                       // floats of one of the two buffers
 };
-template <class S, class W>
+template <class S, class W, class X>
 __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int cluster) {
+  constexpr bool kXInSlots = x_comes_in_slots<S, W, X>;
   FewMemory memory;
   const int pairs = (columns + 1) / 2;
-  memory.slots = 0;
-  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * S::kSlotBytes : 0;
-  memory.x_scales = memory.x_numbers + pass_chunks * columns * kChunk;
-  memory.sums = memory.x_scales + pass_chunks * pairs * S::kScaleBytes;
+  const int x_bytes = kXInSlots ? columns * kChunk + 2 * pairs * kXScaleBytes : 0;
+  memory.slot = (S::kWeightBytes + x_bytes + kSlotStep - 1) / kSlotStep * kSlotStep;
+  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * memory.slot : 0;
+  memory.x_scales = memory.x_numbers + (kXInSlots ? 0 : pass_chunks * columns * kChunk);
+  memory.sums = memory.x_scales + (kXInSlots ? 0 : pass_chunks * pairs * S::kScaleBytes);
   memory.sums_size = S::kPhases * cluster * columns * (S::kRows / cluster + kSlicePad);
   const bool has_sums = S::kPhases * cluster > 1;
   memory.all = memory.sums + (has_sums ? 2 * memory.sums_size * 4 : 0);
   return memory;
 }
+
+constexpr float kOfNibbles = 1.0f / 16;  // what their products are multiplied with, in the scales of x
 
 // 16 (q - 8) of four nibbles each, as signed bytes: in 4 bits, q with its top bit flipped is q - 8 in two's complement.
 // (word & mask) ^ flip is one instruction, but the compiler makes two of it if it sees both constants.
@@ -103,7 +118,7 @@ constexpr int kMagicBits = 0x4b400000;
 constexpr float kMagic = 0x1.8p23f;
 
 // Where a block has its part of x, in the order in which lanes read it. For each chunk and column, 16 bytes for each t,
-// of the chunk's two blocks 8 bytes each. Scales, which are divided by the 16 of the nibbles: for each chunk and pair
+// of the chunk's two blocks 8 bytes each. Scales, times kOfNibbles: for each chunk and pair
 // of columns, for each block, those of the columns.
 template <class S>
 struct PartOfX {
@@ -116,7 +131,7 @@ struct PartOfX {
     constexpr int kLane = S::kLaneColumns;
     const int pair = chunk * ((columns + 1) / 2) + column / kLane;
     float* to = scales + (pair * kChunkBlocks + b) * kLane + column % kLane;
-    *to = d * 0.0625f;
+    *to = d * kOfNibbles;
     if (kLane == 2 && column % 2 == 0 && column + 1 == columns) to[1] = 0.0f;
   }
 };
@@ -218,18 +233,33 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
   }
 }
 
+// The scales of a chunk for the columns of a lane: floats, or in a slot float16 numbers, not divided yet.
+template <class S, bool in_slot>
+__device__ void load_x_scales(float (&to)[kChunkBlocks][S::kLaneColumns], const char* from) {
+  if constexpr (in_slot) {
+    const uint2 halves = *reinterpret_cast<const uint2*>(from);
+    const unsigned words[S::kLaneColumns] = {halves.x, halves.y};
+#pragma unroll
+    for (int i = 0; i < S::kLaneColumns; ++i) {
+      to[0][i] = scale_of(words[i] & 0xffff) * kOfNibbles;
+      to[1][i] = scale_of(words[i] >> 16) * kOfNibbles;
+    }
+  } else {
+    using Floats = std::conditional_t<S::kLaneColumns == 2, float4, float2>;
+    *reinterpret_cast<Floats*>(to) = *reinterpret_cast<const Floats*>(from);
+  }
+}
+
 // Tiles times 8 columns: x_numbers and x_scales are where the lane's part of the chunk begins.
-template <class S>
+template <class S, bool in_slot>
 __device__ void multiply_tiles(float (&sums)[S::kWarpTiles][4], const TilePart (&tiles)[S::kWarpTiles],
                                const char* x_numbers, const char* x_scales) {
   constexpr int kLane = S::kLaneColumns;
   const uint4 x = *reinterpret_cast<const uint4*>(x_numbers);
   const unsigned x_words[4] = {x.x, x.y, x.z, x.w};
-  alignas(16) float of_x[kChunkBlocks][kLane], shifted[kChunkBlocks][kLane];
-  if constexpr (kLane == 2)
-    *reinterpret_cast<float4*>(of_x) = *reinterpret_cast<const float4*>(x_scales);
-  else
-    *reinterpret_cast<float2*>(of_x) = *reinterpret_cast<const float2*>(x_scales);
+  alignas(16) float of_x[kChunkBlocks][kLane];
+  float shifted[kChunkBlocks][kLane];
+  load_x_scales<S, in_slot>(of_x, x_scales);
 #pragma unroll
   for (int b = 0; b < kChunkBlocks; ++b)
 #pragma unroll
@@ -256,9 +286,8 @@ __device__ void multiply_tiles(float (&sums)[S::kWarpTiles][4], const TilePart (
 
 template <class S, class W, class X, class B, class Y>
 __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
-  constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles,
-                kSlotBytes = S::kSlotBytes;
-  constexpr bool kPacked = std::is_same_v<W, Packed>;
+  constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles;
+  constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>;
   extern __shared__ uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
 #if __CUDA_ARCH__ >= 900
@@ -271,7 +300,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const int clusters = static_cast<int>(gridDim.x) >> p.cluster_bits;
   const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
   const int columns = static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})), pairs = (columns + 1) / 2;
-  const FewMemory memory = few_memory<S, W>(columns, p.pass_chunks, cluster_blocks);
+  const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, cluster_blocks);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int tile = warp % (S::kTiles / kWarpTiles) * kWarpTiles, phase = warp / (S::kTiles / kWarpTiles);
   const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
@@ -279,12 +308,12 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   // Where the next chunk of both tiles comes from, and goes to. The warps that share tiles take turns.
   const int first_chunk = begin + phase;
   const int warp_chunks = first_chunk < end ? (end - first_chunk + kPhases - 1) / kPhases : 0;  // of each set
-  char* const slots = shared + memory.slots + warp * kDepth * kSlotBytes;
+  char* const slots = shared + warp * kDepth * memory.slot;
   const auto tile_of = [&](int set) { return int64_t{set} * S::kTiles + tile; };  // of the matrix
   const uint4 *from_numbers = nullptr, *from_scales = nullptr;
   int fetch_set = first_set, fetch_left = 0;
-  char* fetch_slot = slots;
-  const auto fetch = [&] {
+  // Asks for the weights of the next chunk; false if there is none.
+  const auto fetch_weights = [&](char* to) {
     if constexpr (kPacked) {
       if (fetch_left == 0 && fetch_set < p.sets && tile_of(fetch_set) < p.w.groups * kGroupTiles) {
         const int64_t piece = tile_of(fetch_set) / kGroupTiles * p.chunks + first_chunk;
@@ -294,32 +323,75 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
         fetch_left = warp_chunks;
         fetch_set += clusters;
       }
-      if (fetch_left > 0) {
+      if (fetch_left == 0) return false;
 #pragma unroll
-        for (int u = 0; u < kWarpTiles; ++u)
-          __pipeline_memcpy_async(fetch_slot + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
-        if (lane < kWarpTiles * kTileScaleBytes / 16)
-          __pipeline_memcpy_async(fetch_slot + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
-        from_numbers += kPhases * kPieceLanes;
-        from_scales += kPhases * kPieceScaleLanes / 2;
-        --fetch_left;
+      for (int u = 0; u < kWarpTiles; ++u)
+        __pipeline_memcpy_async(to + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
+      if (lane < kWarpTiles * kTileScaleBytes / 16)
+        __pipeline_memcpy_async(to + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
+      from_numbers += kPhases * kPieceLanes;
+      from_scales += kPhases * kPieceScaleLanes / 2;
+      --fetch_left;
+    }
+    return kPacked;
+  };
+  // Asks for the chunk of x that belongs to them, if it comes into the slots. An odd number of columns gets the last
+  // one's scales twice.
+  const char *from_x = nullptr, *from_x_scales = nullptr;
+  int x_left = 0;
+  const auto fetch_x = [&](char* slot) {
+    if constexpr (kXInSlots) {
+      if (x_left == 0) {
+        const int64_t place = int64_t{first_chunk} * p.x.n + first_column;
+        from_x = reinterpret_cast<const char*>(p.x.numbers) + place * kChunk + 16 * lane;
+        from_x_scales = reinterpret_cast<const char*>(p.x.scales) + (place + min(lane, columns - 1)) * kXScaleBytes;
+        x_left = warp_chunks;
       }
-      __pipeline_commit();
-      fetch_slot = fetch_slot == slots + (kDepth - 1) * kSlotBytes ? slots : fetch_slot + kSlotBytes;
+      char* const to = slot + S::kWeightBytes;
+#pragma unroll
+      for (int i = 0; i < S::kColumns * kChunk; i += 32 * 16)
+        if (i + 16 * lane < columns * kChunk) __pipeline_memcpy_async(to + i + 16 * lane, from_x + i, 16);
+      if (lane < 2 * pairs)
+        __pipeline_memcpy_async(to + columns * kChunk + kXScaleBytes * lane, from_x_scales, kXScaleBytes);
+      from_x += kPhases * p.x.n * kChunk;
+      from_x_scales += kPhases * p.x.n * kXScaleBytes;
+      --x_left;
     }
   };
+  int asked = 0;  // slots
 #pragma unroll 1
-  for (int i = 0; i < S::kEarly; ++i) fetch();
+  for (int i = 0; i < S::kEarly; ++i) {
+    asked += fetch_weights(slots + i * memory.slot);
+    if (kPacked && !kXInSlots) __pipeline_commit();
+  }
   if (p.dependent) wait_for_previous_kernel();
   if (p.dependent) let_next_kernel_start();  // not earlier, so that no more than two kernels share a multiprocessor
+#pragma unroll 1
+  for (int i = 0; kXInSlots && i < S::kEarly; ++i) {
+    if (i < asked) fetch_x(slots + i * memory.slot);
+    __pipeline_commit();
+  }
+
+  const auto after = [&](auto* slot) {
+    return slot == slots + (kDepth - 1) * memory.slot ? slots : slot + memory.slot;
+  };
+  char* fetch_slot = slots + S::kEarly * memory.slot;
+  const auto fetch = [&] {
+    if (fetch_weights(fetch_slot)) fetch_x(fetch_slot);
+    if constexpr (kPacked) __pipeline_commit();
+    fetch_slot = after(fetch_slot);
+  };
+#pragma unroll 1
+  for (int i = 0; kXInSlots && i < S::kLate; ++i) fetch();
 
   char* const x_numbers = shared + memory.x_numbers;
   char* const x_scales = shared + memory.x_scales;
   int lane_numbers[kColumnTiles], lane_scales[kColumnTiles];  // of the warp's first chunk
 #pragma unroll
   for (int j = 0; j < kColumnTiles; ++j) {  // columns that are not there are others once more
-    lane_numbers[j] = (phase * columns + min(8 * j + g, columns - 1)) * kChunk + 16 * t;
-    lane_scales[j] = (phase * pairs + (S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1))) * S::kScaleBytes;
+    const int column = min(8 * j + g, columns - 1), pair = S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1);
+    lane_numbers[j] = ((kXInSlots ? 0 : phase * columns) + column) * kChunk + 16 * t;
+    lane_scales[j] = kXInSlots ? columns * kChunk + pair * 2 * kXScaleBytes : (phase * pairs + pair) * S::kScaleBytes;
   }
   const int numbers_step = columns * kChunk, scales_step = pairs * S::kScaleBytes;
 
@@ -330,7 +402,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
     float sums[kColumnTiles][kWarpTiles][4] = {};
     for (int pass = begin; pass < end; pass += p.pass_chunks) {
       const int pass_end = min(pass + p.pass_chunks, end);
-      if (!has_x) {
+      if (!kXInSlots && !has_x) {
         if (pass > begin || set > first_set) __syncthreads();  // nobody still reads the pass before
         const PartOfX<S> part = {x_numbers, reinterpret_cast<float*>(x_scales), columns};
         const bool is_first = pass == begin && set == first_set;
@@ -374,10 +446,15 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
         }
 #pragma unroll
         for (int j = 0; j < kColumnTiles; ++j) {
-          multiply_tiles<S>(sums[j], tiles, chunk_numbers[j], chunk_scales[j]);
-          chunk_numbers[j] += kPhases * numbers_step, chunk_scales[j] += kPhases * scales_step;
+          if constexpr (kXInSlots) {
+            const char* const x = slot + S::kWeightBytes;
+            multiply_tiles<S, true>(sums[j], tiles, x + lane_numbers[j], x + lane_scales[j]);
+          } else {
+            multiply_tiles<S, false>(sums[j], tiles, chunk_numbers[j], chunk_scales[j]);
+            chunk_numbers[j] += kPhases * numbers_step, chunk_scales[j] += kPhases * scales_step;
+          }
         }
-        if constexpr (kPacked) slot = slot == slots + (kDepth - 1) * kSlotBytes ? slots : slot + kSlotBytes;
+        slot = after(slot);
       }
     }
 

@@ -68,6 +68,11 @@ cudaError_t allow(void (*kernel)(P...), int bytes, int most_bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
 }
 
+// What launch_few() returns if a block has too little shared memory for a shape; and a shape for which the 99 KB are
+// enough that a block has on the smallest GPUs, for any number of columns.
+constexpr cudaError_t kTooLarge = cudaErrorInvalidConfiguration;
+using LeastShape = FewShape<2, 2, 8, 4, 8, 1, false>;
+
 // p has everything down to n. The blocks of a cluster, a power of two, share k.
 template <class S, class W, class X, class B, class Y>
 cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream) {
@@ -79,13 +84,16 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   p.sets = static_cast<int>(divided_up(p.m, S::kRows));
   constexpr int kStep = S::kPhases;  // chunks that a block multiplies at once
   const int columns = static_cast<int>(std::min<int64_t>(p.n, S::kColumns));
-  const int least = few_memory<S, W>(columns, 0, cluster).all;
-  const int per_step = few_memory<S, W>(columns, kStep, cluster).all - least;
-  const int most = (device.block_bytes - least) / per_step * kStep;
-  if (most < kStep) return cudaErrorInvalidConfiguration;
-  p.pass_chunks = std::min(p.part_chunks, most);
+  const int least = few_memory<S, W, X>(columns, 0, cluster).all;
+  const int per_step = few_memory<S, W, X>(columns, kStep, cluster).all - least;
+  p.pass_chunks = p.part_chunks;
+  if (per_step > 0) p.pass_chunks = std::min(p.part_chunks, std::max(0, device.block_bytes - least) / per_step * kStep);
+  if (least > device.block_bytes || p.pass_chunks < std::min(kStep, p.part_chunks)) return kTooLarge;
 
-  const int bytes = few_memory<S, W>(columns, p.pass_chunks, cluster).all;
+  // So much that a multiprocessor has no more than kTogether blocks: one of them has no place for those of three
+  // kernels, while others have none.
+  const int bytes = std::max(few_memory<S, W, X>(columns, p.pass_chunks, cluster).all,
+                             device.shared_bytes / (S::kTogether + 1) - kReserved + 16);
   const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, S::kTogether);
   const int64_t clusters = std::min<int64_t>(p.sets, std::max(1, device.multiprocessors * together / cluster));
   const auto kernel = few_columns<S, W, X, B, Y>;
@@ -143,16 +151,21 @@ cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int
                 dependent);
 }
 
-// The first row of a table that takes the product. The table is known at compile time, so that no kernel is compiled
-// that it does not name.
+// The first row of a table that takes the product, and for which a multiprocessor has the shared memory. The table is
+// known at compile time, so that no kernel is compiled that it does not name.
 template <const auto& table, size_t i = 0, class P>
 cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream_t stream) {
-  constexpr FewChoice c = table[i];
-  if constexpr (i + 1 < std::size(table))
-    if (p.n > c.most_columns || p.m > c.most_m || k > c.most_k) return launch_first<table, i + 1>(p, k, device, stream);
-  const int cluster = device.has_clusters ? c.cluster : 1;
-  return launch_few<FewShape<c.tiles, c.warp_tiles, c.phases, c.depth, c.columns, c.together>>(p, k, cluster, device,
-                                                                                               stream);
+  if constexpr (i == std::size(table)) {
+    return launch_few<LeastShape>(p, k, 1, device, stream);
+  } else {
+    constexpr FewChoice c = table[i];
+    if (p.n <= c.most_columns && p.m <= c.most_m && k <= c.most_k) {
+      using S = FewShape<c.tiles, c.warp_tiles, c.phases, c.depth, c.columns, c.together, c.x_in_slots>;
+      const cudaError_t error = launch_few<S>(p, k, device.has_clusters ? c.cluster : 1, device, stream);
+      if (error != kTooLarge) return error;
+    }
+    return launch_first<table, i + 1>(p, k, device, stream);
+  }
 }
 
 // x is converted, and the product starts while it is, in so many parts of k. Sets `done` unless the GPU has no wgmma,

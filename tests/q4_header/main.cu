@@ -29,9 +29,19 @@ int64_t stride_of(const ladder::Variant& variant, int tensor, int64_t contiguous
   return stride > 0 ? stride : contiguous;
 }
 
+// Shapes in which x comes into the slots, with fewer and with more slots than a warp has chunks.
+struct XInSlots : q4_gemm::policies::H200 {
+  static constexpr q4_gemm::FewChoice kFew[] = {
+      {4, q4_gemm::kAnySize, q4_gemm::kAnySize, 4, 4, 8, 4, 8, 1, true, 2},
+      {8, q4_gemm::kAnySize, q4_gemm::kAnySize, 8, 2, 2, 2, 8, 1, true, 1},
+      {q4_gemm::kAnySize, q4_gemm::kAnySize, q4_gemm::kAnySize, 2, 2, 4, 3, 16, 2, true, 4},
+  };
+  static constexpr int64_t kManyFrom = q4_gemm::kAnySize;
+};
+
 // One kind of product on all edge cases, up to the first that is wrong. W is Repacked or Blocks, B void for no bias.
 // `quantized`: x is quantized by a call of its own. `dependent`: with the launches that may overlap.
-template <class W, class X, class Y, class B = void>
+template <class W, class X, class Y, class B = void, class Policy = q4_gemm::DefaultPolicy>
 int products(const char* name, bool cpu, bool quantized = false, bool dependent = false) {
   Op::Types types = {type_of<X>, type_of<Y>};
   types.repacked = std::is_same_v<W, q4_gemm::Repacked>;
@@ -54,10 +64,10 @@ int products(const char* name, bool cpu, bool quantized = false, bool dependent 
         const W weights = {a.tensor<void>(Op::kWeights)};
         const auto multiply = [&](const auto& x) {
           if constexpr (std::is_void_v<B>)
-            CUDA_CHECK(q4_gemm::multiply(weights, x, a.tensor<Y>(Op::kY), m, n, k, nullptr, options, stream));
+            CUDA_CHECK(q4_gemm::multiply<Policy>(weights, x, a.tensor<Y>(Op::kY), m, n, k, nullptr, options, stream));
           else
-            CUDA_CHECK(q4_gemm::multiply(weights, x, a.tensor<Y>(Op::kY), m, n, k, a.tensor<const B>(Op::kBias),
-                                         options, stream));
+            CUDA_CHECK(q4_gemm::multiply<Policy>(weights, x, a.tensor<Y>(Op::kY), m, n, k, a.tensor<const B>(Op::kBias),
+                                                 options, stream));
         };
         if (quantized) {
           CUDA_CHECK(q4_gemm::quantize(a.tensor<const X>(Op::kX), numbers.get(), n, k, options, stream));
@@ -94,7 +104,8 @@ int body() {
   // Elsewhere scales are always exact.
   failed = failed || ((cpu || device.compute_capability == 90) && (rounded_scales() || repeated(cpu)));
   failed = failed || products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu) ||
-           products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true);
+           products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true) ||
+           products<Repacked, float, float, void, XInSlots>("repacked, float32 in slots", cpu, true, true);
 #ifndef FEW_KINDS  // which are enough to see that the header is wrong
   failed = failed || products<Repacked, float, float>("repacked, float32", cpu) ||
            products<Repacked, __nv_bfloat16, __nv_bfloat16, float>("repacked, bfloat16 with a float32 bias", cpu) ||

@@ -26,9 +26,9 @@ NEAR = 1.03  # so much slower than the fastest the best of kFew's kernels may be
 GAIN = 1.002  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
-NUMBERS = "m n k columns tiles warp_tiles groups phases ways depth together parts clusters".split()
+NUMBERS = "m n k columns tiles warp_tiles groups phases ways depth together x_in_slots parts clusters".split()
 COLUMNS = [*NUMBERS, *"table verdict microseconds device runtime date".split()]
-Few = collections.namedtuple("Few", "tiles warp_tiles phases depth columns together parts")  # as in FewChoice
+Few = collections.namedtuple("Few", "tiles warp_tiles phases depth columns together x_in_slots parts")  # as in FewChoice
 Many = collections.namedtuple("Many", "columns groups ways together")  # as in ManyChoice
 Line = collections.namedtuple("Line", "columns m k shape comment")
 
@@ -49,6 +49,11 @@ def times_of(rows, table, kind):
 
 def shown(size):
     return " x ".join(map(str, size))
+
+
+def written(shape):
+    """A row of kFew, from the shape on."""
+    return ", ".join(str(value).lower() for value in shape._replace(x_in_slots=bool(shape.x_in_slots)))
 
 
 def kernel(shape):
@@ -253,7 +258,7 @@ def policy(rows, path):
         raise Unusable(f"{CSV} holds no time of few columns; {JOB} writes it anew, on a GPU")
     lines = few_lines({size: times for size, times in few.items() if size[1] & (size[1] - 1) == 0})
     entries = [
-        f"      {{{number(line.columns)}, {number(line.m)}, {number(line.k)}, {', '.join(map(str, line.shape))}}},"
+        f"      {{{number(line.columns)}, {number(line.m)}, {number(line.k)}, {written(line.shape)}}},"
         for line in lines
     ]
     width = max(map(len, entries))
