@@ -107,8 +107,8 @@ def test_what_the_page_says_of_compiled_models(stored):
         assert low < graph["patched"] / graph["stock"] < high
         assert max(graph.values()) < model_tables.best_patched(rows)
         eager = [model_tables.milliseconds(rows, name, "torch.compile", "eager") for name in ("patched", "stock")]
-        assert what != "decode_1" or types == "float32" or 1.2 < eager[0] / eager[1] < 2.1
-    assert left_out == {("Qwen3-VL-8B", "float16", "image"), ("Qwen2.5-7B", "float32", "prefill_2048")}
+        assert what != "decode_1" or types == "float32" or 1.1 < eager[0] / eager[1] < 2.1
+    assert left_out == {("Qwen3-VL-8B", "float16", "image")}
 
 
 def test_the_host_differed_between_the_stored_runs():
@@ -117,7 +117,7 @@ def test_the_host_differed_between_the_stored_runs():
         points = model_tables.read(stored)
         rows = [points["Qwen3-8B", types, "decode_1"] for types in ("bfloat16", "float16")]
         eager, graph = ([model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph"))
-        assert max(eager) > 1.3 * min(eager) and max(graph) < 1.02 * min(graph)
+        assert max(eager) > 1.2 * min(eager) and max(graph) < 1.02 * min(graph)
 
 
 needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")

@@ -175,7 +175,7 @@ def test_the_policy_holds_all_tables_and_is_as_clang_format_leaves_it(tmp_path, 
         "static constexpr ManyChoice kMany[] = {\n      {32, 1, 4, 1, 0.500f, 2.00f, 1.25f},  // for 4 of 6 products\n      {64, 2, 2, 1, 1.50f, 8.00f, 0.00f},   // for 2\n  };",
         "struct Fake9000Rounded : Fake9000 {",
         "static constexpr Scales kScales = Scales::rounded_to_half;",
-        "      {1, kAnySize, kAnySize, 4, 2, 8, 6, 1, 1, 2},         // 4096 x 4096: 1.00 us, fastest 1.00\n",
+        "      {1, kAnySize, kAnySize, 4, 2, 8, 6, 1, 1, false, 2},         // 4096 x 4096: 1.00 us, fastest 1.00\n",
     ):
         assert words in text, text
     (tmp_path / "policy.cuh").write_text(text, encoding="utf-8")

@@ -126,7 +126,7 @@ void between_columns(Repacked w, float* buffer, void* other) {
 int arguments() {
   constexpr int64_t m = 70, n = 3, k = 96;
   char* memory = nullptr;
-  if (cudaMalloc(&memory, 1 << 20) != cudaSuccess) return 1;
+  if (cudaMalloc(&memory, 1 << 20) != cudaSuccess || cudaMemset(memory, 0, 1 << 20) != cudaSuccess) return 1;
   const Repacked w = {memory};
   const Blocks blocks = {memory};
   auto* x = reinterpret_cast<float*>(memory + (16 << 10));
