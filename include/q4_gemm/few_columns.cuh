@@ -48,7 +48,9 @@ struct FewShape {
   static_assert(!kXInSlots || (kColumns > 1 && kColumns <= 32), "a lane copies the scales of a column");
 };
 template <class S, class W, class X>
-constexpr bool x_comes_in_slots = S::kXInSlots&& std::is_same_v<W, Packed>&& std::is_same_v<X, QuantizedColumns>;
+__host__ __device__ constexpr bool x_comes_in_slots() {
+  return S::kXInSlots && std::is_same_v<W, Packed> && std::is_same_v<X, QuantizedColumns>;
+}
 
 // Weights as llama.cpp stores them: no slots, a lane reads what it multiplies, two bytes at a time.
 struct BlockRows {
@@ -83,7 +85,7 @@ struct FewMemory {
 };
 template <class S, class W, class X>
 __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int cluster) {
-  constexpr bool kXInSlots = x_comes_in_slots<S, W, X>;
+  constexpr bool kXInSlots = x_comes_in_slots<S, W, X>();
   FewMemory memory;
   const int pairs = (columns + 1) / 2;
   const int x_bytes = kXInSlots ? columns * kChunk + 2 * pairs * kXScaleBytes : 0;
@@ -118,8 +120,8 @@ constexpr int kMagicBits = 0x4b400000;
 constexpr float kMagic = 0x1.8p23f;
 
 // Where a block has its part of x, in the order in which lanes read it. For each chunk and column, 16 bytes for each t,
-// of the chunk's two blocks 8 bytes each. Scales, times kOfNibbles: for each chunk and pair
-// of columns, for each block, those of the columns.
+// of the chunk's two blocks 8 bytes each. Scales, times kOfNibbles: for each chunk and pair of columns, for each block,
+// those of the columns.
 template <class S>
 struct PartOfX {
   char* numbers;
@@ -287,7 +289,7 @@ __device__ void multiply_tiles(float (&sums)[S::kWarpTiles][4], const TilePart (
 template <class S, class W, class X, class B, class Y>
 __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
   constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles;
-  constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>;
+  constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>();
   extern __shared__ uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
 #if __CUDA_ARCH__ >= 900

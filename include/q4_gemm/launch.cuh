@@ -86,12 +86,12 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   const int columns = static_cast<int>(std::min<int64_t>(p.n, S::kColumns));
   const int least = few_memory<S, W, X>(columns, 0, cluster).all;
   const int per_step = few_memory<S, W, X>(columns, kStep, cluster).all - least;
-  p.pass_chunks = p.part_chunks;
-  if (per_step > 0) p.pass_chunks = std::min(p.part_chunks, std::max(0, device.block_bytes - least) / per_step * kStep);
+  const int room = per_step == 0 ? p.part_chunks : std::max(0, device.block_bytes - least) / per_step * kStep;
+  p.pass_chunks = std::min(p.part_chunks, room);
   if (least > device.block_bytes || p.pass_chunks < std::min(kStep, p.part_chunks)) return kTooLarge;
 
-  // So much that a multiprocessor has no more than kTogether blocks: one of them has no place for those of three
-  // kernels, while others have none.
+  // So much that no more than kTogether blocks fit on a multiprocessor. Otherwise some have blocks of three kernels,
+  // and others none.
   const int bytes = std::max(few_memory<S, W, X>(columns, p.pass_chunks, cluster).all,
                              device.shared_bytes / (S::kTogether + 1) - kReserved + 16);
   const int together = std::clamp(device.shared_bytes / (bytes + kReserved), 1, S::kTogether);
