@@ -257,8 +257,9 @@ def test_every_candidate_is_right_on_the_cpu_device():
     assert result.returncode == 0, result.stdout + result.stderr
     names = listed()
     assert len(set(names)) == len(names) > 40
-    few = sum(name.startswith("few:") for name in names)  # 1 part of one chunk; of 17 chunks 1, 2 and 8, or 3, too
-    launches = 4 * few + 5 * (len(names) - few)
+    # 1 part of one chunk; of 17 chunks 1, 2 and 8, or 3, too. Two shapes have no shared memory for the sums of 8.
+    few = sum(name.startswith("few:") for name in names)
+    launches = 4 * few - 2 + 5 * (len(names) - few)
     assert f"{len(names)} candidates PASS, {launches} launches, 0 refused" in result.stdout
     assert "make tune S=q4_gemm measures on a GPU only" in result.stdout
 

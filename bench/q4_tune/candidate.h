@@ -27,6 +27,7 @@ struct Candidate {
   Table table;
   int columns, tiles, warp_tiles, groups, phases, ways, depth, together;
   bool x_in_slots;
+  int most_parts;  // for which a block has the shared memory
   // A dependent launch, if the GPU has such. cudaErrorNotSupported if it lacks wgmma.
   cudaError_t (*launch)(const Product& product, int parts, cudaStream_t stream);
   // How many clusters of so many blocks the GPU holds at once; 0 for few columns.
@@ -34,7 +35,7 @@ struct Candidate {
 
   std::string name() const;
   int rows() const;
-  // Few columns: powers of two, so that the blocks of a cluster share the rows evenly.
+  // At most most_parts. Few columns: powers of two, so that the blocks of a cluster share the rows evenly.
   bool has_parts(int parts) const;
 };
 

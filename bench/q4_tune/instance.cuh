@@ -55,6 +55,15 @@ cudaError_t launch_many(const Product& product, int parts, cudaStream_t stream) 
 
 inline int none(int) { return 0; }
 
+// Of an H200: 227 KB of shared memory for a block. Sums of more blocks need more.
+template <class S>
+int most_parts() {
+  using namespace q4_gemm::detail;
+  int parts = kMostParts;
+  while (few_memory<S, Packed, QuantizedColumns>(S::kColumns, S::kPhases, parts).all > 227 << 10) parts /= 2;
+  return parts;
+}
+
 template <class S>
 int clusters_of(int parts) {
   using namespace q4_gemm::detail;
@@ -80,7 +89,7 @@ template <class... S>
 struct Few {
   Few() {
     (candidates().push_back({Table::few, S::kColumns, S::kTiles, S::kWarpTiles, 0, S::kPhases, 0, S::kDepth,
-                             S::kTogether, S::kXInSlots, launch_few<S>, none}),
+                             S::kTogether, S::kXInSlots, most_parts<S>(), launch_few<S>, none}),
      ...);
   }
 };
@@ -89,7 +98,7 @@ template <class... S>
 struct Many {
   Many() {
     (candidates().push_back({S::kScales == Scales::exact ? Table::exact : Table::rounded, S::kColumns, 0, 0, S::kGroups,
-                             0, S::kWays, 0, S::kBlocksPerSm, false, launch_many<S>, clusters_of<S>}),
+                             0, S::kWays, 0, S::kBlocksPerSm, false, kMostParts, launch_many<S>, clusters_of<S>}),
      ...);
   }
 };

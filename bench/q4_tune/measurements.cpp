@@ -30,7 +30,9 @@ std::string Candidate::name() const {
                       together);
 }
 int Candidate::rows() const { return 16 * tiles + 64 * groups; }
-bool Candidate::has_parts(int parts) const { return table != Table::few || (parts & (parts - 1)) == 0; }
+bool Candidate::has_parts(int parts) const {
+  return parts <= most_parts && (table != Table::few || (parts & (parts - 1)) == 0);
+}
 
 namespace {
 
