@@ -54,13 +54,10 @@ together() {
   while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
   step "$@" &
 }
-# sanitize TOOL PROGRAM... : runs it under compute-sanitizer, if that is installed.
+# sanitize TOOL [OPTION...] PROGRAM... : runs it under compute-sanitizer, if that is installed.
 sanitize() {
   [ -n "$sanitizer" ] || return 77
-  # Some tests ask for more than there is, and teams have more barriers than synccheck expects in a block.
-  local options=()
-  case $1 in memcheck) options=(--report-api-errors no) ;; synccheck) options=(--num-cuda-barriers 1024) ;; esac
-  timeout 300 "$sanitizer" --tool "$1" --error-exitcode 99 "${options[@]}" "${@:2}"
+  timeout 300 "$sanitizer" --tool "$1" --error-exitcode 99 "${@:2}"
 }
 # The unit tests of common/, if doctest is installed.
 unit_tests() {
@@ -122,9 +119,12 @@ if wanted header; then
   done
   together teams timeout 60 $teams
   together q4-header timeout 100 $q4_header
-  for tool in memcheck racecheck initcheck synccheck; do together $tool-teams sanitize $tool $teams; done
-  # racecheck does not come to an end there; the analysis of the CPU device looks for races in this header.
-  for tool in memcheck initcheck synccheck; do together $tool-q4-header sanitize $tool $q4_header --quick; done
+  for tool in memcheck racecheck initcheck; do together $tool-teams sanitize $tool $teams; done
+  # A block has more barriers than synccheck expects.
+  together synccheck-teams sanitize synccheck --num-cuda-barriers 1024 $teams
+  # One test asks for more memory than there is. racecheck does not come to an end; the CPU device looks for races.
+  together memcheck-q4-header sanitize memcheck --report-api-errors no $q4_header --quick
+  for tool in initcheck synccheck; do together $tool-q4-header sanitize $tool $q4_header --quick; done
 fi
 ! wanted stages || together unit-tests unit_tests
 if [ -n "$stages" ]; then
