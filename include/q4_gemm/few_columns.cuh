@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const auto fetch_x = [&](char* slot) {
     if constexpr (kXInSlots) {
       if (x_left == 0) {
-        const int64_t place = int64_t{first_chunk} * p.x.n + first_column;
+        const int64_t place = p.x.place_of(first_column, int64_t{first_chunk} * kChunk);
         from_x = reinterpret_cast<const char*>(p.x.numbers) + place * kChunk + 16 * lane;
         from_x_scales = reinterpret_cast<const char*>(p.x.scales) + (place + min(lane, columns - 1)) * kXScaleBytes;
         x_left = warp_chunks;
