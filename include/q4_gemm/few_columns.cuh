@@ -15,7 +15,6 @@
 // waits behind one half only.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -24,10 +23,13 @@
 #include "activations.cuh"
 #include "elements.cuh"
 #include "layout.cuh"
+#include "mailbox.cuh"
 
 namespace q4_gemm::detail {
 
 constexpr int kTileBytes = 512, kTileScaleBytes = 64;  // of the repacked weights: numbers of a tile, and their scales
+
+constexpr int log2_of(int power_of_two) { return power_of_two > 1 ? 1 + log2_of(power_of_two / 2) : 0; }
 
 // A kernel: tiles of 16 rows of a block, a power of two; how many of them a warp has, which are neighbours in memory,
 // too; warps that share these; slots of a warp, of which all but one are on their way; columns, which are 1 or a
@@ -37,7 +39,8 @@ struct FewShape {
   static constexpr int kTiles = tiles, kWarpTiles = warp_tiles, kPhases = phases, kDepth = depth, kColumns = columns,
                        kTogether = together;
   static constexpr bool kXInSlots = x_in_slots;
-  static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps, kRows = kTiles * kTileRows;
+  static constexpr int kWarps = kTiles / kWarpTiles * kPhases, kThreads = 32 * kWarps;
+  static constexpr int kRowBits = log2_of(kTiles * kTileRows), kRows = 1 << kRowBits;
   static constexpr int kWeightBytes = kWarpTiles * (kTileBytes + kTileScaleBytes);  // of a slot
   // The first slots: those that are asked for before x, and after it.
   static constexpr int kEarly = kDepth / 2, kLate = kDepth - 1 - kEarly;
@@ -73,29 +76,36 @@ struct FewProblem {
   bool dependent = false;
 };
 
-constexpr int kSlicePad = 4;
+constexpr int kSumPad = 4;  // floats between the sums of a column and of the next, against bank conflicts
 constexpr int kXScaleBytes = kChunkBlocks * 2;  // of a chunk and a column, quantized
 constexpr int kSlotStep = 128;  // bytes: cp.async is slower if its target has another place within a line of memory
 
-// How the shared memory of a block is used: slots of all warps, x, sums of the warps.
+// Bytes of a slot: weights, then the numbers and scales of x, if they come there.
+template <class S, class W, class X>
+__host__ __device__ int slot_bytes(int columns) {
+  const int scales = (columns + 1) / 2 * 2;
+  const int x_bytes = x_comes_in_slots<S, W, X>() ? columns * kChunk + scales * kXScaleBytes : 0;
+  return (S::kWeightBytes + x_bytes + kSlotStep - 1) / kSlotStep * kSlotStep;
+}
+
+// How the shared memory of a block is used: slots of all warps, x, sums of the warps, and mailboxes for those of other
+// blocks.
 struct FewMemory {
-  int slot;                            // bytes of a slot: weights, then the numbers and scales of x, if they come there
-  int x_numbers, x_scales, sums, all;  // where each begins, in bytes
-  int sums_size;                       // floats of one of the two buffers
+  int x_numbers, x_scales, sums, barriers, all;  // where each begins, in bytes
+  int warp_sums, set_sums;                       // floats: of all warps, and with those of the other blocks
 };
 template <class S, class W, class X>
 __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int cluster) {
   constexpr bool kXInSlots = x_comes_in_slots<S, W, X>();
   FewMemory memory;
   const int pairs = (columns + 1) / 2;
-  const int x_bytes = kXInSlots ? columns * kChunk + 2 * pairs * kXScaleBytes : 0;
-  memory.slot = (S::kWeightBytes + x_bytes + kSlotStep - 1) / kSlotStep * kSlotStep;
-  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * memory.slot : 0;
+  memory.x_numbers = std::is_same_v<W, Packed> ? S::kWarps * S::kDepth * slot_bytes<S, W, X>(columns) : 0;
   memory.x_scales = memory.x_numbers + (kXInSlots ? 0 : pass_chunks * columns * kChunk);
   memory.sums = memory.x_scales + (kXInSlots ? 0 : pass_chunks * pairs * S::kScaleBytes);
-  memory.sums_size = S::kPhases * cluster * columns * (S::kRows / cluster + kSlicePad);
-  const bool has_sums = S::kPhases * cluster > 1;
-  memory.all = memory.sums + (has_sums ? 2 * memory.sums_size * 4 : 0);
+  memory.warp_sums = columns * (S::kPhases * S::kRows + kSumPad);
+  memory.set_sums = S::kPhases * cluster == 1 ? 0 : memory.warp_sums + (cluster == 1 ? 0 : columns * S::kRows);
+  memory.barriers = memory.sums + 2 * memory.set_sums * 4;
+  memory.all = memory.barriers + (cluster > 1 ? Mailboxes::kBytes : 0);
   return memory;
 }
 
@@ -292,51 +302,61 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>();
   extern __shared__ uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
-#if __CUDA_ARCH__ >= 900
-  const auto cluster = cooperative_groups::this_cluster();
-  if (p.cluster_bits > 0) __cluster_barrier_arrive_relaxed();  // the wait is below, where it no longer takes time
-#endif
   // Shifts and masks: a division by a number that is not known at compile time is dozens of instructions.
   const int cluster_blocks = 1 << p.cluster_bits, rank = static_cast<int>(blockIdx.x) & (cluster_blocks - 1);
   const int first_set = static_cast<int>(blockIdx.x) >> p.cluster_bits;
   const int clusters = static_cast<int>(gridDim.x) >> p.cluster_bits;
-  const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
-  const int columns = static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})), pairs = (columns + 1) / 2;
-  const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, cluster_blocks);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int tile = warp % (S::kTiles / kWarpTiles) * kWarpTiles, phase = warp / (S::kTiles / kWarpTiles);
   const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
 
-  // Where the next chunk of both tiles comes from, and goes to. The warps that share tiles take turns.
+  // Where the next chunk of the warp's tiles comes from, and goes to. The warps that share tiles take turns.
   const int first_chunk = begin + phase;
   const int warp_chunks = first_chunk < end ? (end - first_chunk + kPhases - 1) / kPhases : 0;  // of each set
-  char* const slots = shared + warp * kDepth * memory.slot;
+  const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
+  const auto block_columns = [&] { return static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})); };
+  const int slot_size = slot_bytes<S, W, X>(kXInSlots ? block_columns() : 0);
+  char* const slots = shared + warp * kDepth * slot_size;
   const auto tile_of = [&](int set) { return int64_t{set} * S::kTiles + tile; };  // of the matrix
   const uint4 *from_numbers = nullptr, *from_scales = nullptr;
   int fetch_set = first_set, fetch_left = 0;
+  const auto begin_fetch_set = [&] {
+    if constexpr (kPacked) {
+      if (fetch_set >= p.sets || tile_of(fetch_set) >= p.w.groups * kGroupTiles) return;
+      const int64_t piece = tile_of(fetch_set) / kGroupTiles * p.chunks + first_chunk;
+      const int64_t from = piece * kGroupTiles + tile_of(fetch_set) % kGroupTiles;
+      from_numbers = p.w.numbers + from * 32 + lane;
+      from_scales = reinterpret_cast<const uint4*>(p.w.scales) + from * (kTileScaleBytes / 16) + lane;
+      fetch_left = warp_chunks;
+      fetch_set += clusters;
+    }
+  };
   // Asks for the weights of the next chunk; false if there is none.
   const auto fetch_weights = [&](char* to) {
-    if constexpr (kPacked) {
-      if (fetch_left == 0 && fetch_set < p.sets && tile_of(fetch_set) < p.w.groups * kGroupTiles) {
-        const int64_t piece = tile_of(fetch_set) / kGroupTiles * p.chunks + first_chunk;
-        const int64_t from = piece * kGroupTiles + tile_of(fetch_set) % kGroupTiles;
-        from_numbers = p.w.numbers + from * 32 + lane;
-        from_scales = reinterpret_cast<const uint4*>(p.w.scales) + from * (kTileScaleBytes / 16) + lane;
-        fetch_left = warp_chunks;
-        fetch_set += clusters;
-      }
-      if (fetch_left == 0) return false;
+    if (fetch_left == 0) return false;
 #pragma unroll
-      for (int u = 0; u < kWarpTiles; ++u)
-        __pipeline_memcpy_async(to + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
-      if (lane < kWarpTiles * kTileScaleBytes / 16)
-        __pipeline_memcpy_async(to + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
-      from_numbers += kPhases * kPieceLanes;
-      from_scales += kPhases * kPieceScaleLanes / 2;
-      --fetch_left;
-    }
-    return kPacked;
+    for (int u = 0; u < kWarpTiles; ++u)
+      __pipeline_memcpy_async(to + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
+    if (lane < kWarpTiles * kTileScaleBytes / 16)
+      __pipeline_memcpy_async(to + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
+    from_numbers += kPhases * kPieceLanes;
+    from_scales += kPhases * kPieceScaleLanes / 2;
+    if (--fetch_left == 0) begin_fetch_set();
+    return true;
   };
+  begin_fetch_set();
+  int asked = 0;  // slots
+#pragma unroll 1
+  for (int i = 0; i < S::kEarly; ++i) {
+    asked += fetch_weights(slots + i * slot_size);
+    if (kPacked && !kXInSlots) __pipeline_commit();
+  }
+  const int columns = block_columns(), pairs = (columns + 1) / 2;
+  const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, cluster_blocks);
+  const Mailboxes mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
+  if (p.cluster_bits > 0) mailboxes.open();
+  if (p.dependent) wait_for_previous_kernel();
+  if (p.dependent) let_next_kernel_start();  // not earlier, so that no more than two kernels share a multiprocessor
   // Asks for the chunk of x that belongs to them, if it comes into the slots. An odd number of columns gets the last
   // one's scales twice.
   const char *from_x = nullptr, *from_x_scales = nullptr;
@@ -360,24 +380,14 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       --x_left;
     }
   };
-  int asked = 0;  // slots
-#pragma unroll 1
-  for (int i = 0; i < S::kEarly; ++i) {
-    asked += fetch_weights(slots + i * memory.slot);
-    if (kPacked && !kXInSlots) __pipeline_commit();
-  }
-  if (p.dependent) wait_for_previous_kernel();
-  if (p.dependent) let_next_kernel_start();  // not earlier, so that no more than two kernels share a multiprocessor
 #pragma unroll 1
   for (int i = 0; kXInSlots && i < S::kEarly; ++i) {
-    if (i < asked) fetch_x(slots + i * memory.slot);
+    if (i < asked) fetch_x(slots + i * slot_size);
     __pipeline_commit();
   }
 
-  const auto after = [&](auto* slot) {
-    return slot == slots + (kDepth - 1) * memory.slot ? slots : slot + memory.slot;
-  };
-  char* fetch_slot = slots + S::kEarly * memory.slot;
+  const auto after = [&](auto* slot) { return slot == slots + (kDepth - 1) * slot_size ? slots : slot + slot_size; };
+  char* fetch_slot = slots + S::kEarly * slot_size;
   const auto fetch = [&] {
     if (fetch_weights(fetch_slot)) fetch_x(fetch_slot);
     if constexpr (kPacked) __pipeline_commit();
@@ -399,6 +409,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
 
   const char* slot = slots;
   int buffer = 0;
+  unsigned parity = 0;
   bool has_x = false;
   for (int set = first_set; set < p.sets; set += clusters) {
     float sums[kColumnTiles][kWarpTiles][4] = {};
@@ -478,45 +489,57 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
           }
       continue;
     }
-    // The block of rank r adds up the r-th slice of the set's rows. Two buffers in turn: a set's sums are written while
-    // other blocks may still read those of the set before.
-    const int slice = S::kRows >> p.cluster_bits, step = slice + kSlicePad,
-              slice_bits = __ffs(S::kRows) - 1 - p.cluster_bits;
-    float* const parts = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.sums_size;
-#if __CUDA_ARCH__ >= 900
-    if (p.cluster_bits > 0 && set == first_set)
-      __cluster_barrier_wait();  // all blocks have begun: their memory is there
-#endif
+    // The warps that share rows add up their sums, and the block of rank r gets those of the r-th slice of the rows
+    // from the other blocks. Two buffers in turn: a set's sums are written while those of the set before may still be
+    // read.
+    constexpr int kRowBits = S::kRowBits, kRows = S::kRows, kColumnStep = kPhases * kRows + kSumPad;
+    float* const of_warps = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.set_sums;
+    float* const of_blocks = of_warps + memory.warp_sums;
 #pragma unroll
-    for (int eight = 0; eight < 2 * kWarpTiles; ++eight) {
-      const int row = tile * kTileRows + g + 8 * eight;
-      float* to = parts + (rank * kPhases + phase) * columns * step + (row & (slice - 1));
-#if __CUDA_ARCH__ >= 900
-      if (p.cluster_bits > 0) to = cluster.map_shared_rank(to, row >> slice_bits);
-#endif
+    for (int j = 0; j < kColumnTiles; ++j)
 #pragma unroll
-      for (int j = 0; j < kColumnTiles; ++j)
+      for (int i = 0; i < S::kLaneColumns; ++i) {
+        const int column = 8 * j + 2 * t + i;
+        if (column >= columns) continue;
+        float* const to = of_warps + column * kColumnStep + phase * kRows + tile * kTileRows + g;
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const int column = 8 * j + 2 * t + i;
-          if (column < columns) to[column * step] = sums[j][eight / 2][eight % 2 * 2 + i];
-        }
-    }
-#if __CUDA_ARCH__ >= 900
-    if (p.cluster_bits > 0)
-      cluster.sync();
-    else
-#endif
-      __syncthreads();
-    for (int i = threadIdx.x; i < columns * slice; i += S::kThreads) {
-      const int column = i >> slice_bits, row = i & (slice - 1);
+        for (int eight = 0; eight < 2 * kWarpTiles; ++eight) to[8 * eight] = sums[j][eight / 2][eight % 2 * 2 + i];
+      }
+    __syncthreads();
+    if (p.cluster_bits > 0 && set == first_set) mailboxes.wait_until_open();
+    const int slice_bits = kRowBits - p.cluster_bits, all = columns << kRowBits;
+    const auto place = [&](int block, int column, int row) {
+      return of_blocks + ((block * columns + column) << slice_bits) + (row & ((1 << slice_bits) - 1));
+    };
+    if (p.cluster_bits > 0 && threadIdx.x == 0)
+      mailboxes.expect(buffer, (cluster_blocks - 1) * columns * 4 << slice_bits);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < all; i += S::kThreads) {
+      const int column = i >> kRowBits, row = i & (kRows - 1), to = row >> slice_bits;
+      const float* const parts = of_warps + column * kColumnStep + row;
       float sum = 0.0f;
-      for (int block = 0; block < cluster_blocks; ++block)
 #pragma unroll
-        for (int phase = 0; phase < kPhases; ++phase)
-          sum += parts[((block * kPhases + phase) * columns + column) * step + row];
-      store(first_row + rank * slice + row, column, sum);
+      for (int phase = 0; phase < kPhases; ++phase) sum += parts[phase * kRows];
+      if (p.cluster_bits == 0)
+        store(first_row + row, column, sum);
+      else if (to == rank)
+        *place(rank, column, row) = sum;  // for this thread
+      else
+        mailboxes.send(place(rank, column, row), to, buffer, sum);
     }
+    if (p.cluster_bits > 0) {
+      mailboxes.wait(buffer, parity);
+#pragma unroll 1
+      for (int i = threadIdx.x; i < all; i += S::kThreads) {
+        const int column = i >> kRowBits, row = i & (kRows - 1);
+        if (row >> slice_bits != rank) continue;
+        float sum = 0.0f;
+#pragma unroll 1
+        for (int block = 0; block < cluster_blocks; ++block) sum += *place(block, column, row);
+        store(first_row + row, column, sum);
+      }
+    }
+    parity ^= static_cast<unsigned>(buffer);
     buffer ^= 1;
   }
 }

@@ -241,6 +241,22 @@ struct ManyProblem {
   int64_t y_stride, m, n;
 };
 
+// Up to four neighbouring rows of a column. `aligned`: there are four, and a vector store can have them.
+template <class Y>
+__device__ void store_four(Y* to, const float (&four)[4], int rows, bool aligned) {
+  alignas(16) Y values[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) values[i] = from_float<Y>(four[i]);
+  using Vector = std::conditional_t<sizeof(Y) == 4, uint4, uint2>;
+  if (aligned) {
+    *reinterpret_cast<Vector*>(to) = *reinterpret_cast<const Vector*>(values);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (i < rows) to[i] = values[i];
+  }
+}
+
 // gridDim.x blocks are a cluster and share k.
 template <class S, class B, class Y>
 __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
@@ -428,25 +444,43 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     if constexpr (S::kMoreRegisters) set_registers<false, S::kEvenShare>();
   }
 
-  // All threads are here, with as many registers as they began with.
-  cluster.sync();
+  // All threads are here, with as many registers as they began with. cluster.sync() would wait for memory, too.
   const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
-  const int last = S::kRows * kColumns * (part + 1) / parts;
-  for (int i = S::kRows * kColumns * part / parts + thread; i < last; i += S::kThreads) {
-    const int64_t row = first_group * kGroupRows + i % S::kRows;
-    const int64_t column = int64_t{blockIdx.y} * kColumns + i / S::kRows;
-    if (row >= p.m || column >= p.n) continue;
-    float* place = reinterpret_cast<float*>(ring) + i / S::kRows * S::kSumStride + i % S::kRows;
-    float sum = 0.0f;
-    for (int other = 0; other < parts; ++other) {
-      const float* sums = cluster.map_shared_rank(place, other);
+  if (parts > 1)
+    cluster.sync();
+  else
+    __syncthreads();
+  // A thread has four neighbouring rows, and of the part's columns every kAtOnce-th.
+  constexpr int kFours = S::kRows / 4, kAtOnce = S::kThreads / kFours;
+  const int64_t row = first_group * kGroupRows + thread % kFours * 4;
+  const int rows = thread < kAtOnce * kFours ? static_cast<int>(min(p.m - row, int64_t{4})) : 0;
+  const bool aligned = rows == 4 && p.y_stride % 4 == 0 && reinterpret_cast<uintptr_t>(p.y) % (4 * sizeof(Y)) == 0;
+  float bias[4] = {};
 #pragma unroll
-      for (int way = 0; way < kWays; ++way) sum += sums[way * kColumns * S::kSumStride];
+  for (int i = 0; i < 4; ++i)
+    if (i < rows && p.bias != nullptr) bias[i] = to_float(p.bias[row + i]);
+  const int64_t first_column = int64_t{blockIdx.y} * kColumns;
+  const int end = static_cast<int>(min(int64_t{kColumns * (part + 1) / parts}, p.n - first_column));
+  for (int column = kColumns * part / parts + thread / kFours; column < end && rows > 0; column += kAtOnce) {
+    const auto* place = reinterpret_cast<const float4*>(ring) + column * (S::kSumStride / 4) + thread % kFours;
+    float four[4] = {};
+    for (int other = 0; other < parts; ++other) {
+      const float4* sums = other == part ? place : cluster.map_shared_rank(place, other);
+#pragma unroll
+      for (int way = 0; way < kWays; ++way) {
+        const float4 of_way = sums[way * kColumns * (S::kSumStride / 4)];
+        four[0] += of_way.x, four[1] += of_way.y, four[2] += of_way.z, four[3] += of_way.w;
+      }
     }
-    if (p.bias != nullptr) sum += to_float(p.bias[row]);
-    p.y[column * p.y_stride + row] = from_float<Y>(sum);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) four[i] += bias[i];
+    store_four(p.y + (first_column + column) * p.y_stride + row, four, rows, aligned);
   }
-  cluster.sync();  // a block's shared memory lives until all have read it
+  // A block's shared memory lives until all have read it. They have; so nothing need become visible to others first.
+  if (parts > 1) {
+    __cluster_barrier_arrive_relaxed();
+    __cluster_barrier_wait();
+  }
 #endif
 }
 
