@@ -98,11 +98,11 @@ if [ -n "$folders" ]; then
     for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
   done
 fi
-! wanted header || programs+=" $header/program $header/teams/program tests/q4_header/program"
+! wanted header || programs+=" $header/program $header/teams/program tests/q4_header/program tests/q4_header/hazards/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
 teams=build/cuda/$header/teams/teams_test header=build/cuda/$header/header_test
-q4_header=build/cuda/tests/q4_header/q4_header_test
+q4_header=build/cuda/tests/q4_header/q4_header_test q4_hazards=build/cuda/tests/q4_header/hazards/q4_hazards
 
 # These alone, since they are timed or counted.
 ! wanted bench || step bench ladder bench --results "$out" || tail -20 "$out/logs/bench.log"
@@ -122,9 +122,10 @@ if wanted header; then
   for tool in memcheck racecheck initcheck; do together $tool-teams sanitize $tool $teams; done
   # A block has more barriers than synccheck expects.
   together synccheck-teams sanitize synccheck --num-cuda-barriers 1024 $teams
-  # One test asks for more memory than there is. racecheck does not come to an end; the CPU device looks for races.
+  # One test asks for more memory than there is. racecheck does not come to an end with all of them.
   together memcheck-q4-header sanitize memcheck --report-api-errors no $q4_header --quick
   for tool in initcheck synccheck; do together $tool-q4-header sanitize $tool $q4_header --quick; done
+  together racecheck-q4-header sanitize racecheck $q4_hazards
 fi
 ! wanted stages || together unit-tests unit_tests
 if [ -n "$stages" ]; then

@@ -163,41 +163,6 @@ def test_wrong_header_is_rejected(name, tmp_path):
     assert said, result.stdout + result.stderr
 
 
-HAZARDS = r"""
-#include <q4_gemm/q4_gemm.cuh>
-
-struct XInSlots : q4_gemm::policies::H200 {
-  static constexpr q4_gemm::FewChoice kFew[] = {
-      {q4_gemm::kAnySize, q4_gemm::kAnySize, q4_gemm::kAnySize, 4, 2, 8, 3, 8, 1, true, 2}};
-};
-
-// Two sets of rows for each cluster's blocks, an odd number of chunks, several columns.
-int main() {
-  const int64_t m = 130, n = 3, k = 2848;
-  void *blocks, *packed, *numbers, *workspace;
-  float *x, *y;
-  cudaMalloc(&blocks, m * k / 32 * 18);
-  cudaMalloc(&packed, q4_gemm::packed_size(m, k));
-  cudaMalloc(&numbers, q4_gemm::quantized_size(n, k));
-  cudaMalloc(&workspace, q4_gemm::workspace_size(m, n, k));
-  cudaMalloc(&x, 4 * n * k);
-  cudaMalloc(&y, 4 * m * n);
-  cudaMemset(blocks, 0x11, m * k / 32 * 18);
-  cudaMemset(x, 0, 4 * n * k);
-  int failed = q4_gemm::repack(blocks, packed, m, k);
-  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, m, n, k);
-  failed += q4_gemm::multiply(q4_gemm::Blocks{blocks}, x, y, m, 1, k);
-  failed += q4_gemm::add_rms_norm_quantize(x, x, x, nullptr, numbers, n, k);
-  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
-  failed += q4_gemm::multiply<XInSlots>(q4_gemm::Repacked{packed}, q4_gemm::Quantized{numbers}, y, m, n, k);
-  q4_gemm::Options options;
-  options.workspace = workspace;
-  failed += q4_gemm::multiply(q4_gemm::Repacked{packed}, x, y, m, n, k, nullptr, options);
-  return failed + cudaDeviceSynchronize();
-}
-"""
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("barriers", ["all", "none"])
 def test_hazards(tmp_path, barriers):
@@ -205,8 +170,8 @@ def test_hazards(tmp_path, barriers):
     if barriers == "none":
         path = tmp_path / "include/q4_gemm/few_columns.cuh"
         path.write_text(path.read_text(encoding="utf-8").replace("__syncthreads();", ";"), encoding="utf-8")
-    (tmp_path / "hazards.cu").write_text(HAZARDS, encoding="utf-8")
-    made = run(*SIMTCC, "--analyze", f"-I{tmp_path}/include", "hazards.cu", "-o", "hazards", cwd=tmp_path, timeout=600)
+    program = TESTS / "hazards/main.cu"
+    made = run(*SIMTCC, "--analyze", f"-I{tmp_path}/include", program, "-o", "hazards", cwd=tmp_path, timeout=600)
     assert made.returncode == 0, made.stderr
     result = run(ROOT / "simt/analyze", "--program", tmp_path / "hazards", timeout=600)
     found = re.search(r"^hazards: (.*)", result.stdout, re.MULTILINE)
