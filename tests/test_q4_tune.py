@@ -104,14 +104,14 @@ def test_the_fastest_shape_is_chosen_for_columns_rows_and_weights_of_a_row():
     ]
 
 
-@pytest.mark.parametrize("time, chosen", [(1.009, A), (1.011, B)])
-def test_a_neighbour_s_shape_is_kept_within_a_percent(time, chosen):
+@pytest.mark.parametrize("time, chosen", [(1.004, A), (1.006, B)])
+def test_a_neighbour_s_shape_is_kept_within_half_a_percent(time, chosen):
     lines = few((A, 1.0, SMALL, 1), (B, 1.5, SMALL, 1), (A, time, LARGE, 1), (B, 1.0, LARGE, 1))
     assert [line[-1] for line in lines] == list(dict.fromkeys([A, chosen]))
 
 
-@pytest.mark.parametrize("time, chosen", [(1.029, B), (1.031, C)])
-def test_a_kernel_more_is_compiled_only_if_it_gains_3_percent(time, chosen):
+@pytest.mark.parametrize("time, chosen", [(1.009, B), (1.011, C)])
+def test_a_kernel_more_is_compiled_only_if_it_gains_a_percent(time, chosen):
     lines = few((A, 1.0, SMALL, 1), (C, 1.5, SMALL, 1), (B, 1.2, SMALL, 1),
                 (A, 1.5, LARGE, 1), (C, 1.0, LARGE, 1), (B, time, LARGE, 1))  # fmt: skip
     assert [line[-1] for line in lines] == [A, chosen]

@@ -300,6 +300,10 @@ template <class S, class W, class X, class B, class Y>
 __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
   constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles;
   constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>();
+  // When the next kernel may start: not before the one before this one has ended, so that no more than two kernels
+  // share a multiprocessor. Where its blocks have no room beside this one's, later is a little faster, as was measured.
+  enum class Next { at_once, after_x, before_sums };
+  constexpr Next kNext = S::kTogether > 1 ? Next::at_once : kXInSlots ? Next::before_sums : Next::after_x;
   extern __shared__ uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
   // Shifts and masks: a division by a number that is not known at compile time is dozens of instructions.
@@ -356,7 +360,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const Mailboxes mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
   if (p.cluster_bits > 0) mailboxes.open();
   if (p.dependent) wait_for_previous_kernel();
-  if (p.dependent) let_next_kernel_start();  // not earlier, so that no more than two kernels share a multiprocessor
+  if (p.dependent && kNext == Next::at_once) let_next_kernel_start();
+  if (p.cluster_bits > 0 && kNext == Next::after_x) mailboxes.wait_until_open();  // the others: with their first sums
   // Asks for the chunk of x that belongs to them, if it comes into the slots. An odd number of columns gets the last
   // one's scales twice.
   const char *from_x = nullptr, *from_x_scales = nullptr;
@@ -430,6 +435,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
           quantize_part(p, first_column, pass, pass_end - pass, part, fetch_late);
         __syncthreads();
         has_x = p.pass_chunks >= end - begin;
+        if (kNext == Next::after_x && is_first && p.dependent) let_next_kernel_start();
       }
       if (tile_of(set) * kTileRows >= p.m) continue;
       const char *chunk_numbers[kColumnTiles], *chunk_scales[kColumnTiles];
@@ -471,6 +477,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
       }
     }
 
+    if (p.dependent && kNext == Next::before_sums && set + clusters >= p.sets) let_next_kernel_start();
     const auto store = [&](int64_t row, int column, float sum) {
       if (row >= p.m) return;
       if (p.bias != nullptr) sum += to_float(p.bias[row]);
@@ -506,7 +513,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
         for (int eight = 0; eight < 2 * kWarpTiles; ++eight) to[8 * eight] = sums[j][eight / 2][eight % 2 * 2 + i];
       }
     __syncthreads();
-    if (p.cluster_bits > 0 && set == first_set) mailboxes.wait_until_open();
+    if (p.cluster_bits > 0 && kNext != Next::after_x && set == first_set) mailboxes.wait_until_open();
     const int slice_bits = kRowBits - p.cluster_bits, all = columns << kRowBits;
     const auto place = [&](int block, int column, int row) {
       return of_blocks + ((block * columns + column) << slice_bits) + (row & ((1 << slice_bits) - 1));

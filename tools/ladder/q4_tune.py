@@ -2,12 +2,13 @@
 
 kFew has a row for each number of columns, of rows of weights and of weights of a row that were measured. Each kernel is
 compiled by every program, so few are wanted: as many as it takes for one to be there for each product that takes at most
-3 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within 1 percent.
+1 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within half a
+percent.
 
 kMany is a list of shapes. The microseconds of a shape are those with which launch.cuh's estimate is closest to all that was
 measured of it, by least squares of relative errors. Shapes are added, the most useful one first, as long as one makes the
 products at least 0.2 percent faster, each product with the shape that the estimate chooses for it. kManyFrom is the smallest
-number of columns from which on kMany's kernels are the faster ones.
+number of columns from which on kMany's kernels are the faster ones; with rounded scales it is another one.
 """
 
 import collections
@@ -17,12 +18,13 @@ import statistics
 
 from . import results, tune
 from .ladders import Unusable
-from .tune import ANY_SIZE, TOLERANCE, limit, number
+from .tune import ANY_SIZE, limit, number
 
 JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
-NEAR = 1.03  # so much slower than the fastest the best of kFew's kernels may be
+NEAR = 1.01  # so much slower than the fastest the best of kFew's kernels may be
+TOLERANCE = 1.005  # and a shape that a neighbour has
 GAIN = 1.002  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
@@ -216,13 +218,13 @@ def many(times, clusters):
     return choices, [f"{said} {len(found)} products; at worst {found[size]:.2f} times, at {shown(size)}."]
 
 
-def many_from(few, exact):
+def many_from(few, many):
     """From how many columns on kMany's kernels are the faster ones: one of those that were measured with both."""
-    both = sorted({size[1] for size in few} & {size[1] for size in exact})
+    both = sorted({size[1] for size in few} & {size[1] for size in many})
     first = 1 + max(size[1] for size in few)
     for n in reversed(both):
-        sizes = [size for size in few if size[1] == n and size in exact]
-        gains = [math.log(min(few[size].values()) / min(exact[size].values())) for size in sizes]
+        sizes = [size for size in few if size[1] == n and size in many]
+        gains = [math.log(min(few[size].values()) / min(many[size].values())) for size in sizes]
         if statistics.fmean(gains) <= 0:
             break
         first = n
@@ -278,6 +280,7 @@ def policy(rows, path):
         more = f"""
 // Not exact, and faster: a weight and a number of x are rounded to float16. See Scales.
 struct {struct}Rounded : {struct} {{
+  static constexpr int64_t kManyFrom = {many_from(few, rounded)};  // columns
 {table}
 }};
 """
