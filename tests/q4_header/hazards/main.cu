@@ -15,7 +15,7 @@ struct XInSlots : q4_gemm::policies::H200 {
 };
 
 // With an odd number of chunks, and two sets of rows for the blocks of a cluster.
-constexpr int64_t kM = 130, kK = 2848, kColumns = 20;
+constexpr int64_t kM = 130, kK = 2848, kColumns = 40;
 
 template <class T = void>
 T* allocate(size_t bytes) {
