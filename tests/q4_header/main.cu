@@ -40,6 +40,12 @@ struct XInSlots : q4_gemm::policies::H200 {
   static constexpr int64_t kManyFrom = q4_gemm::kAnySize;
 };
 
+// k in as many parts as there may be, which a measured policy asks for in larger products only.
+struct InParts : q4_gemm::policies::H200 {
+  static constexpr int64_t kManyFrom = 17;
+  static constexpr q4_gemm::ManyChoice kMany[] = {{32, 1, 2, 1, /*chunk=*/1.0f, /*block=*/0.0f, /*share=*/0.0f}};
+};
+
 // One kind of product on all edge cases, up to the first that is wrong. W is Repacked or Blocks, B void for no bias.
 // `quantized`: x is quantized by a call of its own. `dependent`: with the launches that may overlap.
 template <class W, class X, class Y, class B = void, class Policy = q4_gemm::DefaultPolicy>
@@ -105,7 +111,8 @@ int body(bool quick) {
   // Elsewhere scales are always exact.
   failed = failed || ((cpu || device.compute_capability == 90) && (rounded_scales() || repeated(cpu)));
   failed = failed || products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu) ||
-           products<Repacked, __nv_bfloat16, float>("repacked, bfloat16 quantized before", cpu, true, true) ||
+           products<Repacked, __nv_bfloat16, float, void, InParts>("repacked, bfloat16 quantized before, k in parts",
+                                                                   cpu, true, true) ||
            products<Repacked, float, float, void, XInSlots>("repacked, float32 in slots", cpu, true, true);
 #ifndef FEW_KINDS  // which are enough to see that the header is wrong
   if (!quick)
