@@ -302,6 +302,8 @@ MUTANTS = {
     "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "fused_add: row lengths"),
     "residual_not_stored": (r"\(P::kAdds\) store<hinted>", "(false) store<hinted>", "fused_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
+    "product_with_another_weight": (r"products\(input\[v\], weight\[v\]\)", "products(input[v], weight[0])", "forward: row lengths"),
+    "sum_of_a_lane_lost": (r"lane < kLanes\)", "lane < kLanes && lane != 1)", "forward: row lengths"),
     "heads_at_one_place": (r"\* steps\.head", "* 0", "forward: heads"),
     "head_dropped": (r"exists \? head : 0", "0", "forward: row lengths"),
     "odd_tail_dropped": (r"exists \? tail : 0", "0", "forward: row lengths"),

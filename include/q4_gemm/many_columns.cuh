@@ -249,7 +249,7 @@ __device__ void store_four(Y* to, const float (&four)[4], int rows, bool aligned
   for (int i = 0; i < 4; ++i) values[i] = from_float<Y>(four[i]);
   using Vector = std::conditional_t<sizeof(Y) == 4, uint4, uint2>;
   if (aligned) {
-    *reinterpret_cast<Vector*>(to) = *reinterpret_cast<const Vector*>(values);
+    __stwb(reinterpret_cast<Vector*>(to), *reinterpret_cast<const Vector*>(values));  // nvcc divides `*to = ` into four
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i)

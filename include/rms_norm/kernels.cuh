@@ -28,8 +28,8 @@ struct Problem {
   const X* x;
   const W* weight;
   Y* y;
-  int packs = 0;  // per row, if a row fits into registers
-  float inverse_cols = 0, eps = 0, weight_offset = 0;
+  int packs = 0;                                       // per row, if a row fits into registers
+  float inverse_cols = 0, eps = 0, weight_offset = 0;  // 1 without a weight
   bool round_first = false, dependent = false;
   const R* residual = nullptr;
   R* residual_out = nullptr;
@@ -40,17 +40,11 @@ struct Problem {
   uint64_t* workspace = nullptr;
 };
 
-// Whether a kernel has the instructions of a dependent launch; `either` asks Problem::dependent.
-enum class Launch { plain, dependent, either };
-
-// How often a result is rounded, and whether a kernel decides it for each value, which makes it short, or once for all,
-// which makes it fast.
-enum class Rounded { once, twice, either };
-template <Access access, class P, class Body>
+// How often a result is rounded. body(rounded) is compiled for both, and a kernel decides once.
+enum class Rounded { once, twice };
+template <class P, class Body>
 __device__ void with_rounding(const P& p, Body body) {
-  if constexpr (access == Access::contiguous)
-    body(std::integral_constant<Rounded, Rounded::either>());
-  else if (p.round_first)
+  if (p.round_first)
     body(std::integral_constant<Rounded, Rounded::twice>());
   else
     body(std::integral_constant<Rounded, Rounded::once>());
@@ -133,9 +127,9 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       return x_pack;
     }
   }
-  // Ones if there is no weight, and weight_offset is 0 then.
+  // Zeros if there is no weight, and weight_offset is 1 then.
   __device__ Pack<W, N> load_weight(int64_t i) const {
-    if (p.weight == nullptr) return ones<W, N>();
+    if (p.weight == nullptr) return {};
     if constexpr (kUnaligned && N > 1)
       return load_unaligned<N>(weight + i * N);
     else
@@ -157,7 +151,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     Factors factors;
     unpack(weights, factors.of);
 #pragma unroll
-    for (int k = 0; k < N; ++k) factors.of[k] += p.weight_offset;
+    for (int k = 0; k < N; ++k) factors.of[k] = p.weight_offset + factors.of[k];
     return factors;
   }
   template <Rounded rounded, class Weights>  // Pack<W, N>, or Factors
@@ -169,12 +163,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     if constexpr (!kReady) unpack(weights, weight_of);
 #pragma unroll
     for (int k = 0; k < N; ++k) value[k] *= rstd;
-    if constexpr (rounded != Rounded::once) {
-      float early[N];
-      unpack(round_to<Y>(value), early);
-#pragma unroll
-      for (int k = 0; k < N; ++k) value[k] = rounded == Rounded::twice || p.round_first ? early[k] : value[k];
-    }
+    if constexpr (rounded == Rounded::twice) unpack(round_to<Y>(value), value);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       if constexpr (kReady)
@@ -182,6 +171,28 @@ struct Row<N, access, Problem<X, R, W, Y>> {
       else
         value[k] *= p.weight_offset + weight_of[k];
     }
+    return round_to<Y>(value);
+  }
+  // input · (weight_offset + weight): what there is to compute of an output that is rounded once, before rstd is known.
+  // Times 2^24, so that a product of small numbers keeps its digits.
+  struct Products {
+    static constexpr float kScale = 1 << 24;
+    float of[N];
+  };
+  __device__ Products products(const Kept& input, const Pack<W, N>& weights) const {
+    Products products;
+    float weight_of[N];
+    unpack(input, products.of);
+    unpack(weights, weight_of);
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      products.of[k] *= fmaf(weight_of[k], Products::kScale, p.weight_offset * Products::kScale);
+    return products;
+  }
+  __device__ static Pack<Y, N> output(const Products& products, float rstd) {
+    float value[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) value[k] = products.of[k] * (rstd / Products::kScale);
     return round_to<Y>(value);
   }
   __device__ void store_y(int64_t i, const Pack<Y, N>& pack) const { store<!kContiguous>(y + i * N, pack, p.writes); }
@@ -205,6 +216,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   Pack<X, N> x[kVectors];
   typename Row::Residual residual[kVectors];
   typename Row::Kept input[kVectors];  // x + residual
+  typename Row::Products products[kVectors];
 
   __device__ explicit Share(int count) : threads(count) {}
 
@@ -221,12 +233,12 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     if constexpr (!now) return;
     if constexpr (access == Access::contiguous) {  // no branch: in a short kernel, a load that starts late is felt
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) weight[v] = ones<W, N>();
+      for (int v = 0; v < kVectors; ++v) weight[v] = {};
       for_each(p.weight == nullptr ? 0 : packs, [&](int v, int i) { weight[v] = load<N>(p.weight + first + i * N); });
       __syncwarp();  // or nvcc 13.0 moves the loads behind the sum
     } else if (p.weight == nullptr) {
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) weight[v] = ones<W, N>();
+      for (int v = 0; v < kVectors; ++v) weight[v] = {};
     } else if constexpr (Row::kUnaligned && N > 1) {
       if (packs == 0) return;
 #pragma unroll
@@ -256,14 +268,14 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   // Returns the sum of the squares of what load_input() loaded.
   template <bool hint_sums = true>
   __device__ float add_input(const Row& row, int packs) {
-    float sum = 0.0f;
+    float sums[kVectors];
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       input[v] = row.add(x[v], residual[v]);
-      sum += sum_of_squares(input[v]);
+      sums[v] = sum_of_squares(input[v]);
     }
     for_each(packs, [&](int v, int i) { row.template store_sum<hint_sums>(i, input[v]); });
-    return sum;
+    return sum_in_pairs(sums);
   }
   __device__ void load_input_again(const Row& row, int packs) {
     for_each(packs, [&](int v, int i) { input[v] = row.load_again(i); });
@@ -291,6 +303,18 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   __device__ void store_pack(const Row& row, int packs, int v, float rstd, const Weights& weights) {
     const auto y = row.template output<rounded>(input[v], rstd, weights);
     if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
+  }
+  // store_output() in two steps, of which the first one needs no rstd, for a result that is rounded once.
+  __device__ void multiply(const Row& row) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) products[v] = row.products(input[v], weight[v]);
+  }
+  __device__ void store_products(const Row& row, int packs, float rstd) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const auto y = row.output(products[v], rstd);
+      if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
+    }
   }
 };
 
@@ -369,27 +393,61 @@ constexpr int least_blocks() {
   return access == Access::contiguous ? kMostThreads / row_threads : 0;
 }
 
-// A row per warp, per part of a warp, or per block: blockDim = (threads per row, rows per block). blockIdx.y is the
-// head, as in every kernel. A kernel of few rows is compiled for dependent launches and for plain ones; another asks at
-// run time.
-template <int N, int kVectors, int kRowThreads, Access access, Launch launch, class X, class R, class W, class Y>
+// Contiguous rows, of which there are few. A row per block of kRowThreads, or per warp or part of a warp: blockDim =
+// (threads per row, rows per block). Short kernels are limited by their longest chain of instructions: so this one is
+// compiled for dependent launches and for plain ones, loads all that it needs at once, and does what it can before the
+// sum of the row is known.
+template <int N, int kVectors, int kRowThreads, bool kDependent, class X, class R, class W, class Y>
+__global__ void __launch_bounds__(
+    kRowThreads == 32 ? 256 : kRowThreads,
+    least_blocks<Access::contiguous, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
+    contiguous_rows(const Problem<X, R, W, Y> p) {
+  using Share = detail::Share<N, kVectors, Access::contiguous, Problem<X, R, W, Y>>;
+  constexpr bool kRowOfBlock = kRowThreads > 32;
+  const int threads = kRowOfBlock ? kRowThreads : blockDim.x;
+  const unsigned number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
+  Share share(threads);
+  share.load_weight(p, 0, p.packs);
+  if (kDependent) wait_for_previous_kernel();
+  const typename Share::Row row(p, number);
+  const int packs = kRowOfBlock || number < static_cast<unsigned>(p.rows) ? p.packs : 0;
+  share.load_input(row, packs);
+  with_rounding(p, [&](auto rounded) {
+    constexpr int kMost = kRowThreads == 32 ? 8 : kRowThreads == kMostThreads ? 16 : 32;  // as far as registers go
+    constexpr bool kProducts = rounded.value == Rounded::once && Share::kWeightFirst && kVectors * N <= kMost;
+    float sum = share.add_input(row, packs);
+    const auto multiply = [&] {
+      if constexpr (kProducts) share.multiply(row);
+    };
+    if constexpr (kRowOfBlock)
+      sum = block_sum<kRowThreads>(sum, multiply);
+    else
+      multiply(), sum = warp_sum(sum, threads);
+    if (kDependent) let_next_kernel_start();
+    if constexpr (kProducts)
+      share.store_products(row, packs, row.rstd(sum));
+    else
+      share.template store_output<rounded.value>(row, packs, row.rstd(sum));
+  });
+}
+
+// Rows that may be anywhere. A row per warp, per part of a warp, or per block: blockDim = (threads per row, rows per
+// block). blockIdx.y is the head, as in every kernel but contiguous_rows().
+template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
 __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
                                   least_blocks<access, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
     row_in_registers(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
-  constexpr bool kOneRow = access == Access::contiguous && kRowThreads > 32;  // a block has one row, and all threads
   constexpr bool kInTurn = in_turn<access, N, kVectors*(std::is_void_v<R> ? 1 : 2)>;
-  const bool dependent = launch == Launch::dependent || (launch == Launch::either && p.dependent);
-  const int threads = kOneRow ? kRowThreads : blockDim.x;
-  const int row_in_block = kOneRow ? 0 : threadIdx.y;
-  unsigned number = kOneRow ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
+  const int threads = blockDim.x, row_in_block = threadIdx.y;
+  unsigned number = blockIdx.x * blockDim.y + row_in_block;
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
   HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
   Share share(threads);
   const auto load_weight_and_wait = [&] {
     share.load_weight(p, ends.head, static_cast<int>(ends.packs));
     ends.load_weight(p);
-    if (dependent) wait_for_previous_kernel();
+    if (p.dependent) wait_for_previous_kernel();
   };
   // The loads of a weight that is not aligned end before the thread goes on. So those of the input begin before them,
   // unless they have to wait. (Threads of float32, of which there are more, have no registers for both.)
@@ -397,21 +455,21 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
   if (!kInputFirst) load_weight_and_wait();
 
   typename Share::Row row(p, number, ends.head);
-  bool has_row = kOneRow || number < rows;  // a thread without a row only has to arrive at the barriers
+  bool has_row = number < rows;  // a thread without a row only has to arrive at the barriers
   const auto packs = [&] { return has_row ? static_cast<int>(ends.packs) : 0; };
   const auto load_input = [&] {
     share.load_input(row, packs());
     ends.load_input(row, has_row);
   };
-  if (!kInputFirst || !dependent) load_input();
+  if (!kInputFirst || !p.dependent) load_input();
   if (kInputFirst) load_weight_and_wait();
-  if (kInputFirst && dependent) load_input();
+  if (kInputFirst && p.dependent) load_input();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;
     const int row_packs = packs();
     float sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
     // The next row's loads begin before this row's sum is known.
-    const bool is_last = !kInTurn || number - threadIdx.y + step >= rows;
+    const bool is_last = !kInTurn || number - row_in_block + step >= rows;
     if (!is_last) {
       number += step;
       has_row = number < rows;
@@ -419,9 +477,9 @@ __global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
       load_input();
     }
     sum = row_sum<kRowThreads, kRowThreads / (kInTurn ? 32 : 64)>(sum, threads, row_in_block + turn % 2 * blockDim.y);
-    if (dependent) let_next_kernel_start();
+    if (p.dependent) let_next_kernel_start();
     const float rstd = row.rstd(sum);
-    with_rounding<access>(p, [&](auto rounded) {
+    with_rounding(p, [&](auto rounded) {
       share.template store_output<rounded.value>(row, row_packs, rstd);
       ends.template store_output<rounded.value>(row, had_row, rstd);
     });
@@ -484,7 +542,7 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
   sum = exchange.template sum<kThreads>(row_sum<kThreads, 1>(sum));
   if (!kAcrossGpu && p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
-  with_rounding<access>(p, [&](auto rounded) {
+  with_rounding(p, [&](auto rounded) {
     share.template store_output<rounded.value>(row, count(0), rstd);
     ends.template store_output<rounded.value>(row, part == 0, rstd);
     // Backwards, since the caches have most of what was read last.

@@ -118,15 +118,15 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
 
 template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
 cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& device, cudaStream_t stream) {
-  constexpr bool kContiguous = access == Access::contiguous, kOneRow = kContiguous && kRowThreads > 32;
+  constexpr bool kContiguous = access == Access::contiguous, kRowOfBlock = kContiguous && kRowThreads > 32;
   constexpr int kLeast = access == Access::unaligned ? 16 / sizeof(X) : 1;  // threads, for a row's head or tail
   p.packs = static_cast<int>(p.cols / N);
   int threads = (p.packs + kVectors - 1) / kVectors;
   if (kRowThreads > 32)
-    threads = kOneRow ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
+    threads = kRowOfBlock ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
   else
     for (threads = std::max(threads, kLeast); threads & (threads - 1);) ++threads;  // the next power of two
-  const int rows = kOneRow ? 1 : std::max(1, block / threads);
+  const int rows = kRowOfBlock ? 1 : std::max(1, block / threads);
   const auto with = [&](auto kernel) {
     return in_grids(p, INT32_MAX, [&] {
       int64_t blocks = (p.rows + rows - 1) / rows;
@@ -138,10 +138,10 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& 
     });
   };
   if constexpr (kContiguous) {
-    if (p.dependent) return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::dependent, X, R, W, Y>);
-    return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::plain, X, R, W, Y>);
+    if (p.dependent) return with(contiguous_rows<N, kVectors, kRowThreads, true, X, R, W, Y>);
+    return with(contiguous_rows<N, kVectors, kRowThreads, false, X, R, W, Y>);
   } else {
-    return with(row_in_registers<N, kVectors, kRowThreads, access, Launch::either, X, R, W, Y>);
+    return with(row_in_registers<N, kVectors, kRowThreads, access, X, R, W, Y>);
   }
 }
 
@@ -225,9 +225,7 @@ constexpr bool is_possible(const Shape& shape) {
   if (threads > (shape.parts > 1 ? shape.block : kMostThreads)) return false;
   if (shape.parts > 1) return shape.parts <= kMostParts && shape.block >= 256 && shape.access != Access::contiguous;
   if (threads <= 32) return shape.block <= 256;
-  if (shape.access != Access::contiguous) return true;
-  return shape.block >= threads &&
-         (shape.block % 128 == 0 || shape.block > 256);  // row_sum() reads four sums at a time
+  return shape.access != Access::contiguous || shape.block >= threads;
 }
 
 // The number of threads that its kernel is compiled for: the most of a row, or of a block if blocks share a row.
@@ -377,7 +375,7 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   p.rows = call.rows, p.cols = call.cols;
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
-  p.weight_offset = call.weight ? options.weight_offset : 0.0f;
+  p.weight_offset = call.weight ? options.weight_offset : 1.0f;
   p.round_first = options.rounding == Rounding::llama;
   p.dependent = options.dependent_launch;
   p.workspace = static_cast<uint64_t*>(options.workspace);

@@ -102,16 +102,6 @@ __device__ void unpack(const Pack<T, N>& pack, float (&value)[N]) {
     if (kPerWord == 2 && 2 * i + 1 < N) value[2 * i + 1] = two.y;
   }
 }
-template <class T, int N>
-__device__ Pack<T, N> ones() {
-  constexpr unsigned word = std::is_same_v<T, float>    ? 0x3f800000u
-                            : std::is_same_v<T, __half> ? 0x3c003c00u
-                                                        : 0x3f803f80u;
-  Pack<T, N> pack;
-#pragma unroll
-  for (unsigned& w : pack.word) w = word;
-  return pack;
-}
 // Rounded to nearest even.
 template <class T, int N>
 __device__ Pack<T, N> round_to(const float (&value)[N]) {
@@ -133,10 +123,11 @@ __device__ Pack<T, N> round_to(const float (&value)[N]) {
 }
 template <class T, int N>
 __device__ float sum_of_squares(const Pack<T, N>& pack) {
-  float value[N], sum = 0.0f;
+  float value[N];
   unpack(pack, value);
+  float sum = value[0] * value[0];
 #pragma unroll
-  for (int k = 0; k < N; ++k) sum += value[k] * value[k];
+  for (int k = 1; k < N; ++k) sum += value[k] * value[k];
   return sum;
 }
 

@@ -35,9 +35,43 @@ __device__ inline float warp_sum(float value, int lanes = 32) {
   return value;
 }
 
+// The sum of some values, in pairs, so that few additions wait for each other.
+template <int count>
+__device__ float sum_in_pairs(float (&value)[count]) {
+#pragma unroll
+  for (int step = 1; step < count; step *= 2)
+#pragma unroll
+    for (int i = 0; i + step < count; i += 2 * step) value[i] += value[i + step];
+  return value[0];
+}
+// The same of numbers in shared memory, on a 16-byte boundary, that each thread reads four at a time. That takes less
+// time than shuffles.
+template <int count>
+__device__ float sum_of_shared(const float* numbers) {
+  float value[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) value[i] = numbers[i];
+  return sum_in_pairs(value);
+}
+
+// Every thread of a block gets the sum over all kThreads of them, and calls meanwhile() once, which has no barrier.
+// While a warp shuffles, it waits; so with few warps, several lanes of each hand in a sum.
+template <int kThreads, class Meanwhile>
+__device__ float block_sum(float value, Meanwhile meanwhile) {
+  constexpr int kWarps = kThreads / 32, kLanes = kWarps <= 4 ? 4 : 1;
+  __shared__ alignas(16) float sums[kWarps * kLanes];
+  const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+  for (int mask = 16; mask >= kLanes; mask /= 2) value += __shfl_xor_sync(0xffffffffu, value, mask);
+  if (lane < kLanes) sums[threadIdx.x / 32 * kLanes + lane] = value;
+  meanwhile();
+  __syncthreads();
+  if constexpr (kWarps <= 16) return sum_of_shared<kWarps * kLanes>(sums);  // more would take too many registers
+  return warp_sum(lane < kWarps ? sums[lane] : 0.0f);
+}
+
 // Every thread gets the sum over the `threads` of its row, which is the block's row_in_block-th. There are a power of
-// two of them up to 32, or a multiple of 32 from 64 to kRowThreads. With few warps, the last step reads the sums four
-// at a time, which takes less time than shuffles but more registers. Each use in a kernel has a number of its own.
+// two of them up to 32, or a multiple of 32 from 64 to kRowThreads. Each use in a kernel has a number of its own.
 template <int kRowThreads, int kRows = kRowThreads / 64, int kUse = 0>
 __device__ float row_sum(float value, int threads = kRowThreads, int row_in_block = 0) {
   if constexpr (kRowThreads == 32) {
@@ -51,14 +85,8 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
     if (lane == 0) sums[tid / 32] = value;
     if (kWarps <= 8 && warps < kWarps && tid >= warps && tid < kWarps) sums[tid] = 0.0f;
     __syncthreads();
-    if constexpr (kWarps > 8) return warp_sum(lane < warps ? sums[lane] : 0.0f);
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kWarps; i += 4) {
-      const float4 four = *reinterpret_cast<const float4*>(sums + i);
-      sum += (four.x + four.y) + (four.z + four.w);
-    }
-    return sum;
+    if constexpr (kWarps <= 8) return sum_of_shared<kWarps>(sums);
+    return warp_sum(lane < warps ? sums[lane] : 0.0f);
   }
 }
 

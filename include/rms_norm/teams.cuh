@@ -200,7 +200,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
       wait_for(shared.known[written.place], written.odd_phase);
       // One lane reads it: what that lane does next tells the exchanging warp that the place is free.
       const float rstd = __shfl_sync(0xffffffffu, lane == 0 ? shared.rstds[written.place] : 0.0f, 0);
-      with_rounding<access>(p, [&](auto rounded) {
+      with_rounding(p, [&](auto rounded) {
 #pragma unroll
         for (int v = 0; v < kTeamVectors; ++v)
           share.template store_pack<rounded.value>(written.row, packs, v, rstd, factors[v]);

@@ -57,7 +57,7 @@ bool use_workspace(uint64_t* workspace) {
   const auto there = ladder::allocate<X>(row.size());
   CUDA_CHECK(copy(there.get(), row.data(), row.size()));
   Problem<X, void, X, X> p = {there.get(), nullptr, there.get()};
-  p.rows = 1, p.cols = N * 64, p.workspace = workspace, p.inverse_cols = 1.0f / (N * 64);
+  p.rows = 1, p.cols = N * 64, p.workspace = workspace, p.inverse_cols = 1.0f / (N * 64), p.weight_offset = 1;
   cudaError_t error = launch_across_gpu<N, 4, 256, Access::strided>(p, 3, nullptr);
   if (error == cudaSuccess) error = copy(row.data(), there.get(), row.size());
   return error == cudaSuccess && std::all_of(row.begin(), row.end(), [](X x) { return value_of(x) == 1.0; });
@@ -88,7 +88,7 @@ int check(int64_t rows, int64_t cols, int64_t stride, float weight_offset, bool 
     Problem<X, void, W, Y> p = {x_there.get() + offset, has_weight ? weight_there.get() : nullptr,
                                 y_there.get() + offset};
     p.rows = rows, p.cols = cols, p.workspace = workspace, p.inverse_cols = 1.0f / static_cast<float>(cols);
-    p.eps = kEps, p.weight_offset = has_weight ? weight_offset : 0.0f;
+    p.eps = kEps, p.weight_offset = has_weight ? weight_offset : 1.0f;
     p.x_steps.row = p.y_steps.row = stride, p.dependent = launch == 1;
     const int64_t parts = (cols / N + kMost - 1) / kMost;
     const int blocks = access == Access::strided && parts <= 3 ? 3 + launch % 2 : 4;
