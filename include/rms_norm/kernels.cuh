@@ -179,14 +179,13 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     static constexpr float kScale = 1 << 24;
     float of[N];
   };
-  __device__ Products products(const Kept& input, const Pack<W, N>& weights) const {
+  __device__ static Products products(const Kept& input, const Pack<W, N>& weights, float scaled_offset) {
     Products products;
     float weight_of[N];
     unpack(input, products.of);
     unpack(weights, weight_of);
 #pragma unroll
-    for (int k = 0; k < N; ++k)
-      products.of[k] *= fmaf(weight_of[k], Products::kScale, p.weight_offset * Products::kScale);
+    for (int k = 0; k < N; ++k) products.of[k] *= fmaf(weight_of[k], Products::kScale, scaled_offset);
     return products;
   }
   __device__ static Pack<Y, N> output(const Products& products, float rstd) {
@@ -305,9 +304,9 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
     if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
   }
   // store_output() in two steps, of which the first one needs no rstd, for a result that is rounded once.
-  __device__ void multiply(const Row& row) {
+  __device__ void multiply(float scaled_offset) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) products[v] = row.products(input[v], weight[v]);
+    for (int v = 0; v < kVectors; ++v) products[v] = Row::products(input[v], weight[v], scaled_offset);
   }
   __device__ void store_products(const Row& row, int packs, float rstd) const {
 #pragma unroll
@@ -403,7 +402,7 @@ __global__ void __launch_bounds__(
     least_blocks<Access::contiguous, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
     contiguous_rows(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, Access::contiguous, Problem<X, R, W, Y>>;
-  constexpr bool kRowOfBlock = kRowThreads > 32;
+  constexpr bool kRowOfBlock = kRowThreads > 32, kAdds = !std::is_void_v<R>;
   const int threads = kRowOfBlock ? kRowThreads : blockDim.x;
   const unsigned number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
   Share share(threads);
@@ -412,17 +411,20 @@ __global__ void __launch_bounds__(
   const typename Share::Row row(p, number);
   const int packs = kRowOfBlock || number < static_cast<unsigned>(p.rows) ? p.packs : 0;
   share.load_input(row, packs);
+  // A shuffle, so that nvcc 13.0 reads the offset here, while the loads are on their way, and not at its first use.
+  const float scaled_offset = __shfl_sync(0xffffffffu, p.weight_offset * Share::Row::Products::kScale, 0);
   with_rounding(p, [&](auto rounded) {
-    constexpr int kMost = kRowThreads == 32 ? 8 : kRowThreads == kMostThreads ? 16 : 32;  // as far as registers go
-    constexpr bool kProducts = rounded.value == Rounded::once && Share::kWeightFirst && kVectors * N <= kMost;
+    constexpr int kMostProducts = kRowThreads == kMostThreads || kAdds ? 16 : 32;  // as far as registers go
+    constexpr bool kProducts =
+        kRowOfBlock && rounded.value == Rounded::once && Share::kWeightFirst && kVectors * N <= kMostProducts;
     float sum = share.add_input(row, packs);
     const auto multiply = [&] {
-      if constexpr (kProducts) share.multiply(row);
+      if constexpr (kProducts) share.multiply(scaled_offset);
     };
     if constexpr (kRowOfBlock)
       sum = block_sum<kRowThreads>(sum, multiply);
     else
-      multiply(), sum = warp_sum(sum, threads);
+      sum = warp_sum(sum, threads);
     if (kDependent) let_next_kernel_start();
     if constexpr (kProducts)
       share.store_products(row, packs, row.rstd(sum));

@@ -55,19 +55,17 @@ __device__ float sum_of_shared(const float* numbers) {
 }
 
 // Every thread of a block gets the sum over all kThreads of them, and calls meanwhile() once, which has no barrier.
-// While a warp shuffles, it waits; so with few warps, several lanes of each hand in a sum.
 template <int kThreads, class Meanwhile>
 __device__ float block_sum(float value, Meanwhile meanwhile) {
-  constexpr int kWarps = kThreads / 32, kLanes = kWarps <= 4 ? 4 : 1;
-  __shared__ alignas(16) float sums[kWarps * kLanes];
+  constexpr int kWarps = kThreads / 32;
+  __shared__ alignas(16) float warp_sums[kWarps];
   const unsigned lane = threadIdx.x % 32;
-#pragma unroll
-  for (int mask = 16; mask >= kLanes; mask /= 2) value += __shfl_xor_sync(0xffffffffu, value, mask);
-  if (lane < kLanes) sums[threadIdx.x / 32 * kLanes + lane] = value;
+  value = warp_sum(value);
+  if (lane == 0) warp_sums[threadIdx.x / 32] = value;
   meanwhile();
   __syncthreads();
-  if constexpr (kWarps <= 16) return sum_of_shared<kWarps * kLanes>(sums);  // more would take too many registers
-  return warp_sum(lane < kWarps ? sums[lane] : 0.0f);
+  if constexpr (kWarps <= 16) return sum_of_shared<kWarps>(warp_sums);  // more would take too many registers
+  return warp_sum(lane < kWarps ? warp_sums[lane] : 0.0f);
 }
 
 // Every thread gets the sum over the `threads` of its row, which is the block's row_in_block-th. There are a power of

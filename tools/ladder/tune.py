@@ -6,9 +6,9 @@ For each length of rows and size of problem the fastest shape, or another one wi
    is more than 1 percent faster; and in problems above 65536 KB, shapes whose reads leave last go before all others. Here
    a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
 2. In problems of up to 65536 KB a contiguous shape goes before all others. Alone it is no faster, but in a model's
-   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides: in problems
-   of 512 to 4096 KB the fewest cost least in a chain, if a block has at most 256 threads, also if they are up to 2 percent
-   slower alone; in larger problems the most do; in smaller ones it makes no difference.
+   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if they
+   are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has at
+   most 256 threads; in larger problems the most do; in smaller ones it makes no difference.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
@@ -25,7 +25,7 @@ CSV = f"{results.HEADER}/tune.csv"
 POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
-SHORT_TOLERANCE = 1.02  # the same of a contiguous shape with few packs per thread, in a small problem
+CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a chain
 SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
@@ -105,13 +105,16 @@ def best_in_a_chain(good, candidates, least, size):
     contiguous = [timed for timed in good if timed.shape.access == "contiguous"]
     if not contiguous or size < SHORT_KILOBYTES.start:
         return contiguous
+    close = [
+        timed
+        for timed in candidates
+        if timed.shape.access == "contiguous" and timed.microseconds <= CHAIN_TOLERANCE * least
+    ]
     if size in SHORT_KILOBYTES:
-        close = [timed for timed in candidates if timed.microseconds <= SHORT_TOLERANCE * least]
-        small = [timed for timed in close if timed.shape.access == "contiguous" and timed.shape.block <= SHORT_BLOCK]
-        contiguous = small or contiguous
+        close = [timed for timed in close if timed.shape.block <= SHORT_BLOCK] or contiguous
     extreme = min if size in SHORT_KILOBYTES else max
-    packs = extreme(timed.shape.vectors for timed in contiguous)
-    return [timed for timed in contiguous if timed.shape.vectors == packs]
+    packs = extreme(timed.shape.vectors for timed in close)
+    return [timed for timed in close if timed.shape.vectors == packs]
 
 
 def choose(candidates, neighbours, size):
