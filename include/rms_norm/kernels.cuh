@@ -174,7 +174,7 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     return round_to<Y>(value);
   }
   // input · (weight_offset + weight): what there is to compute of an output that is rounded once, before rstd is known.
-  // Times 2^24, so that a product of small numbers keeps its digits.
+  // Times 2^24, so that a product of small numbers keeps its digits. One beyond 2e31 becomes infinite.
   struct Products {
     static constexpr float kScale = 1 << 24;
     float of[N];

@@ -46,7 +46,8 @@ namespace rms_norm {
 // small, and strided tensors that overlap without beginning at the same address.
 //
 // A row whose squares add up to more than float32 holds (magnitudes from about 1.8e19 / sqrt(cols) on) becomes zeros,
-// since their root mean square is infinite. With eps = 0, a row of zeros becomes NaN.
+// since their root mean square is infinite. An output whose x · weight is beyond 2e31 may become infinite or NaN. With
+// eps = 0, a row of zeros becomes NaN.
 //
 // Policy is the table that chooses the kernel, measured on one GPU: policy.cuh.
 template <class Policy = DefaultPolicy, class X, class W, class Y>
