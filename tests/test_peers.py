@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import csv
 import math
 import types
 
@@ -400,10 +399,9 @@ SHORT_KERNELS = sorted(results.store().glob("*/header/short_kernels.csv"))
 @pytest.mark.skipif(not SHORT_KERNELS, reason="no header/short_kernels.csv stored")
 def test_what_the_page_says_of_short_kernels():
     for path in SHORT_KERNELS:
-        with open(path, encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        for row in rows:
-            before, pairs, now = (float(row[f"{name}_microseconds"]) for name in ("before", "sums_in_pairs", "as_it_is"))
+        for row in results.read(path):
+            names = ("before", "sums_in_pairs", "as_it_is")
+            before, pairs, now = (results.number(row, f"{name}_microseconds") for name in names)
             assert now <= 1.04 * pairs and (now < 1.005 * before or row["cols"] == "256"), row
-        one_row = next(row for row in rows if (row["function"], row["rows"], row["launch"]) == ("forward", "1", "plain"))
-        assert float(one_row["as_it_is_microseconds"]) <= 1.25
+        one_row = {(row["function"], row["rows"], row["launch"]): row for row in results.read(path)}
+        assert results.number(one_row["forward", "1", "plain"], "as_it_is_microseconds") <= 1.25

@@ -25,6 +25,7 @@ struct Steps {
 template <class X, class R, class W, class Y>
 struct Problem {
   static constexpr bool kAdds = !std::is_void_v<R>;
+  static constexpr int kReads = kAdds ? 2 : 1;  // tensors, beside the weight
   const X* x;
   const W* weight;
   Y* y;
@@ -300,8 +301,7 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
   template <Rounded rounded, class Weights>
   __device__ void store_pack(const Row& row, int packs, int v, float rstd, const Weights& weights) {
-    const auto y = row.template output<rounded>(input[v], rstd, weights);
-    if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
+    store_if_there(row, packs, v, row.template output<rounded>(input[v], rstd, weights));
   }
   // store_output() in two steps, of which the first one needs no rstd, for a result that is rounded once.
   __device__ void multiply(float scaled_offset) {
@@ -310,10 +310,12 @@ struct Share<N, kVectors, access, Problem<X, R, W, Y>> {
   }
   __device__ void store_products(const Row& row, int packs, float rstd) const {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const auto y = row.output(products[v], rstd);
-      if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
-    }
+    for (int v = 0; v < kVectors; ++v) store_if_there(row, packs, v, row.output(products[v], rstd));
+  }
+
+ private:
+  __device__ void store_if_there(const Row& row, int packs, int v, const Pack<Y, N>& y) const {
+    if (const int i = threadIdx.x + v * threads; i < packs) row.store_y(i, y);
   }
 };
 
@@ -376,6 +378,10 @@ constexpr bool in_turn = access == Access::unaligned && (N == 8 ? packs <= 2 : N
 constexpr int kTurnThreads = 1024;  // per multiprocessor, which leaves each 64 registers
 constexpr int kTurnRows = 8;  // a multiple of them is between two rows of a thread, so that both are aligned alike
 
+// Of a block, if a row has at most so many.
+template <int row_threads>
+constexpr int most_threads = row_threads == 32 ? 256 : row_threads;
+
 // Of the blocks of a kernel, so many shall fit on a multiprocessor; 0 leaves it to the compiler. The kernels of short
 // rows issue the most instructions per byte, and want all threads that there can be. Those of a few contiguous rows do
 // not fill the GPU, and want registers instead, so that all loads of a thread start before the first one ends.
@@ -386,7 +392,7 @@ constexpr int least_blocks() {
 #else
   constexpr int kThreads = 1024;
 #endif
-  constexpr int block = row_threads == 32 ? 256 : row_threads;
+  constexpr int block = most_threads<row_threads>;
   if (in_turn<access, N, packs>) return kTurnThreads / block;
   if (row_threads == 32) return packs <= 2 && access != Access::unaligned ? kThreads / block : 0;
   return access == Access::contiguous ? kMostThreads / row_threads : 0;
@@ -398,11 +404,11 @@ constexpr int least_blocks() {
 // sum of the row is known.
 template <int N, int kVectors, int kRowThreads, bool kDependent, class X, class R, class W, class Y>
 __global__ void __launch_bounds__(
-    kRowThreads == 32 ? 256 : kRowThreads,
-    least_blocks<Access::contiguous, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
+    most_threads<kRowThreads>,
+    least_blocks<Access::contiguous, N, kRowThreads, kVectors * Problem<X, R, W, Y>::kReads>())
     contiguous_rows(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, Access::contiguous, Problem<X, R, W, Y>>;
-  constexpr bool kRowOfBlock = kRowThreads > 32, kAdds = !std::is_void_v<R>;
+  constexpr bool kRowOfBlock = kRowThreads > 32, kAdds = Problem<X, R, W, Y>::kAdds;
   const int threads = kRowOfBlock ? kRowThreads : blockDim.x;
   const unsigned number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
   Share share(threads);
@@ -436,11 +442,11 @@ __global__ void __launch_bounds__(
 // Rows that may be anywhere. A row per warp, per part of a warp, or per block: blockDim = (threads per row, rows per
 // block). blockIdx.y is the head, as in every kernel but contiguous_rows().
 template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(kRowThreads == 32 ? 256 : kRowThreads,
-                                  least_blocks<access, N, kRowThreads, kVectors*(std::is_void_v<R> ? 1 : 2)>())
+__global__ void __launch_bounds__(most_threads<kRowThreads>,
+                                  least_blocks<access, N, kRowThreads, kVectors * Problem<X, R, W, Y>::kReads>())
     row_in_registers(const Problem<X, R, W, Y> p) {
   using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
-  constexpr bool kInTurn = in_turn<access, N, kVectors*(std::is_void_v<R> ? 1 : 2)>;
+  constexpr bool kInTurn = in_turn<access, N, kVectors * Problem<X, R, W, Y>::kReads>;
   const int threads = blockDim.x, row_in_block = threadIdx.y;
   unsigned number = blockIdx.x * blockDim.y + row_in_block;
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;

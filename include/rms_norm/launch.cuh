@@ -130,7 +130,7 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& 
   const auto with = [&](auto kernel) {
     return in_grids(p, INT32_MAX, [&] {
       int64_t blocks = (p.rows + rows - 1) / rows;
-      if constexpr (in_turn<access, N, kVectors*(p.kAdds ? 2 : 1)>) {
+      if constexpr (in_turn<access, N, kVectors * p.kReads>) {
         const int64_t at_once = int64_t{device.multiprocessors} * (kTurnThreads / (threads * rows)) / p.heads;
         blocks = std::min(blocks, std::max<int64_t>(1, at_once / kTurnRows) * kTurnRows);
       }
