@@ -6,13 +6,14 @@
 
 A chain is one CUDA graph of several layers, each with weights of its own (tools/ladder/chain_timing.py). What a norm
 adds is the time of the chain less that of the same chain without norms, a layer. "Nothing" is the chain without norms
-once more: what it adds is the error of the measurement. Needs PyTorch with CUDA, nvcc and an NVIDIA GPU, and is run
+once more, and "this header, again" the same library once more, at another address: controls of the measurement. Needs PyTorch with CUDA, nvcc and an NVIDIA GPU, and is run
 after pip install liger-kernel flashinfer-python quack-kernels, each of which may be missing.
 """
 
 import argparse
 import contextlib
 import pathlib
+import random
 import time
 
 from . import chain_tables, chain_timing, competitors, graph_timing, ladders, machine, peer_tables, peers, results
@@ -117,6 +118,8 @@ def makers(torch, lib, given):
             if not left_out:
                 name = f"{variant_name}{name.removeprefix(peer_tables.OURS)}" if variant_name else name
                 found[name] = lambda library=library, dependent=dependent: competitors.Ours(torch, library(), dependent)
+    if not given.no_plain:
+        found[chain_tables.AGAIN] = lambda: competitors.Ours(torch, competitors.loaded_again(lib))
     for name in given.peers:
         found[name] = lambda name=name: competitors.PEERS[name](torch)
         if not given.new_memory and name == "torch_compile":
@@ -183,20 +186,20 @@ class Contest:
         right = worst <= self.layers.tolerance
         return worst, "" if right else f"a row's relative error after {self.layers.count} layers is {worst:.3g}"
 
-    def prepare(self, name, norm):
-        """Its graph, None where it is wrong or refuses."""
+    def is_right(self, name, norm):
+        """Whether it is, and can be captured; what a library raises is noted, and the others go on."""
         try:
             wrong = self.check_norm(norm)
             worst, wrong_pass = self.check_pass(lambda: self.layers.run(norm))
             wrong = wrong or wrong_pass
             self.note(name, "wrong" if wrong else "ok", wrong, worst_error=f"{worst:.3e}")
-            if wrong:
-                return None
-            self.note_launches(name, norm)
-            return chain_timing.Graph(self.torch, self.layers, norm)
-        except Exception as error:  # whatever a library raises where it refuses; the others go on
+            if not wrong:
+                self.note_launches(name, norm)
+                chain_timing.Graph(self.torch, self.layers, norm)
+            return not wrong
+        except Exception as error:
             self.note(name, "refused", competitors.first_line(error))
-            return None
+            return False
 
     def note_launches(self, name, norm):
         """How many launches its norm is, from the nodes of its graph beside those of the products alone."""
@@ -219,8 +222,8 @@ class Contest:
             return ""
         return "in place" if overwrites(self.loaded[name], self.given.new_memory)[0] else "new"
 
-    def graphs(self):
-        """(the chain without norms, {name: graph} of those that are right)."""
+    def right_norms(self):
+        """{name: norm} of the competitors that are right, and of nothing."""
         layers = self.layers
 
         def nothing(x, r, weight):
@@ -230,35 +233,47 @@ class Contest:
         self.expected = [tensor.clone() for tensor in layers.run(layers.reference)]
         layers.run(nothing)
         self.nodes = chain_timing.node_count(self.torch, layers, nothing)
-        base, again = (chain_timing.Graph(self.torch, layers, nothing) for _ in range(2))
-        found = {NOTHING: again}
         self.note(NOTHING, "ok")
+        found = {NOTHING: nothing}
         for name, competitor in self.loaded.items():
             if isinstance(competitor, competitors.Missing):
                 self.note(name, "missing", str(competitor))
                 continue
-            graph = self.prepare(name, norm_of(competitor, layers, self.given.new_memory))
-            found.update({name: graph} if graph else {})
-        return base, found
+            norm = norm_of(competitor, layers, self.given.new_memory)
+            if self.is_right(name, norm):
+                found[name] = norm
+        return found
 
     def check_timed(self, name, graph):
-        """What the graph that was timed gives; notes a wrong one, and says whether it is right."""
+        """Notes a graph that was timed and gives something wrong."""
         worst, wrong = self.check_pass(lambda: (graph.replay(), graph.outputs)[1])
-        self.note(name, "wrong" if wrong else "ok", wrong and f"after timing, {wrong}", worst_error=f"{worst:.3e}")
-        return not wrong
+        if wrong:
+            self.note(name, "wrong", f"after timing, {wrong}", worst_error=f"{worst:.3e}")
 
     def measure(self):
-        self.torch.manual_seed(self.given.seed)
+        torch, places = self.torch, random.Random(self.given.seed)
+        torch.manual_seed(self.given.seed)
         count = self.given.layers or self.shape.layers(self.gpu.l2_bytes)
-        self.layers = chain_timing.Layers(self.torch, self.shape, count)
-        base, graphs = self.graphs()
-        self.layers.restart()
-        clock = chain_timing.Clock(self.torch, self.gpu.stream)
-        samples = chain_timing.measure(clock, graphs, base, count, self.given.seconds)
-        for name, graph in graphs.items():
-            if name == NOTHING or self.check_timed(name, graph):
-                values = {f"{key}_microseconds": f"{value:.3f}" for key, value in samples[name].summary().items()}
-                self.note(name, "ok", rounds=len(samples[name].added), **values)
+        self.layers = layers = chain_timing.Layers(torch, self.shape, count)
+        norms, clock = self.right_norms(), chain_timing.Clock(torch, self.gpu.stream)
+        samples = {name: [] for name in norms}
+        for _ in range(chain_timing.PLACES):
+            layers.place(places)
+            for norm in norms.values():  # what is compiled at the first call is not compiled within a capture
+                layers.run(norm)
+            graphs = {name: chain_timing.Graph(torch, layers, norm) for name, norm in norms.items()}
+            base = chain_timing.Graph(torch, layers, norms[NOTHING])
+            layers.restart()
+            measured = chain_timing.measure(clock, graphs, base, count, self.given.seconds / chain_timing.PLACES)
+            for name, graph in graphs.items():
+                samples[name].append(measured[name])
+                if name != NOTHING:
+                    self.check_timed(name, graph)
+        for name, of_places in samples.items():
+            values = {f"{key}_microseconds": f"{value:.3f}" for key, value in chain_timing.summary(of_places).items()}
+            if self.rows[name]["verdict"] == "ok":
+                rounds = sum(len(one.added) for one in of_places)
+                self.note(name, "ok", rounds=rounds, places=len(of_places), **values)
         if self.given.split:
             self.note_split(base, graphs)
         return self.finished()

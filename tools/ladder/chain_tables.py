@@ -1,8 +1,9 @@
 """What a norm adds to a layer: what chain.py stores, and the tables made from it.
 
 A CSV has one row for each competitor at each shape. All times are microseconds a layer: added_microseconds is the
-median of chain - products over the rounds, error_microseconds the error of that median, low_ and high_ the 10th and
-90th percentile, chain_ and products_microseconds the medians of a layer's time with norms and without. With --split,
+median of chain - products over the places of the activations (chain_timing.py), error_microseconds the error of that
+median, low_ and high_ the 10th and 90th percentile of all rounds, chain_ and products_microseconds the medians of a
+layer's time with norms and without. With --split,
 norm_kernels_ and product_kernels_microseconds say how long the kernels of each are on the GPU. launches counts a norm's.
 """
 
@@ -16,12 +17,13 @@ from .results import number
 COLUMNS = (
     "form rows hidden inner dtype competitor memory verdict added_microseconds error_microseconds low_microseconds "
     "high_microseconds chain_microseconds products_microseconds norm_kernels_microseconds "
-    "product_kernels_microseconds launches layers rounds worst_error reason version gpu cuda_runtime driver date "
+    "product_kernels_microseconds launches layers places rounds worst_error reason version gpu cuda_runtime driver date "
     "sm_clock_mhz"
 ).split()
-NOTHING = "nothing"
+NOTHING, AGAIN = "nothing", "again"
+CONTROLS = (AGAIN, NOTHING)  # the header's plain launch, loaded a second time; no norm at all
 LAUNCHES = {peer_tables.OURS: "Plain launch", peer_tables.OURS_PDL: "Programmatic dependent launch"}
-TITLES = {NOTHING: "nothing", "torch_compile_in_place": "torch.compile, in place"}
+TITLES = {NOTHING: "nothing", AGAIN: "this header, again", "torch_compile_in_place": "torch.compile, in place"}
 
 
 def title(competitor):
@@ -72,25 +74,34 @@ def cell(rows, competitor):
 
 def fastest_peer(rows):
     """The peer that adds least, None if none was timed."""
-    timed = [name for name in rows if name != NOTHING and peer_tables.is_peer(name) and added(rows, name) is not None]
+    peers = [name for name in rows if name not in CONTROLS and peer_tables.is_peer(name)]
+    timed = [name for name in peers if added(rows, name) is not None]
     return min(timed, key=lambda name: added(rows, name)) if timed else None
 
 
 def behind(rows, competitor):
     """(microseconds more than the fastest peer, what of it may be error), None if either was not timed.
 
-    The error: twice that of the difference of two medians, and what nothing was measured to add.
+    The error: twice that of the difference of two medians, and what the controls say: how much nothing was measured to
+    add, and by how much the same code differs when it is loaded twice.
     """
     peer = fastest_peer(rows)
     if peer is None or added(rows, competitor) is None:
         return None
     of_medians = math.hypot(*(number(rows[name], "error_microseconds") for name in (competitor, peer)))
-    return added(rows, competitor) - added(rows, peer), 2 * of_medians + abs(added(rows, NOTHING))
+    first, again = added(rows, peer_tables.OURS), added(rows, AGAIN)
+    of_code = 0.0 if first is None or again is None else abs(first - again)
+    return added(rows, competitor) - added(rows, peer), 2 * of_medians + abs(added(rows, NOTHING)) + of_code
 
 
 def is_behind(rows, competitor):
     found = behind(rows, competitor)
     return found is not None and found[0] > found[1]
+
+
+def is_ahead(rows, competitor):
+    found = behind(rows, competitor)
+    return found is not None and -found[0] > found[1]
 
 
 def products(rows):
@@ -120,9 +131,9 @@ def groups(shapes):
 
 
 def names_of(shapes):
-    """The competitors of all shapes in the order in which they are met, nothing last."""
+    """The competitors of all shapes in the order in which they are met, the controls last."""
     met = dict.fromkeys(name for rows in shapes.values() for name in rows)
-    return [*(name for name in met if name != NOTHING), *([NOTHING] if NOTHING in met else [])]
+    return [*(name for name in met if name not in CONTROLS), *(name for name in CONTROLS if name in met)]
 
 
 def lines(shapes):
@@ -156,8 +167,8 @@ def where_behind(shapes):
     for name, launch in LAUNCHES.items():
         compared = [rows for rows in shapes.values() if behind(rows, name)]
         if compared:
-            count = sum(is_behind(rows, name) for rows in compared)
-            said.append(f"{launch} adds more than the fastest peer at {count} of {len(compared)} shapes.")
+            less, more = (sum(test(rows, name) for rows in compared) for test in (is_ahead, is_behind))
+            said.append(f"{launch} adds less than the fastest peer at {less} of {len(compared)} shapes, more at {more}.")
     for (form, hidden, inner, count), rows in shapes.items():
         if any(is_behind(rows, name) for name in LAUNCHES):
             peer = fastest_peer(rows)
@@ -165,7 +176,10 @@ def where_behind(shapes):
             body.append([heading(form, hidden, inner), str(count), *more, title(peer), f"{added(rows, peer):.2f}"])
     if not said:
         return []
-    error = "Counted is what exceeds twice the error of the difference and what nothing was measured to add."
+    error = (
+        "Counted is a difference beyond twice its error, what nothing was measured to add, and the difference between "
+        "this header's two columns of the same code together."
+    )
     first = ["chain", "rows", "this header, µs more", "with PDL, µs more", "fastest peer", "which adds"]
     return [" ".join([*said, error]), *([table(first, body, (0, 4))] if body else [])]
 
@@ -176,10 +190,10 @@ def markdown(path, page):
     parts = []
     for key, chosen in groups(shapes).items():
         parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
-    counts = [int(rows[NOTHING]["rounds"]) for rows in shapes.values()]
+    rounds, places = ({int(rows[NOTHING][what]) for rows in shapes.values()} for what in ("rounds", "places"))
     caption = (
-        f"Microseconds that a norm adds to a layer, bfloat16, median of {min(counts)} to {max(counts)} rounds ± the "
-        f"error of the median. {peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
+        f"Microseconds that a norm adds to a layer, bfloat16, median of {min(places)} places of the activations ± its "
+        f"error, of {min(rounds)} to {max(rounds)} rounds in all. {peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
     )
     refused = " ".join(f"{said}." for said in excluded(path))
     return "\n\n".join(filter(None, [*parts, caption, refused, *where_behind(shapes)]))

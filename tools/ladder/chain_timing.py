@@ -6,7 +6,9 @@ A layer is as a model has it, without what stands between its matrix products:
     attention    y = norm(x); h = y @ qkv; x = h[:, :hidden] @ out        hidden -> q + k + v -> hidden
 
 Each layer has weights of its own, so that they are cold as in a model. Before the first layer stands one more matrix
-product, so that each norm follows one. Activations are the same memory for all competitors.
+product, so that each norm follows one. Activations are the same memory for all competitors, and all are timed with the
+activations at several places: all multiprocessors read the few lines of a short y at once, and which slices of the L2
+cache have them changes a layer's time by up to a microsecond.
 """
 
 import contextlib
@@ -20,6 +22,7 @@ from . import graph_timing
 DTYPE = "bfloat16"
 RESIDUAL, ATTENTION = "residual", "attention"
 LEAST_LAYERS, MOST_LAYERS, MOST_MICROSECONDS = 2, 24, 4000.0
+PLACES, ALIGNMENT, SPREAD = 8, 512, 1 << 20  # bytes: allocators align to the first; the second is the farthest place
 TENSOR_RATE, MEMORY_RATE = 600e12, 4e12  # FLOP/s and bytes/s, roughly an H200's: only the number of layers needs them
 
 
@@ -60,6 +63,21 @@ class Layers:
         self.first, self.start = random(rows, shape.inner), random(rows, hidden)
         self.x, self.y, self.r, self.h = (torch.empty_like(t) for t in (self.start, self.start, self.start, self.first))
         self.sums = [torch.empty_like(self.r) for _ in range(2)]
+        self.gap = ALIGNMENT
+        self.restart()
+
+    def place(self, numbers):
+        """Moves the activations to other places in memory, as a random.Random says; also what a norm allocates."""
+
+        def elsewhere(tensor):
+            size = tensor.numel() * tensor.element_size()
+            begin = ALIGNMENT * numbers.randrange(SPREAD // ALIGNMENT)
+            memory = self.torch.empty(size + SPREAD, dtype=self.torch.uint8, device=tensor.device)
+            return memory[begin : begin + size].view(tensor.dtype).view(tensor.shape)
+
+        self.x, self.y, self.r, self.h = map(elsewhere, (self.x, self.y, self.r, self.h))
+        self.sums = list(map(elsewhere, self.sums))
+        self.gap = ALIGNMENT * numbers.randrange(1, SPREAD // ALIGNMENT)
         self.restart()
 
     def restart(self):
@@ -115,6 +133,7 @@ class Graph:
         self.graph = torch.cuda.CUDAGraph(**options)
         self.graph.capture_begin(capture_error_mode="thread_local")
         try:
+            self.gap = layers.start.new_empty(layers.gap, dtype=torch.uint8)  # before what the norm allocates
             self.outputs = layers.run(norm)
         except Exception:
             with contextlib.suppress(Exception):  # the capture is broken too, and the first reason is the one to tell
@@ -189,7 +208,7 @@ def one_round(clock, graphs, base, order):
 
 
 class Samples:
-    """Of one competitor: microseconds a layer that its norms add, of its chain and of the chain without norms."""
+    """Of one competitor at one place: microseconds a layer that its norms add, of its chain, and of that without."""
 
     def __init__(self, layers):
         self.layers, self.added, self.chain, self.base = layers, [], [], []
@@ -199,18 +218,23 @@ class Samples:
         self.chain.append(chain / self.layers)
         self.base.append(base / self.layers)
 
-    def summary(self):
-        """Medians; the 10th and the 90th percentile; and the error of the median, half the width of its interval of
-        about 95 % (1.57 times the interquartile range over the root of the count: McGill, Tukey, Larsen 1978)."""
-        low, first, third, high = (percentile(self.added, p) for p in (0.1, 0.25, 0.75, 0.9))
-        return {
-            "added": statistics.median(self.added),
-            "error": 1.57 * (third - first) / math.sqrt(len(self.added)),
-            "low": low,
-            "high": high,
-            "chain": statistics.median(self.chain),
-            "products": statistics.median(self.base),
-        }
+
+def summary(places):
+    """Of one competitor's Samples at all places: medians of the places' medians; the 10th and the 90th percentile of all
+    rounds; and the error of the median of what is added, half the width of its interval of about 95 % (1.57 times the
+    interquartile range of the places' medians over the root of their count: McGill, Tukey, Larsen 1978)."""
+    added, chain, base = (
+        [statistics.median(getattr(one, what)) for one in places] for what in ("added", "chain", "base")
+    )
+    rounds = [value for one in places for value in one.added]
+    return {
+        "added": statistics.median(added),
+        "error": 1.57 * (percentile(added, 0.75) - percentile(added, 0.25)) / math.sqrt(len(added)),
+        "low": percentile(rounds, 0.1),
+        "high": percentile(rounds, 0.9),
+        "chain": statistics.median(chain),
+        "products": statistics.median(base),
+    }
 
 
 def percentile(values, part):
@@ -218,7 +242,7 @@ def percentile(values, part):
     return ordered[round(part * (len(ordered) - 1))]
 
 
-def measure(clock, graphs, base, layers, seconds, bounds=(12, 300), warm_up=3):
+def measure(clock, graphs, base, layers, seconds, bounds=(2, 40), warm_up=1):
     """{name: Samples} of as many rounds as the seconds allow, within bounds; all take turns, in alternating order."""
     samples, turn = {name: Samples(layers) for name in graphs}, -warm_up
     begin, last = time.monotonic(), bounds[0]

@@ -9,6 +9,8 @@ a call raises whatever the library raises where it refuses a shape or a type.
 import ctypes
 import importlib
 import importlib.metadata
+import shutil
+import tempfile
 
 EPS = 1e-6
 DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2}
@@ -80,6 +82,13 @@ def library(path):
     lib.rms_norm_copy.argtypes = [pointer, pointer, count, pointer]
     lib.rms_norm_error.argtypes, lib.rms_norm_error.restype = [integer], ctypes.c_char_p
     return lib
+
+
+def loaded_again(lib):
+    """The same library once more, with its code at another address: a copy of its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return library(shutil.copy(lib._name, folder))
+
 
 
 def checked(lib, error):

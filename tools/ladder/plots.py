@@ -245,7 +245,7 @@ def draw_chain(path, target):
         *(down, len(forms)), figsize=(3.4 * len(forms) + 0.4, 1.2 + 2.3 * down), layout="constrained", sharex=True,
         squeeze=False,
     )  # fmt: skip
-    named = [name for name in chain_tables.names_of(chain_tables.read(path)) if name != chain_tables.NOTHING]
+    named = [name for name in chain_tables.names_of(chain_tables.read(path)) if name not in chain_tables.CONTROLS]
     peers = [name for name in named if peer_tables.is_peer(name)]
     styles = {name: (LINES[place % len(LINES)], "-:"[place // len(LINES) % 2]) for place, name in enumerate(peers)}
     styles[peer_tables.OURS], styles[peer_tables.OURS_PDL] = ((BLACK, "|"), "--"), ((BLACK, "*"), "-")
