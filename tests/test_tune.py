@@ -174,8 +174,8 @@ def test_of_shapes_that_differ_in_reads_the_one_that_keeps_them_is_chosen():
 
 
 @pytest.mark.parametrize("slower, chosen", [(1.009, "WIDE"), (1.011, "A")])
-def test_above_64_mb_reads_that_are_kept_are_chosen_within_a_percent(slower, chosen):
-    rows = [row(A, 1.0, kilobytes=131072), row(WIDE, slower, kilobytes=131072)]
+def test_above_128_mb_reads_that_are_kept_are_chosen_within_a_percent(slower, chosen):
+    rows = [row(A, 1.0, kilobytes=524288), row(WIDE, slower, kilobytes=524288)]
     assert shapes_of(tune.table(operator_of(rows))) == [(64, tune.ANY_SIZE, chosen)]
 
 
@@ -192,8 +192,8 @@ def test_a_neighbour_s_kernel_is_kept_whatever_its_reads_and_block():
     assert shapes_of(tune.table(operator_of(rows))) == [(64, tune.ANY_SIZE, "B")]
 
 
-@pytest.mark.parametrize("kilobytes, chosen", [(64, "FLAT"), (32768, "FLAT"), (65536, "FLAT"), (65537, "B")])
-def test_up_to_64_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, chosen):
+@pytest.mark.parametrize("kilobytes, chosen", [(64, "FLAT"), (32768, "FLAT"), (131072, "FLAT"), (131073, "B")])
+def test_up_to_128_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, chosen):
     def first(contiguous, *more):
         rows = [row(FLAT, contiguous, kilobytes=kilobytes), row(B, 1.000, kilobytes=kilobytes), *more]
         operator = operator_of(rows + [row(A, 1.0, kilobytes=524288)])

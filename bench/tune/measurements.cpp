@@ -26,8 +26,8 @@ using ladder::text;
 using Op = ladder::TypedRmsNorm;
 
 constexpr int kSizes[2][6] = {{64, 512, 4096, 32768, 131072, 524288}, {128, 1024, 4096, 32768, 131072, 524288}};
-constexpr int kMostContiguous = 65536;        // KB; larger problems do not stay in L2 from one kernel to the next
-constexpr int kMostDependent = 32768;         // KB up to which the dependent launch counts as much as the plain one
+constexpr int kMostContiguous = 131072;       // KB; of larger problems, little stays in L2 from one kernel to the next
+constexpr int kMostDependent = 131072;        // KB up to which the dependent launch counts as much as the plain one
 constexpr double kNearTheFastest = 1.15;      // so long a candidate may take if its dependent launch is measured too
 constexpr int64_t kSampledRows = 8;           // of a problem that is timed; of a small one, every row is looked at
 constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the candidate before

@@ -3,9 +3,9 @@
 For each length of rows and size of problem the fastest shape, or another one within 1 percent of it:
 
 1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
-   is more than 1 percent faster; and in problems above 65536 KB, shapes whose reads leave last go before all others. Here
+   is more than 1 percent faster; and in problems above 131072 KB, shapes whose reads leave last go before all others. Here
    a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
-2. In problems of up to 65536 KB a contiguous shape goes before all others. Alone it is no faster, but in a model's
+2. In problems of up to 131072 KB a contiguous shape goes before all others. Alone it is hardly faster, but in a model's
    chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if they
    are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has at
    most 256 threads; in larger problems the most do; in smaller ones it makes no difference.
@@ -27,7 +27,7 @@ TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a chain
 SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
-CONTIGUOUS_KILOBYTES = 65536  # of a problem; up to it, contiguous shapes go before others
+CONTIGUOUS_KILOBYTES = 131072  # of a problem; up to it, contiguous shapes go before others
 ANY_SIZE = math.inf
 
 NUMBERS = "rows cols packs kilobytes vectors block parts kernel_threads".split()
