@@ -266,7 +266,8 @@ template <int N, class P>
 constexpr bool is_narrow = N * sizeof(*std::declval<P>().x) < 8;
 
 // What L2 does with the tensors: what the caller asks for, or else what the table says of reads. Writes leave first,
-// but not in a problem for the contiguous shapes, which is small enough for its sums to stay until they are read.
+// but not in a problem for the contiguous shapes: most of these are small enough for their sums to stay until they are
+// read.
 template <class P>
 void set_cache(P& p, Cache cache, Access access, Eviction reads) {
   const Eviction asked = cache == Cache::normal ? Eviction::normal : Eviction::first;
