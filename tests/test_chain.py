@@ -333,6 +333,30 @@ def test_what_the_page_says_of_the_chain():
         assert 0.01 < statistics.median(of_code) < 0.02 and sorted(of_code)[-3] > 0.06
 
 
+CONTIGUOUS = sorted(results.store().glob("*/header/chain_contiguous.csv"))
+
+
+@pytest.mark.skipif(not CONTIGUOUS, reason="no header/chain_contiguous.csv stored")
+def test_what_the_page_says_of_contiguous_rows_in_large_problems():
+    for path in CONTIGUOUS:
+        for row in results.read(path):
+            strided, contiguous = (results.number(row, f"{name}_microseconds") for name in ("strided", "contiguous"))
+            if row["form"] == ATTENTION and row["hidden"] == "5120":
+                assert 1.085 < contiguous / strided < 1.105
+            elif (row["form"], row["hidden"]) == (ATTENTION, "4096"):
+                assert 0.9 < contiguous / strided < 0.91
+            elif row["form"] == RESIDUAL and row["rows"] != "8192" and row["hidden"] != "8192":
+                assert 0.95 < contiguous / strided < 1.02
+        alone = {}
+        for row in results.read(path.with_name("tune.csv")):
+            if row["kilobytes"] == "131072" and row["operator"] == "fused_add_rms_norm" and row["role"] == "candidate":
+                if 2048 <= int(row["cols"]) <= 8192 and row["launch"] == "plain" and row["verdict"] == "ok":
+                    times = alone.setdefault((row["cols"], row["access"]), [])
+                    times.append(results.number(row, "microseconds"))
+        for cols in ("2048", "4096", "5120", "8192"):
+            assert 0.96 < min(alone[cols, "contiguous"]) / min(alone[cols, "strided"]) < 0.98, cols
+
+
 PRODUCTS = sorted(results.store().glob("*/header/chain_products.csv"))
 
 

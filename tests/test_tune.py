@@ -229,6 +229,14 @@ def test_from_512_kb_to_4_mb_the_shortest_contiguous_program_is_chosen_within_tw
     assert (lines[0].shape.vectors, lines[0].shape.block) == (2, 128)
 
 
+@pytest.mark.parametrize("kilobytes, chosen", [(65536, "FLATTER"), (65537, "FLAT")])
+def test_above_64_mb_the_packs_of_a_contiguous_shape_make_no_difference(kilobytes, chosen):
+    """Up to there the most packs are chosen, and above it the kernel that the next smaller problem has."""
+    rows = [row(FLAT, 1.0, kilobytes=512), row(FLATTER, 1.1, kilobytes=512), row(A, 1.0, kilobytes=524288)]
+    rows += [row(FLATTER, 1.0, kilobytes=kilobytes), row(FLAT, 1.019, kilobytes=kilobytes)]
+    assert [name for _, _, name in shapes_of(tune.table(operator_of(rows)))][-2] == chosen
+
+
 def test_a_contiguous_shape_goes_before_a_neighbour_s():
     rows = [row(A, 1.0), row(FLAT, 2.0), row(A, 1.0, kilobytes=4096), row(FLAT, 1.009, kilobytes=4096)]
     rows += [row(A, 1.0, kilobytes=131072)]

@@ -8,7 +8,7 @@ For each length of rows and size of problem the fastest shape, or another one wi
 2. In problems of up to 131072 KB a contiguous shape goes before all others. Alone it is hardly faster, but in a model's
    chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if they
    are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has at
-   most 256 threads; in larger problems the most do; in smaller ones it makes no difference.
+   most 256 threads; in larger problems of up to 65536 KB the most do; in others it makes no difference.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
@@ -28,6 +28,7 @@ TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chose
 CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a chain
 SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 131072  # of a problem; up to it, contiguous shapes go before others
+MOST_PACKS_KILOBYTES = 65536  # up to it, those with the most packs go before other contiguous ones
 ANY_SIZE = math.inf
 
 NUMBERS = "rows cols packs kilobytes vectors block parts kernel_threads".split()
@@ -110,6 +111,8 @@ def best_in_a_chain(good, candidates, least, size):
         for timed in candidates
         if timed.shape.access == "contiguous" and timed.microseconds <= CHAIN_TOLERANCE * least
     ]
+    if size > MOST_PACKS_KILOBYTES:
+        return close
     if size in SHORT_KILOBYTES:
         close = [timed for timed in close if timed.shape.block <= SHORT_BLOCK] or contiguous
     extreme = min if size in SHORT_KILOBYTES else max

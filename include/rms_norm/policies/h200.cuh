@@ -41,8 +41,7 @@ struct H200 {
   };
   static constexpr Shape kFusedAdd[] = {
       {32, 362, 1, 128, 1, Access::contiguous, Eviction::last},        // 1.08 us at 64 x 256, next 1.11
-      {32, 65536, 1, 256, 1, Access::contiguous, Eviction::last},      // 9.54 us at 16384 x 256, fastest 9.52
-      {32, 262144, 2, 128, 1, Access::contiguous, Eviction::last},     // 33.25 us at 65536 x 256, fastest 33.12
+      {32, 262144, 1, 256, 1, Access::contiguous, Eviction::last},     // 33.12 us at 65536 x 256, fastest 33.12
       {32, kAnySize, 1, 128, 1, Access::strided, Eviction::first},     // 126.78 us at 262144 x 256, next 127.16
       {64, 2048, 1, 128, 1, Access::contiguous, Eviction::last},       // 1.79 us at 256 x 512, next 1.81
       {64, 11585, 2, 128, 1, Access::contiguous, Eviction::last},      // 2.47 us at 1024 x 512, next 2.65
@@ -52,14 +51,12 @@ struct H200 {
       {128, 262144, 1, 128, 1, Access::contiguous, Eviction::last},    // 32.90 us at 16384 x 1024, next 33.59
       {128, kAnySize, 2, 128, 1, Access::strided, Eviction::last},     // 127.87 us at 65536 x 1024, fastest 126.68
       {256, 11585, 1, 256, 1, Access::contiguous, Eviction::last},     // 2.46 us at 256 x 2048, next 2.58
-      {256, 65536, 2, 128, 1, Access::contiguous, Eviction::last},     // 9.61 us at 2048 x 2048, fastest 9.48
-      {256, 262144, 4, 128, 1, Access::contiguous, Eviction::last},    // 33.33 us at 8192 x 2048, fastest 32.85
+      {256, 262144, 2, 128, 1, Access::contiguous, Eviction::last},    // 33.11 us at 8192 x 2048, fastest 32.85
       {256, kAnySize, 1, 256, 1, Access::strided, Eviction::first},    // 126.60 us at 32768 x 2048, next 126.95
       {512, 11585, 2, 256, 1, Access::contiguous, Eviction::last},     // 2.51 us at 128 x 4096, next 2.57
       {512, 262144, 4, 128, 1, Access::contiguous, Eviction::last},    // 33.29 us at 4096 x 4096, fastest 33.14
       {512, kAnySize, 4, 128, 1, Access::strided, Eviction::last},     // 129.38 us at 16384 x 4096, fastest 128.80
-      {640, 65536, 2, 320, 1, Access::contiguous, Eviction::last},     // 9.48 us at 819 x 5120, next 9.93
-      {640, 262144, 4, 256, 1, Access::contiguous, Eviction::last},    // 33.56 us at 3276 x 5120, fastest 32.95
+      {640, 262144, 2, 320, 1, Access::contiguous, Eviction::last},    // 32.95 us at 3276 x 5120, next 33.56
       {640, kAnySize, 1, 1024, 1, Access::strided, Eviction::first},   // 127.66 us at 13107 x 5120, next 129.01
       {1024, 11585, 2, 512, 1, Access::contiguous, Eviction::last},    // 2.72 us at 64 x 8192, next 2.79
       {1024, 262144, 4, 256, 1, Access::contiguous, Eviction::last},   // 33.78 us at 2048 x 8192, fastest 33.28
