@@ -7,8 +7,8 @@ A layer is as a model has it, without what stands between its matrix products:
 
 Each layer has weights of its own, so that they are cold as in a model. Before the first layer stands one more matrix
 product, so that each norm follows one. Activations are the same memory for all competitors, and all are timed with the
-activations at several places: all multiprocessors read the few lines of a short y at once, and which slices of the L2
-cache have them changes a layer's time by up to a microsecond.
+activations at several places: where a short y lies changes a layer's time by up to a microsecond. All multiprocessors
+read its few lines at once, and likely it matters which slices of the L2 cache have them.
 """
 
 import contextlib
