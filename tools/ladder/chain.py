@@ -6,8 +6,9 @@
 
 A chain is one CUDA graph of several layers, each with weights of its own (tools/ladder/chain_timing.py). What a norm
 adds is the time of the chain less that of the same chain without norms, a layer. "Nothing" is the chain without norms
-once more, and "this header, again" the same library once more, at another address: controls of the measurement. Needs PyTorch with CUDA, nvcc and an NVIDIA GPU, and is run
-after pip install liger-kernel flashinfer-python quack-kernels, each of which may be missing.
+once more, and "this header, again" the same library once more, at another address: controls of the measurement. Needs
+PyTorch with CUDA, nvcc and an NVIDIA GPU, and is run after pip install liger-kernel flashinfer-python quack-kernels,
+each of which may be missing.
 """
 
 import argparse
@@ -187,7 +188,7 @@ class Contest:
         return worst, "" if right else f"a row's relative error after {self.layers.count} layers is {worst:.3g}"
 
     def is_right(self, name, norm):
-        """Whether it is, and can be captured; what a library raises is noted, and the others go on."""
+        """Whether it is; where it is wrong or refuses, that is noted."""
         try:
             wrong = self.check_norm(norm)
             worst, wrong_pass = self.check_pass(lambda: self.layers.run(norm))
@@ -195,11 +196,20 @@ class Contest:
             self.note(name, "wrong" if wrong else "ok", wrong, worst_error=f"{worst:.3e}")
             if not wrong:
                 self.note_launches(name, norm)
-                chain_timing.Graph(self.torch, self.layers, norm)
             return not wrong
-        except Exception as error:
+        except Exception as error:  # whatever a library raises where it refuses; the others go on
             self.note(name, "refused", competitors.first_line(error))
             return False
+
+    def captured(self, name, norm):
+        """Its graph with the activations where they are now, after a call of it, since what a library compiles at the
+        first call it cannot compile within a capture. None where it refuses."""
+        try:
+            self.layers.run(norm)
+            return chain_timing.Graph(self.torch, self.layers, norm)
+        except Exception as error:  # as above
+            self.note(name, "refused", competitors.first_line(error))
+            return None
 
     def note_launches(self, name, norm):
         """How many launches its norm is, from the nodes of its graph beside those of the products alone."""
@@ -259,9 +269,9 @@ class Contest:
         samples = {name: [] for name in norms}
         for _ in range(chain_timing.PLACES):
             layers.place(places)
-            for norm in norms.values():  # what is compiled at the first call is not compiled within a capture
-                layers.run(norm)
-            graphs = {name: chain_timing.Graph(torch, layers, norm) for name, norm in norms.items()}
+            ready = {name: norm for name, norm in norms.items() if self.rows[name]["verdict"] == "ok"}
+            graphs = {name: self.captured(name, norm) for name, norm in ready.items()}
+            graphs = {name: graph for name, graph in graphs.items() if graph}
             base = chain_timing.Graph(torch, layers, norms[NOTHING])
             layers.restart()
             measured = chain_timing.measure(clock, graphs, base, count, self.given.seconds / chain_timing.PLACES)
@@ -270,8 +280,9 @@ class Contest:
                 if name != NOTHING:
                     self.check_timed(name, graph)
         for name, of_places in samples.items():
-            values = {f"{key}_microseconds": f"{value:.3f}" for key, value in chain_timing.summary(of_places).items()}
             if self.rows[name]["verdict"] == "ok":
+                summary = chain_timing.summary(of_places)
+                values = {f"{key}_microseconds": f"{value:.3f}" for key, value in summary.items()}
                 rounds = sum(len(one.added) for one in of_places)
                 self.note(name, "ok", rounds=rounds, places=len(of_places), **values)
         if self.given.split:

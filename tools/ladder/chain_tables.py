@@ -3,8 +3,8 @@
 A CSV has one row for each competitor at each shape. All times are microseconds a layer: added_microseconds is the
 median of chain - products over the places of the activations (chain_timing.py), error_microseconds the error of that
 median, low_ and high_ the 10th and 90th percentile of all rounds, chain_ and products_microseconds the medians of a
-layer's time with norms and without. With --split,
-norm_kernels_ and product_kernels_microseconds say how long the kernels of each are on the GPU. launches counts a norm's.
+layer's time with norms and without. With --split, norm_kernels_ and product_kernels_microseconds say how long the
+kernels of each are on the GPU. launches counts a norm's.
 """
 
 import math
@@ -17,8 +17,8 @@ from .results import number
 COLUMNS = (
     "form rows hidden inner dtype competitor memory verdict added_microseconds error_microseconds low_microseconds "
     "high_microseconds chain_microseconds products_microseconds norm_kernels_microseconds "
-    "product_kernels_microseconds launches layers places rounds worst_error reason version gpu cuda_runtime driver date "
-    "sm_clock_mhz"
+    "product_kernels_microseconds launches layers places rounds worst_error reason version gpu cuda_runtime driver "
+    "date sm_clock_mhz"
 ).split()
 NOTHING, AGAIN = "nothing", "again"
 CONTROLS = (AGAIN, NOTHING)  # the header's plain launch, loaded a second time; no norm at all
@@ -168,7 +168,8 @@ def where_behind(shapes):
         compared = [rows for rows in shapes.values() if behind(rows, name)]
         if compared:
             less, more = (sum(test(rows, name) for rows in compared) for test in (is_ahead, is_behind))
-            said.append(f"{launch} adds less than the fastest peer at {less} of {len(compared)} shapes, more at {more}.")
+            where = f"at {less} of {len(compared)} shapes, more at {more}"
+            said.append(f"{launch} adds less than the fastest peer {where}.")
     for (form, hidden, inner, count), rows in shapes.items():
         if any(is_behind(rows, name) for name in LAUNCHES):
             peer = fastest_peer(rows)
@@ -193,7 +194,8 @@ def markdown(path, page):
     rounds, places = ({int(rows[NOTHING][what]) for rows in shapes.values()} for what in ("rounds", "places"))
     caption = (
         f"Microseconds that a norm adds to a layer, bfloat16, median of {min(places)} places of the activations ± its "
-        f"error, of {min(rounds)} to {max(rounds)} rounds in all. {peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
+        f"error, of {min(rounds)} to {max(rounds)} rounds in all. {peer_tables.measured_on(shapes)}. "
+        f"From {link(results.shown(path), path, page)}."
     )
     refused = " ".join(f"{said}." for said in excluded(path))
     return "\n\n".join(filter(None, [*parts, caption, refused, *where_behind(shapes)]))

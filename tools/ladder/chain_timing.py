@@ -22,7 +22,8 @@ from . import graph_timing
 DTYPE = "bfloat16"
 RESIDUAL, ATTENTION = "residual", "attention"
 LEAST_LAYERS, MOST_LAYERS, MOST_MICROSECONDS = 2, 24, 4000.0
-PLACES, ALIGNMENT, SPREAD = 8, 512, 1 << 20  # bytes: allocators align to the first; the second is the farthest place
+PLACES = 8  # of the activations
+ALIGNMENT, SPREAD = 512, 1 << 20  # bytes: what an allocator aligns to, and how far a place may be from its begin
 TENSOR_RATE, MEMORY_RATE = 600e12, 4e12  # FLOP/s and bytes/s, roughly an H200's: only the number of layers needs them
 
 
@@ -220,9 +221,9 @@ class Samples:
 
 
 def summary(places):
-    """Of one competitor's Samples at all places: medians of the places' medians; the 10th and the 90th percentile of all
-    rounds; and the error of the median of what is added, half the width of its interval of about 95 % (1.57 times the
-    interquartile range of the places' medians over the root of their count: McGill, Tukey, Larsen 1978)."""
+    """Of one competitor's Samples at all places: medians of the places' medians; the 10th and the 90th percentile of
+    all rounds; and the error of the median of what is added, half the width of its interval of about 95 % (1.57 times
+    the interquartile range of the places' medians over the root of their count: McGill, Tukey, Larsen 1978)."""
     added, chain, base = (
         [statistics.median(getattr(one, what)) for one in places] for what in ("added", "chain", "base")
     )

@@ -90,7 +90,6 @@ def loaded_again(lib):
         return library(shutil.copy(lib._name, folder))
 
 
-
 def checked(lib, error):
     if error:
         raise RuntimeError(f"CUDA error {error}: {lib.rms_norm_error(error).decode()}")

@@ -3,12 +3,12 @@
 For each length of rows and size of problem the fastest shape, or another one within 1 percent of it:
 
 1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
-   is more than 1 percent faster; and in problems above 131072 KB, shapes whose reads leave last go before all others. Here
-   a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
+   is more than 1 percent faster; and in problems above 131072 KB, shapes whose reads leave last go before all others.
+   Here a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
 2. In problems of up to 131072 KB a contiguous shape goes before all others. Alone it is hardly faster, but in a model's
-   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if they
-   are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has at
-   most 256 threads; in larger problems of up to 65536 KB the most do; in others it makes no difference.
+   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if
+   they are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has
+   at most 256 threads; in larger problems of up to 65536 KB the most do; in others it makes no difference.
 3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
 
 In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
