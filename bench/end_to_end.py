@@ -25,8 +25,8 @@ import time
 import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, peers, results  # noqa: E402
-from ladder.ladders import Unusable  # noqa: E402
+from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, peers, results
+from ladder.ladders import Unusable
 
 MODELS = """
 qwen3-8b:bfloat16 qwen3-8b:float16 qwen3-8b:mixed qwen2.5-7b:float16 qwen2.5-7b:float32 qwen3-vl-8b:float16
@@ -386,10 +386,9 @@ def work_of(device, models, given, store):
 
 def run(given):
     try:
+        import models
         import torch
         import transformers  # noqa: F401
-
-        import models
     except ImportError as error:
         raise Unusable(f"PyTorch and transformers are needed (pip install -r bench/requirements.txt): {error}")
     try:

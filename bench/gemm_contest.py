@@ -84,8 +84,15 @@ class Contest:
             reason = f"{median:.2f} us, where the datasheet's bandwidth needs at least {least:.2f} us for the weights"
             self.note(key, "impossible", reason, **values)
             return
-        self.note(key, "ok", microseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", **values,
-                  gb_per_s=f"{size / median / 1e3:.1f}", tflop_per_s=f"{2.0 * m * n * k / median / 1e6:.2f}")  # fmt: skip
+        self.note(
+            key,
+            "ok",
+            microseconds=f"{median:.3f}",
+            spread_percent=f"{spread:.1f}",
+            **values,
+            gb_per_s=f"{size / median / 1e3:.1f}",
+            tflop_per_s=f"{2.0 * m * n * k / median / 1e6:.2f}",
+        )
 
     def finished(self):
         columns, table = gemm_tables.COLUMNS[self.kind], []

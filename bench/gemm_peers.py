@@ -20,12 +20,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import command_line, competitors, gemm_tables, ladders, machine, peers, results  # noqa: E402
-from ladder.gemm_tables import NORM, PEERS  # noqa: E402
-
-import gemm_competitors  # noqa: E402
-import gemm_contest  # noqa: E402
-import gemm_norm  # noqa: E402
+import gemm_competitors
+import gemm_contest
+import gemm_norm
+from ladder import command_line, competitors, gemm_tables, ladders, machine, peers, results
+from ladder.gemm_tables import NORM, PEERS
 
 COLUMNS = [2**i for i in range(10)]
 LAYERS = [(4096, 4096), (1024, 4096), (12288, 4096), (4096, 12288), (151936, 4096)]  # of Qwen3-8B

@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import competitors, graph_timing, results  # noqa: E402
+from ladder import competitors, graph_timing, results
 
 CALLS, SAMPLES = 500, 40
 INFERENCE = ", inference mode"

@@ -56,7 +56,7 @@ def of_torch(text):
 def of_archs(text):
     for entry in text.split():
         if not re.fullmatch(r"\d{2,3}[af]?", entry):
-            raise Wrong(f"ARCHS has {entry}; write numbers as in sm_90, as in ARCHS=\"80 90a\"")
+            raise Wrong(f'ARCHS has {entry}; write numbers as in sm_90, as in ARCHS="80 90a"')
         yield entry, False
 
 

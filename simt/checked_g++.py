@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
-import execution_space  # noqa: E402
+import execution_space
 
 NOT_FOR_THE_GRAPH = re.compile(r"-(O|g|fsanitize|fdump|M)")
 

@@ -9,7 +9,7 @@ call everything, as nvcc only warns there.
 """
 
 import re
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 MARKER = re.compile(r"_ZN4simt4runs\d+(on_host|on_device|on_both|as_kernel)Ev\b")
 OWN = re.compile(r"_ZN[VK]*4simt")  # the CPU device's functions, which may use what they like
@@ -43,13 +43,13 @@ class Function(NamedTuple):
     is_defined: bool
     runs: Optional[str]  # what its marker says
     alias: Optional[str]
-    calls: Tuple[str, ...]  # numbers of functions, as the dump names them
+    calls: tuple[str, ...]  # numbers of functions, as the dump names them
 
 
 class Call(NamedTuple):
     """A call that nvcc refuses."""
 
-    steps: Tuple[Tuple[str, str], ...]  # (caller, called) from a function of the program to the refused one
+    steps: tuple[tuple[str, str], ...]  # (caller, called) from a function of the program to the refused one
     sentence: str  # with {caller} and {where}: the function that the program calls and the place of its definition
 
 
@@ -99,7 +99,9 @@ def name_of(said):
     while said[end:].startswith("(") and re.match(r"\([^()]*\)::", said[end:]):  # f(int)::<lambda(int)>
         inner = next((i for i, c in outside_brackets(said[end + 1 :]) if c == "("), len(said))
         end = min(len(said), end + 1 + inner)
-    begin = max((i + 1 for i, c in outside_brackets(said[:end]) if c == " " and "operator " not in said[: i + 1]), default=0)
+    begin = max(
+        (i + 1 for i, c in outside_brackets(said[:end]) if c == " " and "operator " not in said[: i + 1]), default=0
+    )
     plain, depth = "", 0
     for character in said[begin:end]:
         depth += (character == "<") - (character == ">")
@@ -235,7 +237,9 @@ def messages(calls, functions, files, graph):
         # What the compiler generated is passed over: the reader has written its caller, or a lambda.
         written = [step for step in call.steps if step[0] == root or "<lambda" in said[step[0]].said]
         known = [(places.get(step), step[0]) for step in reversed(written)]
-        place, caller = next(((at, symbol) for at, symbol in known if at and at[0] in files), (definitions.get(root), root))
+        place, caller = next(
+            ((at, symbol) for at, symbol in known if at and at[0] in files), (definitions.get(root), root)
+        )
         file, line = place or ("<input>", 0)
         name = "the kernel " * (said[caller].runs == "as_kernel") + name_of(said[caller].said)
         if "<lambda" in said[caller].said:

@@ -9,7 +9,7 @@ listed here is refused by its name.
 """
 
 import re
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 TYPES = {f"{kind}{bits}": f"{'int' if kind == 's' else 'uint'}{bits}_t" for kind in "sub" for bits in (8, 16, 32, 64)}
 TYPES.update(f32="float", f64="double", pred="bool")
@@ -17,7 +17,9 @@ TYPES.update({name: f"::simt::ptx::{name}" for name in ("f16", "bf16", "f16x2", 
 REALS = {TYPES[name] for name in ("f32", "f64", "f16", "bf16")}
 REGISTER_BITS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64, "n": 64}
 
-ELEMENTWISE = dict.fromkeys("not neg abs popc clz brev ex2 lg2 rcp rsqrt sqrt sin cos tanh".split(), 1)  # of one operand
+ELEMENTWISE = dict.fromkeys(
+    "not neg abs popc clz brev ex2 lg2 rcp rsqrt sqrt sin cos tanh".split(), 1
+)  # of one operand
 ELEMENTWISE.update(dict.fromkeys("add sub mul div rem min max and or xor shl shr".split(), 2), fma=3)
 WITHOUT_EFFECT = {"rn", "ftz", "approx", "full", "lo", "rni"}  # modifiers that CPU arithmetic needs no telling of
 
@@ -36,13 +38,26 @@ for axis in "xyz":
     SPECIAL.update({f"%clusterid.{axis}": f"__clusterIdx().{axis}"})
 
 MMA_TYPES = {  # the types of the factors and the depths that they come with
-    "f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32), "f64": (4,),
-}  # fmt: skip
-MBARRIER_WITHOUT_EFFECT = set("noComplete b64 release acquire relaxed cta cluster shared shared::cta shared::cluster".split())
+    "f16": (8, 16),
+    "bf16": (8, 16),
+    "tf32": (4, 8),
+    "s8": (16, 32),
+    "u8": (16, 32),
+    "f64": (4,),
+}
+MBARRIER_WITHOUT_EFFECT = set(
+    "noComplete b64 release acquire relaxed cta cluster shared shared::cta shared::cluster".split()
+)
 ADVICE = [  # what to use instead of the instructions that start so
-    ("cp.async.bulk.tensor", "use cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared and its relatives of "
-     "<cuda/barrier>, or give it a CPU form under #ifdef __SIMT__"),
-    ("cp.async.bulk", "use cuda::device::memcpy_async_tx of <cuda/barrier>, or give it a CPU form under #ifdef __SIMT__"),
+    (
+        "cp.async.bulk.tensor",
+        "use cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared and its relatives of "
+        "<cuda/barrier>, or give it a CPU form under #ifdef __SIMT__",
+    ),
+    (
+        "cp.async.bulk",
+        "use cuda::device::memcpy_async_tx of <cuda/barrier>, or give it a CPU form under #ifdef __SIMT__",
+    ),
     ("cp.async", "use __pipeline_memcpy_async, __pipeline_commit and __pipeline_wait_prior of <cuda_pipeline.h>"),
     ("ld.", "use __ldg, __ldcs, __ldcg or __ldlu"),
     ("st.", "use __stcs, __stcg or __stwt"),
@@ -85,7 +100,7 @@ def without_comments(code):
 class Assembly:
     """One asm statement."""
 
-    def __init__(self, code, outputs: List[Operand], inputs: List[Operand]):
+    def __init__(self, code, outputs: list[Operand], inputs: list[Operand]):
         self.code = code
         self.outputs = outputs
         self.operands = outputs + inputs
@@ -327,8 +342,18 @@ class Assembly:
         return self.call("selp", arguments, f"<{TYPES[parts[1]]}>")
 
     def on_setp(self, parts, arguments):
-        operator = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=",
-                    "hi": ">", "hs": ">="}[parts[1]]  # fmt: skip
+        operator = {
+            "eq": "==",
+            "ne": "!=",
+            "lt": "<",
+            "le": "<=",
+            "gt": ">",
+            "ge": ">=",
+            "lo": "<",
+            "ls": "<=",
+            "hi": ">",
+            "hs": ">=",
+        }[parts[1]]
         of = TYPES[parts[-1]]
         if set(parts[2:-1]) - {"ftz"} or "|" in arguments[0]:
             return False
@@ -407,10 +432,28 @@ class Assembly:
             elif part != "noftz" and "::" not in part:
                 words.append(part)
         name, type_ = words
-        function = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor", "exch": "Exch",
-                    "cas": "CAS", "inc": "Inc", "dec": "Dec"}[name]  # fmt: skip
-        of = {"u32": "unsigned", "b32": "unsigned", "s32": "int", "u64": "unsigned long long", "f32": "float",
-              "b64": "unsigned long long", "s64": "long long", "f64": "double"}[type_]  # fmt: skip
+        function = {
+            "add": "Add",
+            "min": "Min",
+            "max": "Max",
+            "and": "And",
+            "or": "Or",
+            "xor": "Xor",
+            "exch": "Exch",
+            "cas": "CAS",
+            "inc": "Inc",
+            "dec": "Dec",
+        }[name]
+        of = {
+            "u32": "unsigned",
+            "b32": "unsigned",
+            "s32": "int",
+            "u64": "unsigned long long",
+            "f32": "float",
+            "b64": "unsigned long long",
+            "s64": "long long",
+            "f64": "double",
+        }[type_]
         if type_ == "s64" and name == "add":
             of = "unsigned long long"
         values = "".join(f", ::simt::ptx::get<{of}>({self.value(each, of)})" for each in arguments[1:])
@@ -442,7 +485,9 @@ class Assembly:
             kept = self.value(arguments[3]) if len(arguments) == 4 else size
             target, source = self.address(arguments[0], "shared"), self.address(arguments[1], "global")
             self.lines.append(f"::simt::ptx::cp_async({target}, {source}, {size}, {kept});")
-            return len(arguments) in (3, 4) and (words[1] == "ca" or arguments[2] == "16" or arguments[2].startswith("%"))
+            return len(arguments) in (3, 4) and (
+                words[1] == "ca" or arguments[2] == "16" or arguments[2].startswith("%")
+            )
         else:
             return False
         return True

@@ -8,7 +8,7 @@ The tag `simt_S_s` tells a variable from all others. Where the declaration asks 
 a tag with an aligned member. The members of an anonymous union become references of their own.
 """
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 ATTRIBUTES = {"__attribute__", "__attribute", "alignas"}
 CLASS_KEYS = {"class", "struct", "union"}
@@ -29,10 +29,10 @@ class Refusal(Exception):
 class Specifiers(NamedTuple):
     """What a declaration says before its declarators."""
 
-    words: List[int]  # the tokens that make the type
-    alignments: List[str]
-    attributes: List[str]
-    body: Optional[Tuple[int, int]]  # the braces of a class that is defined here
+    words: list[int]  # the tokens that make the type
+    alignments: list[str]
+    attributes: list[str]
+    body: Optional[tuple[int, int]]  # the braces of a class that is defined here
     is_anonymous: bool  # whether that class has no name
     end: int
 
@@ -40,8 +40,8 @@ class Specifiers(NamedTuple):
 class Declarator(NamedTuple):
     name: int  # its token
     end: int  # the token after its last bracket
-    alignments: List[str]
-    attributes: List[str]
+    alignments: list[str]
+    attributes: list[str]
 
 
 class Reference(NamedTuple):

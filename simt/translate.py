@@ -25,7 +25,7 @@ a guess.
 import argparse
 import re
 import sys
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import ptx
 from preprocessed import CLOSERS, Source, read_text, restore_blanks, unquote, write_text
@@ -84,7 +84,7 @@ class Kernel(NamedTuple):
     """One declaration of a __global__ function."""
 
     path: str  # ns::Class::name
-    parameters: List[List[str]]  # the tokens of each parameter without its default
+    parameters: list[list[str]]  # the tokens of each parameter without its default
     has_defaults: bool
     template_parameters: int  # 0 for no template
     has_pack: bool
@@ -113,7 +113,7 @@ class Launch(NamedTuple):
 
 class SharedVariable(NamedTuple):
     reference: Reference
-    namespace: Tuple[str, ...]
+    namespace: tuple[str, ...]
     scope_end: int  # the token that closes the block of its declaration
 
 
@@ -606,7 +606,9 @@ class Translator:
         given = source.split(launch.close + 4, self.match[launch.close + 3])
         if self.needs_deduction(kernels, arguments, given):
             capture = "&" if launch.in_function else ""
-            self.insert_before(launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ::simt::runs::on_both(); ")
+            self.insert_before(
+                launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ::simt::runs::on_both(); "
+            )
             self.replace(launch.open, launch.open, f"(simt_args...); }}, ::simt::LaunchConfig({label}, ")
             for first, end in given:
                 if self.tokens[first:end] == ["__null"]:

@@ -66,9 +66,8 @@ def run(*command, cwd=ROOT, timeout=300, **environment):
         cwd=cwd,
         env={**ENVIRONMENT, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         timeout=timeout,
     )
 
@@ -89,7 +88,9 @@ def full_but(every, *quick):
 def targets():
     """What make is asked to build before the first test. A stage's own program differs from the next one's in its kernel
     alone, which the ladder's program contains: those of one ladder show that they build."""
-    makefiles = [path for top in ("assignment*", "lectures", "tests", "bench") for path in ROOT.glob(f"{top}/**/Makefile")]
+    makefiles = [
+        path for top in ("assignment*", "lectures", "tests", "bench") for path in ROOT.glob(f"{top}/**/Makefile")
+    ]
     leaves = [path.parent for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
     folders = sorted(str(leaf.relative_to(ROOT)) for leaf in leaves)
     if FULL:

@@ -5,7 +5,6 @@ import re
 import shutil
 
 import pytest
-
 from conftest import BACKEND, FULL, LADDER, ROOT, cores, make, run
 from fakes import read
 from ladder import cpu_device, ladders, markers, results
@@ -98,7 +97,9 @@ def test_what_is_stored_is_fresh(counted):
     paths = sorted(path.relative_to(counted) for path in counted.rglob("*") if path.is_file())
     assert sorted(path.relative_to(STORE) for path in STORE.rglob("*") if path.is_file()) == paths
     tables = [path for path in paths if path.suffix == ".csv"]
-    stale = [str(path) for path in tables if not are_alike(path, (STORE / path).read_text(), (counted / path).read_text())]
+    stale = [
+        str(path) for path in tables if not are_alike(path, (STORE / path).read_text(), (counted / path).read_text())
+    ]
     compilers = [(folder / "environment.txt").read_text().strip() for folder in (STORE, counted)]
     assert stale == [], f"make analyze S=all counts them anew (stored: {compilers[0]}, here: {compilers[1]})"
 
@@ -181,7 +182,11 @@ def test_make_analyze(tmp_path):
 @pytest.mark.parametrize(
     "file, given, kernel",
     [
-        (f"{LADDER}/05_warp_shuffle/main.cu", ["-I.", "--", "--rows", "2", "--cols", "1024"], "::warp_shuffle::rms_norm_kernel"),
+        (
+            f"{LADDER}/05_warp_shuffle/main.cu",
+            ["-I.", "--", "--rows", "2", "--cols", "1024"],
+            "::warp_shuffle::rms_norm_kernel",
+        ),
         ("lectures/W2L1_reduction/reduction0.cu", [], "::reduction0::"),
     ],
 )

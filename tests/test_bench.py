@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-
 from conftest import LADDER, ROOT
 from fake_ladder import STAGES, header
 from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, executable, read, refused
@@ -79,7 +78,10 @@ def test_a_lecture_with_experiments_writes_its_own_tables(machine):
 
 
 def test_what_programs_print_is_stored_whatever_their_exit_codes(machine, tmp_path):
-    described = {**LADDERS[LECTURE], "outputs": {"wrong": "./errors wrong", "sanitized": "compute-sanitizer --x ./errors y"}}
+    described = {
+        **LADDERS[LECTURE],
+        "outputs": {"wrong": "./errors wrong", "sanitized": "compute-sanitizer --x ./errors y"},
+    }
     machine.add_ladder(LECTURE, described, NAMES[LECTURE])
     said = '#!/bin/bash\necho "$*"; echo "an error at $0:3  " >&2; exit 3\n'
     executable(machine.root / "build/cuda" / LECTURE / "errors", said)
@@ -113,7 +115,9 @@ def test_a_sweep_may_be_that_of_a_program_of_controls(machine):
 
 
 def test_one_sweep_can_be_measured_alone(machine):
-    machine.add_ladder(LADDER, {**WITH_CONTROLS, "sweeps": {**WITH_CONTROLS["sweeps"], **LADDERS[LADDER]["sweeps"]}}, STAGES)
+    machine.add_ladder(
+        LADDER, {**WITH_CONTROLS, "sweeps": {**WITH_CONTROLS["sweeps"], **LADDERS[LADDER]["sweeps"]}}, STAGES
+    )
     for name, built in (("controls", "controls/program"), ("few_rows", "program")):
         machine.makes.unlink(missing_ok=True)
         result = machine.run("bench", f"matrix/{name}")

@@ -9,7 +9,6 @@ import resource
 import shutil
 
 import pytest
-
 from conftest import BACKEND, BUILD, LADDER, ROOT, cores, make, run
 
 STAGE = "05_warp_shuffle"
@@ -203,7 +202,9 @@ class TestWithNvcc:
         """cpu, cuda, cpu again: each has its own objects, and the program is always the one that was asked for."""
         said = {}
         for backend in ("cuda", "cpu", "cuda", "cpu"):
-            result = make(f"-j{cores()}", f"BACKEND={backend}", *self.CHOICE[backend], "-C", f"{LADDER}/{STAGE}", cwd=built)
+            result = make(
+                f"-j{cores()}", f"BACKEND={backend}", *self.CHOICE[backend], "-C", f"{LADDER}/{STAGE}", cwd=built
+            )
             assert result.returncode == 0, result.stdout + result.stderr
             assert ("compile" in result.stdout) == (backend not in (BACKEND, *said))
             said[backend] = os.path.realpath(built / LADDER / STAGE / "rms_norm_test")

@@ -8,7 +8,6 @@ import subprocess
 import types
 
 import pytest
-
 from conftest import TORCH
 from fakes import Machine
 from ladder import __main__ as command_line
@@ -385,8 +384,10 @@ def test_what_the_page_says_of_the_chain():
     """Where the header adds more than the fastest peer, in words; the table of the page names each shape."""
     for path in STORED:
         shapes = chain_tables.read(path)
-        slow = {name: {key for key, rows in shapes.items() if chain_tables.is_behind(rows, name)}
-                for name in chain_tables.LAUNCHES}  # fmt: skip
+        slow = {
+            name: {key for key, rows in shapes.items() if chain_tables.is_behind(rows, name)}
+            for name in chain_tables.LAUNCHES
+        }
         assert len(shapes) == 80 and not slow["ours"] & slow["ours_pdl"] and max(map(len, slow.values())) <= 6
         better = [min(slow, key=lambda name: chain_tables.added(rows, name)) for rows in shapes.values()]
         ahead = sum(chain_tables.is_ahead(rows, name) for rows, name in zip(shapes.values(), better))
@@ -430,8 +431,10 @@ PRODUCTS = sorted(results.store().glob("*/header/chain_products.csv"))
 def test_the_kernel_before_the_norm_decides_what_a_dependent_launch_gains():
     """bench/README.md, "In a chain of layers"."""
     for path in PRODUCTS:
-        shapes = {(form, rows, hidden): found for (form, hidden, _, rows), found in
-                  chain_tables.read(path.with_name("chain.csv")).items()}  # fmt: skip
+        shapes = {
+            (form, rows, hidden): found
+            for (form, hidden, _, rows), found in chain_tables.read(path.with_name("chain.csv")).items()
+        }
         kinds = set()
         for row in results.read(path):
             found = shapes[row["form"], int(row["rows"]), int(row["hidden"])]

@@ -7,7 +7,6 @@ sentence to read again. Each test names its page.
 import functools
 
 import pytest
-
 from ladder import ladders, results
 from ladder.counters import SHORT
 
@@ -18,14 +17,14 @@ SQUARE, SHORTER, SHORT_ROWS, ONE_ROW = "8192x8192", "16384x4096", "262144x256", 
 OF_512 = "131072x512"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def times(path):
     """{(stage, "ROWSxCOLS"): microseconds} of a stored CSV."""
     rows = results.read(path, ["stage", "rows", "cols", "microseconds"])
     return {(row["stage"], f"{row['rows']}x{row['cols']}"): float(row["microseconds"]) for row in rows}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def stored_counters(path):
     return {row["metric"]: row["value"] for row in results.read(path, ["metric", "value"])}
 
@@ -92,25 +91,37 @@ class TestControls:
         "control, stage, shares",
         (  # of the stage's time, at each shape that the answer speaks of
             ("05_with_streamed_stores", "05_warp_shuffle", {SQUARE: 0.97, SHORTER: 0.99, OF_512: 1, SHORT_ROWS: 1}),
-            ("03_without_barriers", "03_tiled",
-             {SQUARE: 0.96, SHORTER: 0.95, OF_512: 0.965, SHORT_ROWS: 0.95, ONE_ROW: 0.9}),
-            ("08_with_weight_before_row", "08_critical_path",
-             {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1.04}),
-            ("09_with_streamed_weight", "09_streaming",
-             {SQUARE: 1, SHORTER: 0.84, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 0.95}),
+            (
+                "03_without_barriers",
+                "03_tiled",
+                {SQUARE: 0.96, SHORTER: 0.95, OF_512: 0.965, SHORT_ROWS: 0.95, ONE_ROW: 0.9},
+            ),
+            (
+                "08_with_weight_before_row",
+                "08_critical_path",
+                {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1.04},
+            ),
+            (
+                "09_with_streamed_weight",
+                "09_streaming",
+                {SQUARE: 1, SHORTER: 0.84, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 0.95},
+            ),
             ("09_with_ldcg", "09_streaming", {SQUARE: 1.01, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
             ("09_with_ldlu", "09_streaming", {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
             ("09_with_ldcv", "09_streaming", {SQUARE: 1.01, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
             ("10_with_1_vector", "10_block_shapes", {SHORTER: 1.19, OF_512: 1.03, SHORT_ROWS: 1.34}),
             ("10_with_4_vectors", "10_block_shapes", {SQUARE: 0.68, SHORTER: 0.82, OF_512: 1.4, SHORT_ROWS: 2.31}),
             ("11_with_drawn_rows", "11_persistent", {SQUARE: 1.08, SHORTER: 0.97, OF_512: 1.77}),
-            ("11_without_prefetch", "11_persistent",
-             {SQUARE: 1.3, SHORTER: 1.08, OF_512: 1.21, SHORT_ROWS: 1.03, ONE_ROW: 0.94}),
+            (
+                "11_without_prefetch",
+                "11_persistent",
+                {SQUARE: 1.3, SHORTER: 1.08, OF_512: 1.21, SHORT_ROWS: 1.03, ONE_ROW: 0.94},
+            ),
             ("12_with_block_per_row", "12_bulk_copy", {SQUARE: 1, SHORTER: 1.08, OF_512: 2.4, SHORT_ROWS: 2.6}),
             ("16_with_held_stores", "09_streaming", {SQUARE: 1.04, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
             ("16_with_plain_stores", "16_held_reads", {SQUARE: 1, SHORTER: 1, OF_512: 1, SHORT_ROWS: 1, ONE_ROW: 1}),
         ),
-    )  # fmt: skip
+    )
     def test_what_the_controls_beside_one_stage_answer(self, folder, control, stage, shares):
         took = times(folder / "controls.csv")
         for given, share in shares.items():

@@ -4,7 +4,6 @@ As in test_claims.py: a new measurement that fails here says which sentence to r
 """
 
 import pytest
-
 from ladder import results
 from test_claims import counter
 from test_claims_of_types_and_rows import rows, stored
@@ -36,7 +35,9 @@ class TestSums:
             assert more(took, f"reduction{stage}", f"reduction{stage - 1}") == pytest.approx(share, abs=0.02)
             assert of["instructions"][stage] / of["instructions"][stage - 1] == pytest.approx(instructions, abs=0.02)
         assert max(of["dram_busy"][stage] for stage in range(5)) < 50 < 70 < of["dram_busy"][5]
-        assert of["lg_throttle"][7] < 0.02 * of["lg_throttle"][6] and of["instructions"][7] < 0.41 * of["instructions"][6]
+        assert (
+            of["lg_throttle"][7] < 0.02 * of["lg_throttle"][6] and of["instructions"][7] < 0.41 * of["instructions"][6]
+        )
 
     def test_what_gains_nothing_and_what_loses(self, folder):
         took = times(folder / "by_size.csv", "n")
@@ -79,7 +80,9 @@ class TestTransposes:
         percent = {row["stage"][-2:]: float(row["percent_of_copy"]) for row in rows(folder / results.MAIN)}
         assert percent["v6"] > 97 and percent["v7"] > 95 > 90 > percent["v5"]
         for stage, share in (("v1", 0.56), ("v2", 0.66), ("v3", 0.44), ("v4", 1.03), ("v7", 1.02)):
-            assert more(took, f"transpose_{stage}", f"transpose_v{int(stage[1]) - 1}") == pytest.approx(share, abs=0.015)
+            assert more(took, f"transpose_{stage}", f"transpose_v{int(stage[1]) - 1}") == pytest.approx(
+                share, abs=0.015
+            )
         assert 0.93 < more(took, "transpose_v8", "transpose_v3") < 0.97
         assert 0.88 < more(took, "transpose_v6", "transpose_v5") < 0.92
 
@@ -107,7 +110,10 @@ class TestTransposes:
         assert more(took, "transpose_v5", "v5_with_tile_64", *odd) < 1
         for control, share in (("v6_across", 1.03), ("v6_with_tile_32", 1.04), ("v6_without_tile", 1.13)):
             assert more(took, control, "transpose_v6", *square) == pytest.approx(share, abs=0.01)
-        assert more(took, "transpose_v6", "transpose_v5", *odd) > 1.3 and more(took, "transpose_v6", "transpose_v3", *odd) > 1
+        assert (
+            more(took, "transpose_v6", "transpose_v5", *odd) > 1.3
+            and more(took, "transpose_v6", "transpose_v3", *odd) > 1
+        )
         assert min((us, stage) for (stage, *given), us in took.items() if tuple(given) == small)[1] == "transpose_v3"
 
 
@@ -115,8 +121,11 @@ class TestTransposes:
 class TestVectorSweeps:
     def test_lengths(self, folder):
         took = times(folder / "lengths.csv", "n")
-        assert all(0.5 < took[stage, "65536"] / took[stage, "1048576"] < 0.6
-                   for stage, n in took if n == "65536" and stage[:2] in ("09", "10", "11", "12", "13", "14"))  # fmt: skip
+        assert all(
+            0.5 < took[stage, "65536"] / took[stage, "1048576"] < 0.6
+            for stage, n in took
+            if n == "65536" and stage[:2] in ("09", "10", "11", "12", "13", "14")
+        )
         assert more(took, "09_registers", "06_vectorized", "2097152") < 0.94
         assert more(took, "09_registers", "06_vectorized", "4194304") > 0.99
         for stage in ("13_prefetch", "14_copied_words"):
@@ -128,18 +137,29 @@ class TestVectorSweeps:
         long, short = "1048576", "65536"
         took = times(folder / "controls.csv", "n")
         for control, share, of_short in (
-            ("13_prefetch", 1.11, 1.12), ("12_early_trigger", 1.13, 1.09), ("12_with_prefetch", 1.03, 1.22),
-            ("13_bulk_prefetch", 0.97, 0.95), ("13_one_warp", 1.08, 1.22), ("13_every_warp", 1.87, 2.67),
-            ("13_cluster_8", 1.23, 1.52), ("13_cluster_16", 1.21, 1.45), ("13_256_threads", 0.99, 1.01),
-            ("13_1024_threads", 1.01, 1.18), ("13_132_blocks", 0.91, 0.93), ("13_64_blocks", 0.98, 1.11),
-            ("14_copied_words", 0.85, 0.91), ("14_one_copy", 0.98, 1.09), ("14_trigger_at_once", 0.90, 0.99),
-        ):  # fmt: skip
+            ("13_prefetch", 1.11, 1.12),
+            ("12_early_trigger", 1.13, 1.09),
+            ("12_with_prefetch", 1.03, 1.22),
+            ("13_bulk_prefetch", 0.97, 0.95),
+            ("13_one_warp", 1.08, 1.22),
+            ("13_every_warp", 1.87, 2.67),
+            ("13_cluster_8", 1.23, 1.52),
+            ("13_cluster_16", 1.21, 1.45),
+            ("13_256_threads", 0.99, 1.01),
+            ("13_1024_threads", 1.01, 1.18),
+            ("13_132_blocks", 0.91, 0.93),
+            ("13_64_blocks", 0.98, 1.11),
+            ("14_copied_words", 0.85, 0.91),
+            ("14_one_copy", 0.98, 1.09),
+            ("14_trigger_at_once", 0.90, 0.99),
+        ):
             assert more(took, control, "13_fixed_shape", long) == pytest.approx(share, abs=0.015)
             assert more(took, control, "13_fixed_shape", short) == pytest.approx(of_short, abs=0.015)
         assert more(took, "12_plain_launch", "12_early_trigger", long) == pytest.approx(1.09, abs=0.015)
         for n, shares in ((long, (0.65, 1.02)), ("262144", (0.86, 0.94)), (short, (1.09, 0.96))):
-            for (control, stage), share in zip((("02_three_kernels", "02_two_kernels"),
-                                                ("12_plain_launch_late_weight", "12_plain_launch")), shares):  # fmt: skip
+            for (control, stage), share in zip(
+                (("02_three_kernels", "02_two_kernels"), ("12_plain_launch_late_weight", "12_plain_launch")), shares
+            ):
                 assert more(took, control, stage, n) == pytest.approx(share, abs=0.01)
 
     def test_controls_of_14(self, folder):

@@ -6,7 +6,6 @@ As in test_claims.py: a new measurement that fails here says which sentence to r
 import functools
 
 import pytest
-
 from ladder import cpu_device, grid_tables, ladders, results, timed
 from ladder.counters import SHORT
 
@@ -16,7 +15,7 @@ def stored(ladder, needed):
     return pytest.mark.parametrize("folder", folders, ids=lambda folder: folder.parent.name)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def rows(path):
     return results.read(path)
 
@@ -44,8 +43,11 @@ class TestPrecision:
         assert ratio(folder, "load_requests", "02", "01") < 0.25
         for name in ("waits", "dram_busy", "issue_busy"):
             assert ratio(folder, name, "02", "01") < 1
-        shapes = {(row["cols"], row["stage"][:2]): float(row["microseconds"])
-                  for row in rows(folder / "document.csv") if row["rows"] == "4096"}  # fmt: skip
+        shapes = {
+            (row["cols"], row["stage"][:2]): float(row["microseconds"])
+            for row in rows(folder / "document.csv")
+            if row["rows"] == "4096"
+        }
         assert all(shapes[cols, "02"] < 0.6 * shapes[cols, "01"] for cols in ("512", "1024", "2048"))
         assert 0.85 < shapes["4096", "02"] / shapes["4096", "01"] < 1 < shapes["8192", "02"] / shapes["8192", "01"]
 
@@ -142,13 +144,17 @@ class TestServing:
         factors = {}
         for row in rows(folder / "claims.csv"):
             assert row["holds"] == "at 0 of 6"
-            factors[row["change"], row["dtype"]] = [float(row[f"factor_{n}"]) for n in (768, 1024, 2048, 4096, 5120, 8192)]
+            factors[row["change"], row["dtype"]] = [
+                float(row[f"factor_{n}"]) for n in (768, 1024, 2048, 4096, 5120, 8192)
+            ]
         wide, both = (factors[change, "half"] for change in ("vectorized normalization pass", "combined effect"))
         assert 1.12 < wide[0] < 1.2 and 1.45 < wide[-1] < 1.55 and both == pytest.approx(wide, rel=0.02)
         assert all(1.04 < factor < 1.11 for factor in factors["vectorized normalization pass", "float"])
         assert factors["loop unrolling", "half"][0] < 1.01 and max(factors["loop unrolling", "half"]) < 1.08
         assert min(factors["loop unrolling", "half"][1:]) > 1.01
-        assert max(factors["combined effect", "float"]) < 1.11 and max(factors["fused: combined effect", "float"]) < 1.045
+        assert (
+            max(factors["combined effect", "float"]) < 1.11 and max(factors["fused: combined effect", "float"]) < 1.045
+        )
         for (change, _), of_sizes in factors.items():
             if change not in ("vectorized normalization pass", "combined effect", "loop unrolling"):
                 assert all(0.98 < factor < 1.045 for factor in of_sizes), change
@@ -196,7 +202,9 @@ class TestServing:
 
     def test_streams_and_block_sizes(self, folder):
         for row in rows(folder / "multi_stream.csv"):
-            one, eight, launch = (float(row[f"{way}_microseconds"]) for way in ("one_stream", "eight_streams", "one_launch"))
+            one, eight, launch = (
+                float(row[f"{way}_microseconds"]) for way in ("one_stream", "eight_streams", "one_launch")
+            )
             assert launch < min(one, eight)
             assert 1.1 < eight / one < 1.34 if int(row["num_tokens"]) <= 64 else 0.75 < eight / one < 0.85
         sizes = rows(folder / "block_sizes.csv")
@@ -269,6 +277,9 @@ def test_the_copy_kernel_s_rate_is_that_of_its_own_bytes(ladder, copied):
 
 
 def test_the_counts_that_agree_are_those_that_the_vector_page_names():
-    same = [stage.name[:2] for stage in ladders.find("vector").stages
-            if all(cpu_device.agree(*both) for both in cpu_device.comparison(results.store() / "h200", stage).values())]
+    same = [
+        stage.name[:2]
+        for stage in ladders.find("vector").stages
+        if all(cpu_device.agree(*both) for both in cpu_device.comparison(results.store() / "h200", stage).values())
+    ]
     assert same == ["03", "05"]

@@ -9,7 +9,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import BACKEND, BUILD, ENVIRONMENT, LADDER, ROOT, full_but, run
 
 STAGES = sorted(path.name for path in (ROOT / LADDER).glob("[0-9]*_*"))

@@ -4,7 +4,6 @@ import csv
 import shutil
 
 import pytest
-
 from conftest import ROOT
 from fakes import Machine, executable, raw_csv, read
 from ladder import compare, results
@@ -39,7 +38,7 @@ def raw(kernels, metrics):
     """ncu's raw page with a launch for each kernel; every counter of the n-th is 1000 + n."""
     launches = []
     for number, kernel in enumerate(kernels):
-        values = {metric: ("", f"1,{number:03d}") for metric in metrics}
+        values = dict.fromkeys(metrics, ("", f"1,{number:03d}"))
         if OPCODES in metrics:
             values[OPCODES] = ("", f"{number} (LDG: {number}; IADD3: 7; BAR.SYNC: 2)")
         launches.append((f"void some::{kernel}<(int)8>(const float *, int)", values))

@@ -5,7 +5,6 @@ import shutil
 import sys
 
 import pytest
-
 from conftest import LADDER, ROOT, cores, make, run
 
 
@@ -15,7 +14,9 @@ def version(compiler):
 
 # make's own choice, which all other tests are built with, is the first of these.
 NAMES = ["g++", "g++-15", "g++-14", "g++-13", "g++-12"]
-INSTALLED = {version(name): name for name in reversed(NAMES) if version(name) and int(version(name).split(".")[0]) >= 12}
+INSTALLED = {
+    version(name): name for name in reversed(NAMES) if version(name) and int(version(name).split(".")[0]) >= 12
+}
 OTHERS = [name for name in INSTALLED.values() if name != next(usual for usual in NAMES if usual in INSTALLED.values())]
 
 if OTHERS:  # a test without parameters would count as skipped
@@ -49,6 +50,8 @@ if OTHERS:  # a test without parameters would count as skipped
         # What the analysis counts depends on the loads that g++'s optimizer keeps.
         counts = run(
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/analysis/test_known_answers.py"),
-            cwd=clone / "simt", CXX=compiler, SIMT_BUILD_DIR=str(clone / "build/simt"),
-        )  # fmt: skip
+            cwd=clone / "simt",
+            CXX=compiler,
+            SIMT_BUILD_DIR=str(clone / "build/simt"),
+        )
         assert counts.returncode == 0, counts.stdout + counts.stderr

@@ -6,7 +6,6 @@ Without a GPU this shows that they are right, and not what they are worth: test_
 import re
 
 import pytest
-
 from conftest import BUILD, LADDER, ROOT, run
 
 FOLDER = ROOT / LADDER / "controls"

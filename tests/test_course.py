@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import ROOT
 from ladder import __main__ as command_line
 from ladder import ladders, readme, terms
@@ -15,7 +14,7 @@ LADDERS = ladders.all_ladders()
 def test_the_course_has_every_lecture_and_ladder():
     linked = {(ROOT / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", COURSE)}
     assert {ladder.folder / "README.md" for ladder in LADDERS} - linked == set()
-    assert {path for path in (ROOT / "lectures").glob("W*/README.md")} - linked == set()
+    assert set((ROOT / "lectures").glob("W*/README.md")) - linked == set()
 
 
 def exercises_of_course():

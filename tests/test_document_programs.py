@@ -4,7 +4,6 @@ import os
 import sys
 
 import pytest
-
 from conftest import BACKEND, ROOT, run
 from python_package import SITE, install
 
@@ -13,8 +12,8 @@ install()
 os.environ.setdefault("BACKEND", BACKEND)
 PRECISION, SERVING = ROOT / "assignment1/rms_norm/precision", ROOT / "assignment1/rms_norm/serving"
 sys.path[:0] = [str(PRECISION), str(ROOT / "tools")]
-import rms_norm as package  # noqa: E402
-from ladder import graph_timing  # noqa: E402
+import rms_norm as package
+from ladder import graph_timing
 
 DEVICE = "cuda" if BACKEND == "cuda" else "cpu"
 
@@ -85,7 +84,9 @@ def test_the_serving_ladders_tests_run_as_a_program():
 
 
 def test_the_serving_ladder_says_how_to_get_the_package():
-    done = run(sys.executable, SERVING / "benchmark_layernorm.py", "--kernel", "header", "--num-tokens", "1", BACKEND=BACKEND)
+    done = run(
+        sys.executable, SERVING / "benchmark_layernorm.py", "--kernel", "header", "--num-tokens", "1", BACKEND=BACKEND
+    )
     assert done.returncode == 1 and "pip install ./python" in done.stderr
 
 

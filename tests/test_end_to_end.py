@@ -5,7 +5,6 @@ import csv
 import re
 
 import pytest
-
 from conftest import BACKEND, ROOT, TORCH
 from ladder import model_tables, results
 from ladder.ladders import Unusable
@@ -126,7 +125,9 @@ def test_the_host_differed_between_the_stored_runs():
     for stored in STORED:
         points = model_tables.read(stored)
         rows = [points["Qwen3-8B", types, "decode_1"] for types in ("bfloat16", "float16")]
-        eager, graph = ([model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph"))
+        eager, graph = (
+            [model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph")
+        )
         assert max(eager) > 1.2 * min(eager) and max(graph) < 1.02 * min(graph)
 
 
@@ -182,7 +183,9 @@ def test_tiny_models(end_to_end, tmp_path, capsys):
     assert end_to_end.main(["--models", "qwen3-8b:float16", "--inputs", "image"]) == 2
     assert "image is no input of qwen3-8b" in capsys.readouterr().err
     for option in ("--variants", "--compile"):
-        assert end_to_end.main([option, "stock,best"]) == 2 and "stock,best: known are stock, " in capsys.readouterr().err
+        assert (
+            end_to_end.main([option, "stock,best"]) == 2 and "stock,best: known are stock, " in capsys.readouterr().err
+        )
 
 
 @needs_torch

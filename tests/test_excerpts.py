@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import ROOT
 
 LECTURES = ["W2L1_reduction", "W2L3_transpose"]

@@ -8,7 +8,6 @@ import re
 import sys
 
 import pytest
-
 from conftest import ROOT, full_but, make, run
 from ladder import cpu_device, exercises, grade, ideas, ladders, machine, rules
 from right_submissions import RIGHT

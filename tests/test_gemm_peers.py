@@ -10,7 +10,6 @@ import types
 import gguf
 import numpy
 import pytest
-
 from conftest import ROOT, TORCH, run
 from ladder import competitors, gemm_tables, machine, peers, results
 from ladder.gemm_tables import COLD, NORM, PEERS, WARM
@@ -157,7 +156,9 @@ def test_a_bad_command_line_ends_with_2(words, complaint, capsys):
 
 
 def test_without_pytorch_and_numpy_one_sentence_says_what_is_needed():
-    code = "import sys; sys.modules.update(numpy=None, torch=None); sys.path[:0] = ['bench', 'tools']; import gemm_peers; "
+    code = (
+        "import sys; sys.modules.update(numpy=None, torch=None); sys.path[:0] = ['bench', 'tools']; import gemm_peers; "
+    )
     result = run(sys.executable, "-c", f"{code} sys.exit(gemm_peers.main([]))")
     assert result.returncode == 1 and "PyTorch is needed" in result.stderr, result.stderr
     assert len(result.stderr.splitlines()) == 1

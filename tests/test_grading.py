@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import FULL, make, run
 from ladder import exercises, grade
 from right_submissions import RIGHT
@@ -31,7 +30,9 @@ def graded(tmp_path):
 
 
 each = pytest.mark.parametrize("exercise", parameters(COURSE, QUICK, lambda one: one.asked))
-OF_EACH_LADDER = list({one.stage.ladder: one for one in reversed(COURSE)}.values())  # the first of each, and the quick one
+OF_EACH_LADDER = list(
+    {one.stage.ladder: one for one in reversed(COURSE)}.values()
+)  # the first of each, and the quick one
 SKELETONS = [one for one in COURSE if one in OF_EACH_LADDER or one.asked in QUICK]
 
 
@@ -71,9 +72,9 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     wrote = make("exercise", "S=05", cwd=tree)
     assert wrote.returncode == 0 and "my/05_warp_shuffle.cuh" in wrote.stdout, wrote.stderr
     first = make("grade", "S=05", cwd=tree)
-    assert (
-        first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout
-    ), first.stdout
+    assert first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout, (
+        first.stdout
+    )
     solution = run("cat", "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh").stdout
     (tree / "my/05_warp_shuffle.cuh").write_text(solution, encoding="utf-8")
     second = make("grade", "S=05", cwd=tree)

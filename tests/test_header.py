@@ -4,7 +4,6 @@ tests can fail. The test program is that of tests/header, whose main.cpp says ho
 import re
 
 import pytest
-
 from conftest import BUILD, FULL, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/rms_norm"
@@ -58,6 +57,7 @@ def test_bad_command_lines(arguments):
 
 
 # --- Compilation --------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("standard", full_but(STANDARDS, "c++17"))
 def test_compiles_in_two_files_for_the_cpu_device(tmp_path, standard):
@@ -146,7 +146,9 @@ int main() {
 
 def test_the_interface(tmp_path):
     (tmp_path / "interface.cu").write_text(INTERFACE, encoding="utf-8")
-    made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *FAST, *WARNINGS, "interface.cu", "-o", "interface", cwd=tmp_path)
+    made = run(
+        *SIMTCC, f"-I{ROOT}/include", "-std=c++17", *FAST, *WARNINGS, "interface.cu", "-o", "interface", cwd=tmp_path
+    )
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
     assert run(tmp_path / "interface").stdout == "done\n"
 
@@ -197,7 +199,10 @@ def test_teams_of_blocks(tmp_path, order):
 
 # What is wrong, and how the header becomes so.
 WRONG_TEAMS = {
-    "a row is fetched into a place that still waits": (r"i < kRowsHeld - kRowsWaiting;", "i < 1 + kRowsHeld - kRowsWaiting;"),
+    "a row is fetched into a place that still waits": (
+        r"i < kRowsHeld - kRowsWaiting;",
+        "i < 1 + kRowsHeld - kRowsWaiting;",
+    ),
     "the end of a phase is taken for that of the next one": (r", odd_phase = !odd_phase;", ";"),
     "the rstd of another row": (r"shared\.rstds\[written\.place\]", "shared.rstds[added.place]"),
     "the head and tail of another row": (r"load_ends\(written\.k \+ kTeamWarps\)", "load_ends(written.k)"),
@@ -288,7 +293,13 @@ def build(folder, *options, change=None, source="bfloat16.cu"):
     changed_header(HEADER, folder, *([change] if change else []))
     source = TESTS / source
     others = {"large.cu", "backward.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source.name}
-    files = [source, *(OBJECTS / f"{name}.o" for name in sorted(others)), BUILD / "libcommon.a", "-o", folder / "program"]
+    files = [
+        source,
+        *(OBJECTS / f"{name}.o" for name in sorted(others)),
+        BUILD / "libcommon.a",
+        "-o",
+        folder / "program",
+    ]
     made = run(*SIMTCC, f"-I{folder}/include", "-std=c++17", "-w", *options, *files, timeout=600)
     assert made.returncode == 0, made.stderr
     return folder / "program"

@@ -5,7 +5,6 @@ what the document's own numbers exclude. And model_replay's calls and command li
 import re
 
 import pytest
-
 from conftest import BUILD, run
 from ladder import cpu_device, ladders, results
 
@@ -58,12 +57,16 @@ def test_what_the_documents_numbers_exclude():
     assert f"{(1328.42 - 754.30) / 73:.2f} ms for each of 73 calls" in page
     assert f"{34.422 * 511 / 64:.0f} µs for 511" in page
     saved = 73 * (34.541 - 16.232) / 1e3
-    assert f"{saved:.2f} ms of the {1e3 / 10.184:.1f} ms" in page and f"{100 * saved * 10.184 / 1e3:.1f} percent" in page
+    assert (
+        f"{saved:.2f} ms of the {1e3 / 10.184:.1f} ms" in page and f"{100 * saved * 10.184 / 1e3:.1f} percent" in page
+    )
 
 
 @pytest.mark.full
 def test_the_controls_are_right_and_explained():
-    result = run(FOLDER / "controls/rms_norm_inference_controls", "--rows", 3, "--cols", 1025, "--no-small", "--no-timing")
+    result = run(
+        FOLDER / "controls/rms_norm_inference_controls", "--rows", 3, "--cols", 1025, "--no-small", "--no-timing"
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     rows = re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE)
     assert {verdict for _, verdict in rows} == {"PASS"}
@@ -80,7 +83,13 @@ def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
     result = run(REPLAY, "--model", model, "--phase", "decode", "--no-timing", "--csv", tmp_path / "replay.csv")
     assert result.returncode == 0, result.stdout + result.stderr
     rows = results.read(tmp_path / "replay.csv")
-    assert [row["kernels"] for row in rows] == ["before", "after", "header", "header, dependent launch", "empty kernels"]
+    assert [row["kernels"] for row in rows] == [
+        "before",
+        "after",
+        "header",
+        "header, dependent launch",
+        "empty kernels",
+    ]
     assert {(row["calls"], row["head_norms"], row["step"]) for row in rows} == {(str(calls), str(heads), "decode")}
 
 

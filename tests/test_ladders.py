@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from conftest import LADDER, ROOT
 from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, refused
 from ladder import __main__ as command_line
@@ -166,7 +165,10 @@ def test_help_names_every_job(tree):
         ({"colour": "red"}, "unknown key colour"),
         ({"operator": "tensor"}, "there is no common/operators/tensor.h"),
         ({"baseline": "09_none"}, "the ladder has no such stage"),
-        ({"profiles": {"short": {"input": {"n": 1}, "stages": ["09_none"]}}}, "profiles, sweeps, details or reports name 09_none"),
+        (
+            {"profiles": {"short": {"input": {"n": 1}, "stages": ["09_none"]}}},
+            "profiles, sweeps, details or reports name 09_none",
+        ),
         ({"details": ["09_none"]}, "profiles, sweeps, details or reports name 09_none"),
     ],
 )

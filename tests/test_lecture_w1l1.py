@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-
 from conftest import BACKEND, BUILD, ROOT, run
 from fakes import read
 from ladder import ladders, results
@@ -13,7 +12,9 @@ from test_claims import counter
 LESSON = ROOT / "lectures/W1L1_first_kernel"
 PROGRAMS = BUILD / LESSON.relative_to(ROOT)
 PAGE = (LESSON / "README.md").read_text(encoding="utf-8")
-WRITTEN = re.sub(r"(?<=:begin )[^\n]*-->.*?<!-- [^\n]*:end -->", "", PAGE, flags=re.S)  # without what make readme writes
+WRITTEN = re.sub(
+    r"(?<=:begin )[^\n]*-->.*?<!-- [^\n]*:end -->", "", PAGE, flags=re.S
+)  # without what make readme writes
 SHOWN = re.findall(r"^```text\n\$ \./(\w.*)\n((?:.*\n)*?)```$", WRITTEN, re.M)
 PLAIN = ["hello", "who_am_i", "add", "errors", "device_query"]
 LADDER = ladders.find("W1L1")
@@ -131,10 +132,14 @@ int main() {{
 
 def test_the_answer_to_the_second_question(tmp_path):
     """A stride of one block: a right result, and nearly 32 times the requests of 32 blocks; no hazard is reported."""
-    kernel = re.search(r"^__global__.*?^}\n", (LESSON / "vector_add3.cu").read_text(encoding="utf-8"), re.M | re.S).group()
+    kernel = re.search(
+        r"^__global__.*?^}\n", (LESSON / "vector_add3.cu").read_text(encoding="utf-8"), re.M | re.S
+    ).group()
     counted = {}
     for stride in ("threads", "blockDim.x"):
-        changed = kernel.replace("i += threads", f"i += {stride}").replace("const int64_t threads", "[[maybe_unused]] const int64_t threads")
+        changed = kernel.replace("i += threads", f"i += {stride}").replace(
+            "const int64_t threads", "[[maybe_unused]] const int64_t threads"
+        )
         (tmp_path / "add.cu").write_text(SECOND_QUESTION.format(kernel=changed))
         result = run(ROOT / "simt/analyze", "add.cu", "--json", "-", cwd=tmp_path)
         assert result.returncode == 0 and "0 wrong" in result.stderr, result.stderr
@@ -146,7 +151,12 @@ def test_the_answer_to_the_second_question(tmp_path):
 def test_every_question_is_folded_and_says_whether_it_needs_a_gpu():
     questions = PAGE.split("## Three questions")[1]
     asked = re.findall(r"^\*\*\d\.\*\* .*?(?=<details>)", questions, re.M | re.S)
-    assert len(asked) == 3 == questions.count("<details><summary>Answer</summary>\n\n") == questions.count("\n\n</details>")
+    assert (
+        len(asked)
+        == 3
+        == questions.count("<details><summary>Answer</summary>\n\n")
+        == questions.count("\n\n</details>")
+    )
     assert all(re.search(r"\[(any machine|GPU)\]", question) for question in asked)
 
 

@@ -7,7 +7,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import BACKEND, BUILD, ENVIRONMENT, ROOT, make, run
 from fakes import read
 from ladder import ladders

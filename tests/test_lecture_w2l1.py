@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from conftest import BACKEND, BUILD, ROOT, run
 from ladder import cpu_device, ladders
 

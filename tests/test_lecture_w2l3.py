@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-
 from conftest import BACKEND, BUILD, ROOT, run
 
 LESSON = "lectures/W2L3_transpose"
@@ -26,7 +25,9 @@ def test_stages_are_right_in_any_order_of_threads_and_only_a_square_is_turned_in
     stages = [f"transpose_v{number}" for number in range(9)]
     assert found == {**dict.fromkeys(stages, "PASS"), "transpose_v8": "skipped"} or BACKEND != "cpu"
     assert "transpose_v8 skipped: 100 x 36: only a square matrix keeps its shape in place" in " ".join(said.split())
-    found, said = verdicts(PROGRAM, "--rows", 97, "--cols", 97, "--stage", "transpose_v0,transpose_v8", "--no-small", "--no-timing")
+    found, said = verdicts(
+        PROGRAM, "--rows", 97, "--cols", 97, "--stage", "transpose_v0,transpose_v8", "--no-small", "--no-timing"
+    )
     assert found == {"transpose_v0": "PASS", "transpose_v8": "PASS"}
 
 
@@ -35,7 +36,9 @@ def test_controls_are_right_and_explained():
     found, _ = verdicts(CONTROLS, *SMALL)
     page = (ROOT / LESSON / "controls/README.md").read_text(encoding="utf-8")
     controls = {name for name in found if not name.startswith("transpose_")}
-    assert set(found.values()) <= {"PASS", "skipped"} and controls == set(re.findall(r"^\| `(v\d_\w+)`", page, re.MULTILINE))
+    assert set(found.values()) <= {"PASS", "skipped"} and controls == set(
+        re.findall(r"^\| `(v\d_\w+)`", page, re.MULTILINE)
+    )
     assert all(found[name] == "PASS" for name in controls)
 
 
@@ -46,5 +49,9 @@ def test_the_other_half_of_v0_has_its_counts_exchanged(tmp_path):
     result = run(ROOT / "simt/analyze", ROOT / LESSON / "controls/main.cu", "--json", counted, "--", *given)
     assert result.returncode == 0, result.stdout + result.stderr
     (kernel,) = json.loads(counted.read_text())["kernels"]
-    each = {access["kind"]: access["sectors"] / access["requests"] for access in kernel["accesses"] if access["space"] == "global"}
+    each = {
+        access["kind"]: access["sectors"] / access["requests"]
+        for access in kernel["accesses"]
+        if access["space"] == "global"
+    }
     assert each == {"load": 32, "store": 4}

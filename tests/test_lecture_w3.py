@@ -9,7 +9,6 @@ import sys
 import types
 
 import pytest
-
 from conftest import BACKEND, BUILD, ROOT, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
@@ -72,14 +71,25 @@ class TestCeilings:
     def test_reads_from_shared_memory_have_no_bank_conflicts(self, tmp_path):
         """And are as many as claimed: 16 bytes per lane, 4 per thread and repeat, all 32 lanes."""
         result = run(
-            ROOT / "simt/analyze", ROOT / ROOFLINE / "main.cu", "--csv", tmp_path / "counts.csv",
-            "--", "--stage", 4, "--profile", "--n", 8192, "--repeats", 5,
-        )  # fmt: skip
+            ROOT / "simt/analyze",
+            ROOT / ROOFLINE / "main.cu",
+            "--csv",
+            tmp_path / "counts.csv",
+            "--",
+            "--stage",
+            4,
+            "--profile",
+            "--n",
+            8192,
+            "--repeats",
+            5,
+        )
         assert result.returncode == 0, result.stdout + result.stderr
         (line,) = [
-            row for row in read(tmp_path / "counts.csv")
+            row
+            for row in read(tmp_path / "counts.csv")
             if row["file"] and row["what"] == "shared load" and row["bytes_per_lane"] == "16"
-        ]  # fmt: skip
+        ]
         assert line["wavefronts"] == line["ideal_wavefronts"] and int(line["requests"]) == 2 * 8 * 4 * 5
         assert int(line["lanes"]) == 32 * int(line["requests"])
 
@@ -153,7 +163,9 @@ class TestMeasured:
         assert self.count("03_l2_read", "dram_read") == pytest.approx(4 * n, rel=0.001)
         assert self.count("01_dram_read", "dram_busy") == pytest.approx(96, abs=0.5)
         assert self.count("03_l2_read", "l2_read_hits") > 99.5 and self.count("04_shared_read", "l1_busy") > 99.5
-        assert self.count("04_shared_read", "load_wavefronts") == pytest.approx(4 * self.count("04_shared_read", "shared_loads"), rel=0.001)
+        assert self.count("04_shared_read", "load_wavefronts") == pytest.approx(
+            4 * self.count("04_shared_read", "shared_loads"), rel=0.001
+        )
         tera = {row["stage"]: float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv")}
         assert tera["01_dram_read"] == pytest.approx(1.1 * tera["02_dram_copy"], rel=0.01)
         assert tera["03_l2_read"] == pytest.approx(2 * tera["01_dram_read"], rel=0.02)
@@ -163,7 +175,9 @@ class TestMeasured:
         multiply_adds = n * turns / 32
         assert multiply_adds / self.count("05_float32_fma", "instructions") == pytest.approx(0.96, abs=0.005)
         assert self.count("05_float32_fma", "issue_busy") == pytest.approx(98, abs=0.5)
-        assert self.count("05_float32_fma", "most_active") == pytest.approx(1.01 * self.count("05_float32_fma", "active"), rel=0.005)
+        assert self.count("05_float32_fma", "most_active") == pytest.approx(
+            1.01 * self.count("05_float32_fma", "active"), rel=0.005
+        )
 
     def test_wgmma_lacks_the_clock_and_mma_the_tensor_cores(self):
         least = 32 * 64 * 256 * 64 * 512 / 2048
@@ -174,7 +188,12 @@ class TestMeasured:
             assert 0.64 < least / self.count(stage, "active") < 0.66
             assert round(self.count(stage, "math_throttle")) == 12 and round(self.count(stage, "waits")) == 21
         ghz = {stage: self.count(stage, "active") / time / 1e3 for stage, time in took.items() if "mma" in stage}
-        for stage, clock in (("06_half_mma", 1.81), ("07_half_wgmma", 1.54), ("08_int8_mma", 1.81), ("09_int8_wgmma", 1.72)):
+        for stage, clock in (
+            ("06_half_mma", 1.81),
+            ("07_half_wgmma", 1.54),
+            ("08_int8_mma", 1.81),
+            ("09_int8_wgmma", 1.72),
+        ):
             assert ghz[stage] == pytest.approx(clock, abs=0.006)
         alone = self.count("07_half_wgmma", "duration")
         assert self.count("07_half_wgmma", "active") / alone == pytest.approx(1.80, abs=0.006)
@@ -184,8 +203,12 @@ class TestMeasured:
         rows = results.read(self.FOLDER / "intensity.csv", ["repeats"])
         took = {int(row["repeats"]): float(row["microseconds"]) for row in rows}
         assert all(took[turns] == pytest.approx(135, abs=1) for turns in (1, 2, 4, 8, 16, 32))
-        assert took[32] < 1.04 * float(rows[0]["copy_microseconds"]) and took[64] == pytest.approx(1.4 * took[32], rel=0.02)
-        assert took[128] / took[64] == pytest.approx(1.7, abs=0.03) and took[1024] / took[512] == pytest.approx(1.95, abs=0.01)
+        assert took[32] < 1.04 * float(rows[0]["copy_microseconds"]) and took[64] == pytest.approx(
+            1.4 * took[32], rel=0.02
+        )
+        assert took[128] / took[64] == pytest.approx(1.7, abs=0.03) and took[1024] / took[512] == pytest.approx(
+            1.95, abs=0.01
+        )
         each = (took[1024] - took[512]) / 512
         assert each == pytest.approx(2.13, abs=0.02)
         assert all(40 < took[turns] - turns * each < 56 for turns in (64, 128, 256, 512))
@@ -195,7 +218,9 @@ class TestMeasured:
         points = {p.stage: p for p in roofline.points(folder, ladder, timed.read(folder / "matrix/main.csv", ladder))}
         for stage in ("02_reduction5", "03_tiled", "04_hybrid", "05_warp_shuffle"):
             assert 0.335 < points[stage].intensity < 0.39 and points[stage].counted
-        copy = next(float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv") if row["stage"] == "02_dram_copy")
+        copy = next(
+            float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv") if row["stage"] == "02_dram_copy"
+        )
         share = {name: point.tera / point.intensity / copy for name, point in points.items()}
         near = "06_vectorized 07_registers 08_critical_path 09_streaming 15_many_blocks 16_held_reads".split()
         assert all(0.965 < share[stage] < 1.015 for stage in near)
@@ -231,9 +256,13 @@ class TestRoofline:
         assert self.drawn(machine) == ["fake-9000_roofline.png", "fake-9000_roofline.svg"] and len(contents) == 1
         (svg,) = contents
         for words in (
-            "float32 60 (90 %)", "float16 tensor cores 900", "DRAM read, 4.5", "DRAM copied, 4.25",
-            "03_tiled", "01_basic",
-        ):  # fmt: skip
+            "float32 60 (90 %)",
+            "float16 tensor cores 900",
+            "DRAM read, 4.5",
+            "DRAM copied, 4.25",
+            "03_tiled",
+            "01_basic",
+        ):
             assert f"<!-- {words}".encode() in svg, words
         assert b"cores 600" not in svg  # the better of two instructions is the ceiling
 
@@ -262,7 +291,7 @@ class TestRoofline:
 def test_the_roofline_counts_operations_as_the_programs_do(tmp_path, asked):
     """CSVs that are older than the column `operations` are read with a table of the tools."""
     ladder = ladders.find(asked)
-    given = {name: 3 for name in ladder.main}
+    given = dict.fromkeys(ladder.main, 3)
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     program = BUILD / ladder.path / ladder.program
     result = run(program, *words, "--no-small", "--stage", ladder.stages[0].name, "--csv", tmp_path / "x.csv")

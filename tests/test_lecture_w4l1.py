@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-
 from conftest import BACKEND, BUILD, ROOT, make, run
 from fakes import read
 from ladder import ladders, results
@@ -155,23 +154,33 @@ def test_clusters_gain_with_few_groups_and_lose_with_many():
 def test_a_cluster_s_warps_wait_less_for_data_and_more_at_barriers():
     two, cluster = "02_two_kernels", "03_cluster"
     assert on_gpu(two, "dram_read") == pytest.approx(2 * on_gpu(cluster, "dram_read"), rel=0.01)
-    assert on_gpu(cluster, "dram_busy") < on_gpu(two, "dram_busy") and on_gpu(cluster, "occupancy") > on_gpu(two, "occupancy")
-    assert on_gpu(cluster, "global_wait") < on_gpu(two, "global_wait") and on_gpu(two, "barrier") == 0 < on_gpu(cluster, "barrier")
+    assert on_gpu(cluster, "dram_busy") < on_gpu(two, "dram_busy") and on_gpu(cluster, "occupancy") > on_gpu(
+        two, "occupancy"
+    )
+    assert on_gpu(cluster, "global_wait") < on_gpu(two, "global_wait") and on_gpu(two, "barrier") == 0 < on_gpu(
+        cluster, "barrier"
+    )
     reasons = "global_wait barrier lg_throttle mio_throttle shared_wait latency math_throttle not_selected fetch drain selected"
     for stage, lacking in (("01_one_block", 0.5), (two, 0.5), (cluster, 9)):
-        assert on_gpu(stage, "waits") - sum(on_gpu(stage, name) for name in reasons.split()) == pytest.approx(lacking, abs=0.5)
+        assert on_gpu(stage, "waits") - sum(on_gpu(stage, name) for name in reasons.split()) == pytest.approx(
+            lacking, abs=0.5
+        )
     assert [on_gpu(stage, "limit_registers") for stage in ("01_one_block", cluster)] == [1, 2]
 
 
 def test_bulk_copies_keep_the_memory_busy_with_few_threads():
     assert 4.7 < main_times()["04_by_threads"] / main_times()["05_bulk_copy"] < 5.4
     assert on_gpu("04_by_threads", "l2_to_l1") == on_gpu("05_bulk_copy", "l2_to_l1")
-    assert on_gpu("05_bulk_copy", "load_requests") == 0 and on_gpu("05_bulk_copy", "dram_busy") == pytest.approx(36, abs=0.6)
+    assert on_gpu("05_bulk_copy", "load_requests") == 0 and on_gpu("05_bulk_copy", "dram_busy") == pytest.approx(
+        36, abs=0.6
+    )
     assert round(on_gpu("04_by_threads", "global_wait")) == 57 and round(on_gpu("05_bulk_copy", "global_wait")) == 1
     rows = list(stored("bulk_copy", "threads").values())
     for before, after in zip(rows, rows[1:]):
         assert 0.5 < after["by_threads"] / before["by_threads"] < 0.67
-    assert rows[0]["bulk"] > 1.2 * rows[1]["bulk"] > 1.2 * rows[2]["bulk"] < 1.02 * 1.2 * min(row["bulk"] for row in rows)
+    assert (
+        rows[0]["bulk"] > 1.2 * rows[1]["bulk"] > 1.2 * rows[2]["bulk"] < 1.02 * 1.2 * min(row["bulk"] for row in rows)
+    )
 
 
 def test_a_dependent_launch_saves_about_a_microsecond_at_every_size():
@@ -188,18 +197,26 @@ def test_a_dependent_launch_saves_about_a_microsecond_at_every_size():
 def test_hints_and_windows_gain_with_middling_tables_and_a_window_loses_with_large_ones():
     for stage in ("08_normal", "09_held", "10_window"):
         assert on_gpu(stage, "dram_read") == pytest.approx(4 * LADDER.main["n"] * 9 / 8, rel=0.001)
-    assert on_gpu("09_held", "instructions") - on_gpu("08_normal", "instructions") == 2 * 8 * on_gpu("09_held", "blocks")
+    assert on_gpu("09_held", "instructions") - on_gpu("08_normal", "instructions") == 2 * 8 * on_gpu(
+        "09_held", "blocks"
+    )
     main = main_times()
     assert main["09_held"] / main["08_normal"] == pytest.approx(1.04, abs=0.005)
     assert main["10_window"] == pytest.approx(main["08_normal"], rel=0.005)
     took = stored("residency", "table")
     over = {size: row["normal"] / row["stream"] - 1 for size, row in took.items()}
-    assert [over[size] for size in ("4 MiB", "8 MiB", "16 MiB")] == [pytest.approx(x, abs=0.006) for x in (0.05, 0.09, 0.44)]
+    assert [over[size] for size in ("4 MiB", "8 MiB", "16 MiB")] == [
+        pytest.approx(x, abs=0.006) for x in (0.05, 0.09, 0.44)
+    ]
     for size in ("4 MiB", "8 MiB", "16 MiB"):
         assert took[size]["normal"] - took[size]["held"] > 0.5 * (took[size]["normal"] - took[size]["stream"])
     gains = {(size, name): 1 - row[name] / row["normal"] for size, row in took.items() for name in ("held", "window")}
     for size, held, window in (("16 MiB", 0.22, 0.12), ("24 MiB", 0.06, 0.12)):
-        assert gains[size, "held"] == pytest.approx(held, abs=0.006) and gains[size, "window"] == pytest.approx(window, abs=0.006)
+        assert gains[size, "held"] == pytest.approx(held, abs=0.006) and gains[size, "window"] == pytest.approx(
+            window, abs=0.006
+        )
     for size in ("32 MiB", "48 MiB", "64 MiB"):
         assert 0 <= gains[size, "held"] < 0.01
-    assert -0.01 < gains["32 MiB", "window"] < 0 and all(-0.5 < gains[size, "window"] < -0.45 for size in ("48 MiB", "64 MiB"))
+    assert -0.01 < gains["32 MiB", "window"] < 0 and all(
+        -0.5 < gains[size, "window"] < -0.45 for size in ("48 MiB", "64 MiB")
+    )

@@ -8,7 +8,6 @@ import re
 import subprocess
 
 import pytest
-
 from conftest import BUILD, ROOT
 from ladder import ladders
 
@@ -21,14 +20,22 @@ def program_of(ladder):
 
 
 PROGRAMS = {ladder: program_of(ladder) for ladder in ladders.all_ladders() if ladder.mutants}
-LARGE = {"matrix/byte_offset_overflow"}  # its fault shows beyond 2 GiB: 40 seconds of a processor and 8 GB, with FULL=1 only
+LARGE = {
+    "matrix/byte_offset_overflow"
+}  # its fault shows beyond 2 GiB: 40 seconds of a processor and 8 GB, with FULL=1 only
 each_program = pytest.mark.parametrize("ladder", PROGRAMS, ids=lambda ladder: ladder.id)
 
 
 def run(ladder, *arguments):
     command = [str(PROGRAMS[ladder]), *arguments]
     return subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", timeout=600
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        timeout=600,
     )
 
 

@@ -5,7 +5,6 @@ import csv
 import shutil
 
 import pytest
-
 from conftest import BACKEND, make, run
 
 OPERATOR = """\
@@ -144,7 +143,9 @@ def tree_with_ladder(tree):
     (folder / "main.cu").write_text(main.format("stages", "stages").replace("run_stages", "run_ladder"))
     (folder / "mutants/main.cu").write_text(main.format("mutants", "mutants::all"))
     (folder / "Makefile").write_text("NAME := twofold_test\nSOURCES := main.cu\ninclude ../../mk/stage.mk\n")
-    (folder / "mutants/Makefile").write_text("NAME := twofold_mutants\nSOURCES := main.cu\ninclude ../../../mk/stage.mk\n")
+    (folder / "mutants/Makefile").write_text(
+        "NAME := twofold_mutants\nSOURCES := main.cu\ninclude ../../../mk/stage.mk\n"
+    )
     (folder / "ladder.json").write_text(DESCRIPTION)
     for leaf in (folder, folder / "mutants"):
         built = make(f"BACKEND={BACKEND}", cwd=leaf)
@@ -165,7 +166,10 @@ def test_its_stages_are_checked_on_its_own_main_input(program, tmp_path):
     assert "4321 float16" in result.stdout and "checked on 10 small problems first" in result.stdout
     with open(tmp_path / "x.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["stage"], row["verdict"], row["n"]) for row in rows] == [("01_plain", "PASS", "4321"), ("02_small", "PASS", "4321")]
+    assert [(row["stage"], row["verdict"], row["n"]) for row in rows] == [
+        ("01_plain", "PASS", "4321"),
+        ("02_small", "PASS", "4321"),
+    ]
     assert "speedup_over_plain" in rows[0] and "gflop_per_s" in rows[0] and "rows" not in rows[0]
 
 
@@ -176,7 +180,11 @@ def test_a_refusal_is_skipped_with_its_reason(program):
 
 
 def test_bad_command_lines_name_its_parameters(program):
-    for given, said in ((["--n", "-1"], "--n '-1'"), (["--rows", "3"], "--rows"), (["--n", str(2**40)], "give smaller --n")):
+    for given, said in (
+        (["--n", "-1"], "--n '-1'"),
+        (["--rows", "3"], "--rows"),
+        (["--n", str(2**40)], "give smaller --n"),
+    ):
         result = run(program, *given)
         assert result.returncode == 2 and said in result.stderr and len(result.stderr.splitlines()) == 1
 
@@ -193,7 +201,12 @@ def test_make_knows_its_stages(tree_with_ladder):
     assert ran.returncode == 0 and "02_small  PASS" in ran.stdout, ran.stdout + ran.stderr
     listed = make("stage", "S=nonsense", cwd=tree_with_ladder)
     assert listed.returncode == 2 and "twofold/01_plain" in listed.stderr
-    assert run("python3", "-m", "ladder", "list", cwd=tree_with_ladder, PYTHONPATH=str(tree_with_ladder / "tools")).stdout.count("twofold/") == 2
+    assert (
+        run(
+            "python3", "-m", "ladder", "list", cwd=tree_with_ladder, PYTHONPATH=str(tree_with_ladder / "tools")
+        ).stdout.count("twofold/")
+        == 2
+    )
 
 
 def test_make_analyze_counts_it(tree_with_ladder):

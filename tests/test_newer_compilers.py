@@ -8,7 +8,6 @@ import re
 import shutil
 
 import pytest
-
 from conftest import ROOT, cores, run
 
 COMPILERS = ["g++-14", "g++-15"]
@@ -34,8 +33,10 @@ def test_the_known_answers_hold_for_newer_compilers():
         shutil.rmtree(MACHINE)  # its making was interrupted
     done = run(
         *("scripts/fresh_machine.sh", "forky", *map(command, COMPILERS)),
-        FOLDER=str(MACHINE), PACKAGES=" ".join(PACKAGES), timeout=1500,
-    )  # fmt: skip
+        FOLDER=str(MACHINE),
+        PACKAGES=" ".join(PACKAGES),
+        timeout=1500,
+    )
     said = done.stdout + done.stderr
     if done.returncode == 2:
         pytest.skip(f"no machine with newer compilers can be made: {said.strip().splitlines()[-1]}")

@@ -8,7 +8,6 @@ import re
 import shutil
 
 import pytest
-
 from conftest import LADDER, ROOT, full_but, make, run
 
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"

@@ -6,7 +6,6 @@ import math
 import types
 
 import pytest
-
 from fake_ladder import ladder_csv
 from fakes import NAMES, Machine
 from ladder import __main__ as command_line

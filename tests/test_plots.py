@@ -6,7 +6,6 @@ import sys
 
 import matplotlib.figure
 import pytest
-
 from conftest import ROOT, run
 from fake_ladder import STAGES, ladder_csv
 from fakes import CONTROLS, WITH_CONTROLS, Machine, refused

@@ -8,7 +8,6 @@ import re
 
 import numpy
 import pytest
-
 from conftest import BUILD, run
 from ladder import cpu_device, ladders, results
 
@@ -108,8 +107,10 @@ def test_growing_elements_overflow_float16_sums_first(rows):
         assert max(float(row["10_bf16_bf16"]), float(row["11_bf16x8_pack_f32"])) < 0.03
     near_one = next(row for row in rows if float(row["magnitude"]) == 1)
     assert 6 < float(near_one["11_bf16x8_pack_f32"]) / float(near_one["08_f16x8_pack_f32"]) < 10
-    small = [max(float(row["03_f16_f16"]) for row in rows if low <= float(row["magnitude"]) < high)
-             for low, high in ((0, 2**-8), (2**-4, 8.5))]  # fmt: skip
+    small = [
+        max(float(row["03_f16_f16"]) for row in rows if low <= float(row["magnitude"]) < high)
+        for low, high in ((0, 2**-8), (2**-4, 8.5))
+    ]
     assert small[0] > 4 * small[1]
 
 

@@ -1,7 +1,6 @@
 """make profile: what it asks of ncu, how it reads the answer, what it says if there is none. Invented numbers."""
 
 import pytest
-
 from conftest import BUILD, LADDER, run
 from fake_ladder import STAGES
 from fakes import WITH_CONTROLS, Machine, executable, raw_csv, read, refused
@@ -9,7 +8,7 @@ from ladder import ncu, profile
 from ladder.counters import COUNTERS, DURATION
 
 INSTRUCTIONS = "smsp__inst_executed.sum"
-ALL = {metric: ("%", "50.5") for metric in COUNTERS}
+ALL = dict.fromkeys(COUNTERS, ("%", "50.5"))
 ALL[DURATION] = ("ns", "123,456")
 ALL[INSTRUCTIONS] = ("inst", "1,234,567,890")
 KERNEL = "void tiled::rms_norm_kernel_w2l3_tile<(int)4>(const float *, float)"
@@ -115,7 +114,7 @@ def test_stages_of_equal_names_do_not_meet(machine):
 
 
 def test_a_stage_of_two_launches_is_their_sum_and_the_longer_one(machine):
-    second = {metric: ("%", "20") for metric in COUNTERS}
+    second = dict.fromkeys(COUNTERS, ("%", "20"))
     second.update({DURATION: ("ns", "1000"), INSTRUCTIONS: ("inst", "10")})
     install(machine, raw_csv([("finish(float *)", second), (KERNEL, ALL)]))
     assert machine.run("profile", "3").returncode == 0
@@ -229,7 +228,7 @@ def test_locked_counters_are_explained_with_every_remedy(machine):
         (one(ALL), 1),
         (one({}), 0),
         ('"ID","Kernel Name","x"\n"","","%"\n"0","k"\n', 0),
-        (one({metric: ("", "nan") for metric in COUNTERS}), 0),
+        (one(dict.fromkeys(COUNTERS, ("", "nan"))), 0),
     ],
     ids=["silence", "no kernel", "program failed", "failed late", "no counter", "cut short", "nan"],
 )

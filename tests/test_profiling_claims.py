@@ -4,7 +4,6 @@ A new measurement that fails here says which sentence to read again.
 """
 
 import pytest
-
 from ladder import results
 from test_claims import SQUARE, STORED, counter, times
 
@@ -41,7 +40,9 @@ class TestWalks:
     def test_06_the_time_falls_by_the_fraction_of_the_bytes(self, folder):
         before, after = "05_warp_shuffle", "06_vectorized"
         fewer = moved(folder, after) / moved(folder, before)
-        assert counter(folder, after, "duration") / counter(folder, before, "duration") == pytest.approx(fewer, rel=0.03)
+        assert counter(folder, after, "duration") / counter(folder, before, "duration") == pytest.approx(
+            fewer, rel=0.03
+        )
         assert 2 * counter(folder, after, "instructions") > 2.2 * counter(folder, before, "instructions")
 
     def test_07_waits_for_memory_as_long_as_06_and_longer_for_its_stores(self, folder):

@@ -11,7 +11,6 @@ import tarfile
 import threading
 
 import pytest
-
 from conftest import run
 from python_package import PACKAGE, SITE, install, pip_install
 

@@ -6,16 +6,15 @@ With TORCH=1; without a GPU a few of each list. The tests are this project's: wh
 import sys
 
 import pytest
-
 from conftest import ROOT
 from python_package import BACKEND, install
 
 torch = pytest.importorskip("torch")
 install()
-from rms_norm import flashinfer, vllm  # noqa: E402
+from rms_norm import flashinfer, vllm
 
 sys.path.insert(0, str(ROOT / "tools"))
-from ladder import graph_timing  # noqa: E402
+from ladder import graph_timing
 
 ON_GPU = BACKEND == "cuda"
 DEVICE = "cuda" if ON_GPU else "cpu"

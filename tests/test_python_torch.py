@@ -10,20 +10,19 @@ import threading
 import typing
 
 import pytest
-
 from conftest import run
 from python_package import BACKEND, SITE, install
 
 torch = pytest.importorskip("torch")
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.autograd import forward_ad  # noqa: E402
-from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 install()
-import rms_norm  # noqa: E402
-import rms_norm.torch as ours  # noqa: E402
-from rms_norm import flashinfer, vllm  # noqa: E402
+import rms_norm
+import rms_norm.torch as ours
+from rms_norm import flashinfer, vllm
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16]
 OPERATORS = torch.ops.rms_norm
@@ -225,7 +224,10 @@ def test_operators_below_autograd_are_the_functions(dtype, weight):
                     OPERATORS.rms_norm(a, weight, 0.5, **options),
                     OPERATORS.fused_add_rms_norm(a, b, weight, 0.5, **options),
                 )
-                wanted = ours.rms_norm(a, weight, 0.5, **options), *ours.fused_add_rms_norm(a, b, weight, 0.5, **options)
+                wanted = (
+                    ours.rms_norm(a, weight, 0.5, **options),
+                    *ours.fused_add_rms_norm(a, b, weight, 0.5, **options),
+                )
                 for got, like in zip((y, normed, total), wanted):
                     assert torch.equal(got, like) and got.stride() == like.stride() and got.is_inference()
 
@@ -496,7 +498,11 @@ def test_the_module_stands_in_for_that_of_torch():
     assert ours.RMSNorm(8, 1e-5).extra_repr() == torch.nn.RMSNorm(8, 1e-5).extra_repr()
     with pytest.raises(ValueError, match="its last dimension must be 8"):
         ours.RMSNorm(8, elementwise_affine=False)(torch.randn(4, 9))
-    for given, sentence in (((0,), "one element or more"), ((8, -1.0), "eps is -1.0"), ((8, float("nan")), "eps is nan")):
+    for given, sentence in (
+        ((0,), "one element or more"),
+        ((8, -1.0), "eps is -1.0"),
+        ((8, float("nan")), "eps is nan"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             ours.RMSNorm(*given)
 
@@ -772,7 +778,9 @@ OTHER_NORMS = {
     "wrapped": replace("post_attention_layernorm", Wrapped),
     "no norm": replace("post_attention_layernorm", lambda norm: torch.nn.Identity()),
     "no first norm": replace("input_layernorm", lambda norm: torch.nn.Identity()),
-    "a forward of its own": lambda model: [forward_of_its_own(layer.post_attention_layernorm) for layer in model.layers],
+    "a forward of its own": lambda model: [
+        forward_of_its_own(layer.post_attention_layernorm) for layer in model.layers
+    ],
     "a first one of its own": lambda model: [forward_of_its_own(layer.input_layernorm) for layer in model.layers],
 }
 

@@ -5,7 +5,6 @@ import subprocess
 import gguf
 import numpy
 import pytest
-
 from conftest import BUILD
 
 PROGRAM = BUILD / "assignment2/q4_gemm/formats/q4_formats_test"
@@ -14,7 +13,7 @@ PLACES = ["host", "device"]
 
 
 def program(*words, given=b""):
-    result = subprocess.run([PROGRAM, *words], input=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    result = subprocess.run([PROGRAM, *words], input=given, capture_output=True, timeout=60)
     return result.returncode, result.stdout, result.stderr.decode()
 
 
@@ -30,7 +29,12 @@ def numbers():
     rows = [random.standard_normal(32) * 2.0**power for power in range(-12, 12) for _ in range(200)]
     rows += [random.uniform(-1, 1, 32).astype(numpy.float32) for _ in range(500)]
     rows += [numpy.zeros(32), numpy.ones(32), -numpy.ones(32), numpy.eye(32)[31], -3 * numpy.eye(32)[0]]
-    rows += [numpy.tile([4.0, -4.0], 16), numpy.tile([-4.0, 4.0], 16), numpy.arange(32) - 16, (numpy.arange(32) - 16) / 2]
+    rows += [
+        numpy.tile([4.0, -4.0], 16),
+        numpy.tile([-4.0, 4.0], 16),
+        numpy.arange(32) - 16,
+        (numpy.arange(32) - 16) / 2,
+    ]
     rows += [numpy.full(32, 1e-7), numpy.full(32, -60000.0), numpy.r_[127, numpy.arange(31) + 0.5]]
     return numpy.array(rows, numpy.float32)
 
@@ -72,12 +76,15 @@ def test_repacked_weights_are_the_same_bits_in_another_order(blocks):
     assert repacked == written[:, 2:].tobytes() + written[:, :2].tobytes()
 
 
-@pytest.mark.parametrize("words, given, said", [
-    ([], b"", "say q4_0 or q8_1"),
-    (["q4_1", "host"], b"", "say q4_0 or q8_1"),
-    (["q4_0", "host"], b"1234", "4 bytes came; give one or more times 128"),
-    (["repack"], b"", "0 bytes came; give one or more times 18"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, given, said",
+    [
+        ([], b"", "say q4_0 or q8_1"),
+        (["q4_1", "host"], b"", "say q4_0 or q8_1"),
+        (["q4_0", "host"], b"1234", "4 bytes came; give one or more times 128"),
+        (["repack"], b"", "0 bytes came; give one or more times 18"),
+    ],
+)
 def test_what_it_cannot_do_is_a_sentence(words, given, said):
     status, written, why = program(*words, given=given)
     assert status == 2 and written == b"" and said in why and len(why.splitlines()) == 1

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import BUILD, run
 from ladder import cpu_device, ladders, results
 
@@ -74,16 +73,28 @@ def test_the_documents_table_has_every_stage_right():
 def test_tiles_ask_for_what_their_sizes_say():
     rows = stored("tiles")
     named = {(row["tile_m"], row["tile_n"], row["tile_k"], row["rows_per_warp"]) for row in rows}
-    assert {("64", "4", "128", "4"), ("64", "8", "256", "4"), ("128", "4", "128", "4"), ("64", "4", "128", "8")} <= named
+    assert {
+        ("64", "4", "128", "4"),
+        ("64", "8", "256", "4"),
+        ("128", "4", "128", "4"),
+        ("64", "4", "128", "8"),
+    } <= named
     for row in rows:
         m, n, k, tile_m, tile_n = (int(row[name]) for name in ("m", "n", "k", "tile_m", "tile_n"))
         assert float(row["weights_megabytes"]) == pytest.approx(m * k / 32 * 18 * -(-n // tile_n) / 1e6, abs=6e-4)
         assert float(row["activations_megabytes"]) == pytest.approx(n * k / 32 * 36 * -(-m // tile_m) / 1e6, abs=6e-4)
 
 
-@pytest.mark.parametrize("m, n, k, said", [
-    (5, 3, 33, "multiple of 32"), (5, 3, 31, "multiple of 32"), (7, 5, 96, ""), (1, 1, 32, ""), (65, 17, 288, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "m, n, k, said",
+    [
+        (5, 3, 33, "multiple of 32"),
+        (5, 3, 31, "multiple of 32"),
+        (7, 5, 96, ""),
+        (1, 1, 32, ""),
+        (65, 17, 288, ""),
+    ],
+)
 def test_any_size_is_right_or_refused_with_a_sentence(m, n, k, said):
     given = ["--m", m, "--n", n, "--k", k, "--no-small", "--experiment", 1]
     result = run(PROGRAM, *given)
@@ -103,7 +114,9 @@ def test_benchmark_best_takes_three_numbers():
 
 def test_the_page_counts_stages_as_they_are():
     page = " ".join((LADDER.folder / "README.md").read_text(encoding="utf-8").split())
-    said = re.search(r"01 to (\d\d) take weights as llama.cpp stores them, 07 to (\d\d) take them repacked, (\d\d) and (\d\d) ", page)
+    said = re.search(
+        r"01 to (\d\d) take weights as llama.cpp stores them, 07 to (\d\d) take them repacked, (\d\d) and (\d\d) ", page
+    )
     blocks, repacked, *fragments = map(int, said.groups())
     for stage in LADDER.stages:
         source = stage.source.read_text()
@@ -148,7 +161,9 @@ def test_what_the_page_says_of_the_whole_way(path):
     assert time[1, 1] == pytest.approx(682, abs=0.5) and time[11, 1] == pytest.approx(13.8, abs=0.05)
     assert time[1, 512] == pytest.approx(69e3, rel=0.005) and time[15, 512] == pytest.approx(233, rel=0.01)
     assert all(14 <= faster(2, 1, n) < 23.5 for n in columns)
-    assert all(max(faster(3, 2, n), faster(4, 2, n)) < 1 for n in columns) and faster(3, 2, 4) == pytest.approx(1 / 3, rel=0.02)
+    assert all(max(faster(3, 2, n), faster(4, 2, n)) < 1 for n in columns) and faster(3, 2, 4) == pytest.approx(
+        1 / 3, rel=0.02
+    )
     assert all(faster(5, 3, n) > 2 for n in (64, 128, 512)) and all(faster(5, 3, n) < 1 for n in (1, 2, 4))
     assert all(faster(7, 5, n) > 2 for n in (64, 128, 512))
     assert faster(8, 7, 1) == pytest.approx(1.9, abs=0.05) and faster(8, 7, 4) > 2
@@ -157,7 +172,9 @@ def test_what_the_page_says_of_the_whole_way(path):
     assert all(1 < 1 / faster(9, 8, n) < 1.08 for n in columns if n >= 4)
     assert all(1.6 < 1 / faster(10, 9, n) < 1.95 for n in columns)
     assert faster(11, 9, 1) == pytest.approx(2.1, abs=0.05) and all(faster(11, 9, n) > 0.965 for n in (64, 128, 512))
-    assert all((faster(12, 9, n) > 1) == (n >= 128) for n in columns) and faster(12, 9, 512) == pytest.approx(2.6, abs=0.05)
+    assert all((faster(12, 9, n) > 1) == (n >= 128) for n in columns) and faster(12, 9, 512) == pytest.approx(
+        2.6, abs=0.05
+    )
     assert faster(14, 12, 512) > 2 and 1 / faster(14, 12, 1) > 2
     assert faster(15, 14, 64) > 6 and faster(15, 14, 512) == pytest.approx(4 / 3, rel=0.05)
     assert fastest[1] == 11 and fastest[8] == 13 and all(fastest[n] == 15 for n in columns if n >= 16)

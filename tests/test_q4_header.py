@@ -4,7 +4,6 @@ fail. The test program is that of tests/q4_header, whose main.cu says how to run
 import re
 
 import pytest
-
 from conftest import BUILD, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/q4_gemm"
@@ -113,7 +112,10 @@ def build(folder, *options, change=None, sources=("main.cu",)):
 
 def test_a_block_may_have_little_shared_memory(tmp_path):
     """So little that hardly any shape of the policy has room, and x comes in several passes."""
-    change = r"(?=return get\(device\.multiprocessors)", "device.block_bytes = 61 << 10, device.shared_bytes = 62 << 10;"
+    change = (
+        r"(?=return get\(device\.multiprocessors)",
+        "device.block_bytes = 61 << 10, device.shared_bytes = 62 << 10;",
+    )
     program = build(tmp_path, "-O1", "-DFEW_KINDS", change=change, sources=["main.cu", "devices.cu"])
     result = run(program, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -134,20 +136,29 @@ MUTANTS = {
     "sums_of_one_way": (r"way < kWays; \+\+way\)", "way < 1; ++way)", "main.cu"),
     "stage_begun_without_x": (r"init\(&full\[i\], 3\)", "init(&full[i], 2)", "main.cu"),
     "chunk_past_the_end": (r"min\(j % kChunks, there - 1\)", "j % kChunks", "main.cu"),
-    "scales_of_another_column": (r"place_of\(i / to\.columns\) \+ i % to\.columns\]",
-                                 "place_of(i / to.columns)]", "main.cu"),
+    "scales_of_another_column": (
+        r"place_of\(i / to\.columns\) \+ i % to\.columns\]",
+        "place_of(i / to.columns)]",
+        "main.cu",
+    ),
     "x_not_waited_for": (r"__pipeline_wait_prior\(S::kLate\)", "__pipeline_wait_prior(S::kLate + 1)", "main.cu"),
     "x_of_the_first_slots_missing": (r"if \(i < asked\) fetch_x", "if (i + 1 < asked) fetch_x", "main.cu"),
     "x_of_the_first_chunk_again": (r"from_x \+= kPhases \* p\.x\.n \* kChunk", "from_x += 0", "main.cu"),
     "slots_too_small": (r"columns \* kChunk \+ scales \* kXScaleBytes : 0", "columns * kChunk : 0", "main.cu"),
     "late_weights_not_asked_for": (r"\(is_first \? S::kLate : 0\); \+\+i\)", "0; ++i)", "main.cu"),
-    "residual_not_added": (r"to_float\(x\.values\[j\]\) \+ to_float\(kept\.values\[j\]\)",
-                           "to_float(x.values[j])", "activations.cu"),
+    "residual_not_added": (
+        r"to_float\(x\.values\[j\]\) \+ to_float\(kept\.values\[j\]\)",
+        "to_float(x.values[j])",
+        "activations.cu",
+    ),
     "halves_cut_off": (r"copysignf\(0\.5f, scaled\)", "copysignf(0.25f, scaled)", "activations.cu"),
-    "nan_is_lost": (r"most = max\(most, __float_as_uint\(x\[i\]\) & 0x7fffffffu\)",
-                    "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))", "activations.cu"),
+    "nan_is_lost": (
+        r"most = max\(most, __float_as_uint\(x\[i\]\) & 0x7fffffffu\)",
+        "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))",
+        "activations.cu",
+    ),
     "overlap_not_seen": (r"begin < other\.end && other\.begin < end", "false", "arguments.cu"),
-}  # fmt: skip
+}
 FAULTS = {"stage_begun_without_x", "chunk_past_the_end"}  # of these, a launch ends with an error that the device names
 
 

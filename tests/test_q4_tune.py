@@ -7,7 +7,6 @@ import re
 import shutil
 
 import pytest
-
 from conftest import BUILD, CLANG_FORMAT, ROOT, run
 from fakes import Machine, executable, refused
 from ladder import q4_tune, results
@@ -32,7 +31,11 @@ PROGRAM_FAKE = """\
 cp "$FAKE_TUNE_CSV" "$2"
 """
 
-A, B, C = Few(4, 2, 8, 6, 1, 1, 0, 2), Few(4, 2, 8, 6, 1, 1, 0, 8), Few(8, 4, 4, 6, 1, 1, 1, 4)  # A and B are one kernel
+A, B, C = (
+    Few(4, 2, 8, 6, 1, 1, 0, 2),
+    Few(4, 2, 8, 6, 1, 1, 0, 8),
+    Few(8, 4, 4, 6, 1, 1, 1, 4),
+)  # A and B are one kernel
 NARROW, WIDE, TWO = Many(32, 1, 4, 1), Many(64, 2, 2, 1), Many(64, 1, 2, 2)
 MICROSECONDS = [(0.5, 2.0, 1.25), (1.5, 8.0, 0.0)]
 CLUSTERS = [[132, 66, 39, 30, 22, 17, 15, 15], [264, 132, 79, 62, 47, 39, 32, 30]]
@@ -93,9 +96,18 @@ def invented():
 
 
 def test_the_fastest_shape_is_chosen_for_columns_rows_and_weights_of_a_row():
-    lines = few((A, 1.0, SMALL, 1), (C, 2.0, SMALL, 1), (A, 2.0, LARGE, 1), (C, 1.0, LARGE, 1),
-                (A, 1.0, LONG, 1), (C, 2.0, LONG, 1),
-                (A, 1.0, SMALL, 8), (C, 2.0, SMALL, 8), (A, 1.0, LARGE, 8), (C, 2.0, LARGE, 8))  # fmt: skip
+    lines = few(
+        (A, 1.0, SMALL, 1),
+        (C, 2.0, SMALL, 1),
+        (A, 2.0, LARGE, 1),
+        (C, 1.0, LARGE, 1),
+        (A, 1.0, LONG, 1),
+        (C, 2.0, LONG, 1),
+        (A, 1.0, SMALL, 8),
+        (C, 2.0, SMALL, 8),
+        (A, 1.0, LARGE, 8),
+        (C, 2.0, LARGE, 8),
+    )
     rows, long = int((1024 * 4096) ** 0.5), int((4096 * 14336) ** 0.5)
     assert lines == [
         (1, rows, ANY_SIZE, A),
@@ -112,8 +124,14 @@ def test_a_neighbour_s_shape_is_kept_within_half_a_percent(time, chosen):
 
 @pytest.mark.parametrize("time, chosen", [(1.009, B), (1.011, C)])
 def test_a_kernel_more_is_compiled_only_if_it_gains_a_percent(time, chosen):
-    lines = few((A, 1.0, SMALL, 1), (C, 1.5, SMALL, 1), (B, 1.2, SMALL, 1),
-                (A, 1.5, LARGE, 1), (C, 1.0, LARGE, 1), (B, time, LARGE, 1))  # fmt: skip
+    lines = few(
+        (A, 1.0, SMALL, 1),
+        (C, 1.5, SMALL, 1),
+        (B, 1.2, SMALL, 1),
+        (A, 1.5, LARGE, 1),
+        (C, 1.0, LARGE, 1),
+        (B, time, LARGE, 1),
+    )
     assert [line[-1] for line in lines] == [A, chosen]
 
 
@@ -219,8 +237,11 @@ def test_measures_stores_and_writes_a_policy(machine):
     result = start(machine)
     assert result.returncode == 0, result.stderr
     assert machine.files() == ["fake-9000/q4_gemm/tune.csv", "fake-9000/q4_gemm/tune_environment.txt"]
-    for words in ("#include <q4_gemm/policies/fake_9000.cuh>", "q4_gemm::multiply<q4_gemm::policies::Fake9000>(",
-                  "include/q4_gemm/policy.cuh"):  # fmt: skip
+    for words in (
+        "#include <q4_gemm/policies/fake_9000.cuh>",
+        "q4_gemm::multiply<q4_gemm::policies::Fake9000>(",
+        "include/q4_gemm/policy.cuh",
+    ):
         assert words in result.stdout
     assert "bench/q4_tune/program" in machine.makes.read_text()
     written = (machine.root / POLICY).read_text(encoding="utf-8")
@@ -279,7 +300,9 @@ def test_every_kernel_of_the_policy_is_a_candidate():
     tables = re.split(r"(kFew|kMany)\[\]", text)
     found = 0
     for name, table in zip(tables[1::2], tables[2::2]):
-        for entry in re.findall(r"^\s*.*?\{((?:kAnySize|true|false|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE):
+        for entry in re.findall(
+            r"^\s*.*?\{((?:kAnySize|true|false|[\d., f]+)+)\}", table.partition("};")[0], re.MULTILINE
+        ):
             numbers = [word.strip() for word in entry.split(",")]
             if name == "kFew":
                 _, _, _, tiles, warp_tiles, phases, depth, columns, together, x_in_slots, _ = numbers

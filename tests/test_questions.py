@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import ROOT
 from ladder import ladders, readme
 
@@ -26,7 +25,9 @@ def test_every_question_has_a_mark_and_an_answer(page):
     for text in PAGES[page]:
         found = asked(text)
         assert [int(number) for number, *_ in found] == list(range(1, len(found) + 1)) and found
-        assert text.count("<details>") == text.count("</details>") == len(found) == len(re.findall(r"^\*\*\d", text, re.M))
+        assert (
+            text.count("<details>") == text.count("</details>") == len(found) == len(re.findall(r"^\*\*\d", text, re.M))
+        )
         assert not re.search(r"^- .*\?", QUESTION.sub("", text), re.MULTILINE), "a question without a number"
         for _, _, question, answer in found:
             words = re.sub(r"^(<!--|\|).*\n?", "", answer, flags=re.MULTILINE).split()  # without tables

@@ -4,7 +4,6 @@ import argparse
 import re
 
 import pytest
-
 from ladder import exercises, ladders, quiz
 
 QUESTIONS = quiz.questions()

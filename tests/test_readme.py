@@ -1,7 +1,6 @@
 """The figures in the pages are those of the stored files; and the tool that writes them, on invented numbers."""
 
 import pytest
-
 from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
 from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
@@ -270,7 +269,10 @@ def test_the_lists_of_stages_are_made_from_the_pages_of_the_stages(fresh):
     assert fresh.readme().returncode == 0
     assert f"| [03_tiled]({LADDER}/03_tiled/README.md) | the idea of 03_tiled |\n" in fresh.page("other.md")
     text = fresh.page(f"{LADDER}/README.md")
-    assert "| stage | what changes | what it removes | barriers per row | bytes per lane and load | sectors per request |" in text
+    assert (
+        "| stage | what changes | what it removes | barriers per row | bytes per lane and load | sectors per request |"
+        in text
+    )
     assert "| [03_tiled](03_tiled/README.md) | a | b |  | 1 | 4 | 4 |" in text
     fresh.write(f"{LADDER}/05_new/kernel.cuh", "// a new stage, and nothing else is touched\n")
     fresh.page(f"{LADDER}/05_new/README.md", stage_page("05_new"))
@@ -336,7 +338,9 @@ def test_the_sweep_over_inputs_of_one_size_is_named_on_the_ladder_s_page(fresh):
 def test_the_walkthrough_compares_what_its_markers_name(fresh):
     text = fresh.page(PROFILING)
     assert "| counter | 01_basic | 02_reduction5 | 03_tiled | 04_short |" in text
-    assert "| duration, µs | 4,000 | 200 | 250 | 40 |" in text and "| threads per block | 128 | 128 | 128 | 128 |" in text
+    assert (
+        "| duration, µs | 4,000 | 200 | 250 | 40 |" in text and "| threads per block | 128 | 128 | 128 | 128 |" in text
+    )
     second = text[text.index("| counter | 02_reduction5 | 03_tiled |") :]
     assert "duration" in second and "L1 hit rate" in second and "threads" not in second
 

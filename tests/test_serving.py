@@ -6,7 +6,6 @@ The generic tests check its stages, mutants, counts and pages as those of every 
 import re
 
 import pytest
-
 from conftest import BUILD, run
 from ladder import cpu_device, grid_tables, ladders
 

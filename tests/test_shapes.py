@@ -1,7 +1,6 @@
 """The header on shapes outside the peers' tables: the program of bench/shapes, and what it stored."""
 
 import pytest
-
 from conftest import ROOT, make, run
 from ladder import results
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from conftest import ROOT
 from ladder import __main__ as command_line
 from ladder import site as site_job

@@ -4,7 +4,6 @@ import re
 import subprocess
 
 import pytest
-
 from conftest import ROOT
 from ladder import ladders
 
@@ -60,7 +59,9 @@ FUNCTIONAL_CAST = re.compile(
 )
 
 
-@pytest.mark.parametrize("top", ["assignment1", "assignment2", "bench", "common", "include", "lectures", "python", "simt", "tests"])
+@pytest.mark.parametrize(
+    "top", ["assignment1", "assignment2", "bench", "common", "include", "lectures", "python", "simt", "tests"]
+)
 def test_there_is_one_form_of_cast(top):
     """Finds casts of arithmetic types that look like a call. simt/tests are left out: they write CUDA as users do."""
     found = []

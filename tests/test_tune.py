@@ -7,7 +7,6 @@ import re
 import shutil
 
 import pytest
-
 from conftest import BUILD, CLANG_FORMAT, ROOT, run
 from fakes import Machine, executable, refused
 from ladder import __main__ as command_line
@@ -98,8 +97,10 @@ def invented():
 
 
 def operator_of(rows):
-    return tune.Operator([{**r, **{n: int(r[n]) for n in tune.NUMBERS}, "microseconds": float(r["microseconds"])}
-                          for r in rows], "forward")  # fmt: skip
+    return tune.Operator(
+        [{**r, **{n: int(r[n]) for n in tune.NUMBERS}, "microseconds": float(r["microseconds"])} for r in rows],
+        "forward",
+    )
 
 
 def shapes_of(lines):
@@ -220,7 +221,11 @@ def test_up_to_128_mb_a_contiguous_shape_is_chosen_within_a_percent(kilobytes, c
     ],
 )
 def test_from_512_kb_to_4_mb_the_shortest_contiguous_program_is_chosen_within_two_percent(kilobytes, slower, chosen):
-    rows = [row(FLATTER, 1.0, kilobytes=kilobytes), row(FLAT, slower, kilobytes=kilobytes), row(A, 1.0, kilobytes=524288)]
+    rows = [
+        row(FLATTER, 1.0, kilobytes=kilobytes),
+        row(FLAT, slower, kilobytes=kilobytes),
+        row(A, 1.0, kilobytes=524288),
+    ]
     assert shapes_of(tune.table(operator_of(rows)))[0][2] == chosen
     # Not with larger blocks, and not where a shape of another access is more than a percent faster than each of them.
     assert shapes_of(tune.table(operator_of([*rows, row(B, 0.985, kilobytes=kilobytes)])))[0][2] == "B"

@@ -5,7 +5,6 @@ import re
 import subprocess
 
 import pytest
-
 from conftest import BACKEND, BUILD, ENVIRONMENT, ROOT, run
 from ladder import ladders
 
@@ -29,7 +28,9 @@ def test_list_names_stages_and_experiments():
     assert re.findall(r"^[1-9] +([a-z]+) ", listed, re.MULTILINE) == ["stages", "warm", "waits"]
 
 
-@pytest.mark.parametrize("arguments", [["--n", "0"], ["--n", "-1"], ["--rows", "3"], ["--stage", "99"], ["--experiment", "4"]])
+@pytest.mark.parametrize(
+    "arguments", [["--n", "0"], ["--n", "-1"], ["--rows", "3"], ["--stage", "99"], ["--experiment", "4"]]
+)
 def test_bad_argument_is_refused_in_one_sentence(arguments):
     result = run(PROGRAM, *arguments)
     assert result.returncode == 2 and result.stdout == "" and len(result.stderr.splitlines()) == 1

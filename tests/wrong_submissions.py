@@ -14,7 +14,12 @@ WRONG = [
         "never written",
     ),
     ("a grid of no blocks", "W1L1/2", [("  if (blocks > 0) add_kernel", "  add_kernel")], "CUDA refuses your launch"),
-    ("blocks too large", "W1L1/2", [("<<<blocks, kBlockSize,", "<<<blocks, 8 * kBlockSize,")], "CUDA refuses your launch"),
+    (
+        "blocks too large",
+        "W1L1/2",
+        [("<<<blocks, kBlockSize,", "<<<blocks, 8 * kBlockSize,")],
+        "CUDA refuses your launch",
+    ),
     ("too many blocks", "W1L1/2", [("<<<blocks,", "<<<9 * blocks,")], "at most 1,024 blocks: yours has 1,152"),
     ("minus in place of plus", "W1L1/2", [("a[i] + b[i]", "a[i] - b[i]")], "elements wrong"),
     ("a semicolon is missing", "W1L1/2", [("c[i] = a[i] + b[i];", "c[i] = a[i] + b[i]")], "line 19: expected"),

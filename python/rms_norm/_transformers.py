@@ -189,14 +189,14 @@ class LayerForward(Patched):
         return following if weight is not None and weight.device == x.device else None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _names(kind):
     """Of the arguments of a layer after the hidden states."""
     parameters = list(inspect.signature(kind.forward).parameters.values())[2:]
     return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _derived(kind):
     base = LayerForward if kind.__name__ in LAYERS else NormForward
     return type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__})
@@ -296,4 +296,4 @@ def unpatch(model: torch.nn.Module) -> torch.nn.Module:
 
 
 # Last, since it imports this module: whichever is imported first, as for a pickled model, finds all that it needs.
-from . import torch as ours  # noqa: E402
+from . import torch as ours

@@ -11,9 +11,10 @@ The arguments mean what those of the package's functions do. Under autocast, ten
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from numbers import Integral
-from typing import Optional, Sequence, Tuple, Union, overload
+from typing import Optional, Tuple, Union, overload
 
 import torch
 from torch import Tensor, empty_like, is_grad_enabled

@@ -12,19 +12,36 @@ REFUSED_LIBRARIES = re.compile(
     r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
 )
 ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
-    ("cublas", "this part of cuBLAS"), ("curand", "cuRAND"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
-    ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("npp", "NPP"), ("nvrtc", "NVRTC"), ("nvml", "NVML"), ("cupti", "CUPTI"),
-    ("thrust/", "Thrust"), ("cub/device/", "CUB's device-wide algorithms"), ("cub/", "this part of CUB"),
+    ("cublas", "this part of cuBLAS"),
+    ("curand", "cuRAND"),
+    ("cufft", "cuFFT"),
+    ("cusparse", "cuSPARSE"),
+    ("cusolver", "cuSOLVER"),
+    ("cudnn", "cuDNN"),
+    ("nccl", "NCCL"),
+    ("npp", "NPP"),
+    ("nvrtc", "NVRTC"),
+    ("nvml", "NVML"),
+    ("cupti", "CUPTI"),
+    ("thrust/", "Thrust"),
+    ("cub/device/", "CUB's device-wide algorithms"),
+    ("cub/", "this part of CUB"),
     ("cuda/std/", "this part of cuda::std"),
-    ("cutlass/", "CUTLASS"), ("cute/", "CUTLASS"), ("texture_", "textures"), ("surface_", "surfaces"),
+    ("cutlass/", "CUTLASS"),
+    ("cute/", "CUTLASS"),
+    ("texture_", "textures"),
+    ("surface_", "surfaces"),
     ("cooperative_groups/", "this part of cooperative groups"),
-]  # fmt: skip
+]
 ABSENT_NAMES = [  # what g++ finds undeclared
     (r"(cub::)?Device[A-Z]\w+", "CUB's device-wide algorithms; it has those of a warp and of a block"),
-    (r"cu[A-Z]\w*|CU[a-z]\w*|CUDA_[A-Z]\w*", "CUDA's driver API; use the functions of the runtime, cudaMalloc and its like"),
+    (
+        r"cu[A-Z]\w*|CU[a-z]\w*|CUDA_[A-Z]\w*",
+        "CUDA's driver API; use the functions of the runtime, cudaMalloc and its like",
+    ),
     (r"cudaSurface\w*|surf[123]D\w+", "surfaces; write the memory through a pointer"),
     (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the products of matrices of <cublas_v2.h>"),
-]  # fmt: skip
+]
 TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
 
 

@@ -31,8 +31,7 @@ def explain(errors):
     absent = re.search(r"fatal error: ([^\s:]+): No such file or directory", errors)
     if absent and absent[1] == "boost/context/detail/fcontext.hpp" or "-lboost_context" in errors:
         raise Failure(
-            "Boost.Context, with which the CPU device runs threads, is missing: "
-            "apt-get install libboost-context-dev"
+            "Boost.Context, with which the CPU device runs threads, is missing: apt-get install libboost-context-dev"
         )
     if absent and absent[1] == "backtrace.h" or "-lbacktrace" in errors:
         raise Failure(
@@ -43,7 +42,9 @@ def explain(errors):
         raise Failure(f"{absent[1]} belongs to NVIDIA's cuda-samples, not to CUDA; add -I with its folder Common")
     if absent:
         refuse_header(absent[1])
-    for name in re.findall(r"error: [^\n]*?['‘]([\w:]+)['’][^\n]* (?:declared|name a type|a member of|incomplete)", errors):
+    for name in re.findall(
+        r"error: [^\n]*?['‘]([\w:]+)['’][^\n]* (?:declared|name a type|a member of|incomplete)", errors
+    ):
         for pattern, sentence in ABSENT_NAMES:
             if re.fullmatch(pattern, name):
                 raise Failure(f"the CPU device does not have {sentence} ({name})")

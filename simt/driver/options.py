@@ -20,19 +20,51 @@ LANGUAGES.update(dict.fromkeys([".cpp", ".cc", ".cxx", ".c++", ".C", ".cp"], "c+
 LINKED = re.compile(r"\.(o|obj|a|so|lo)(\.[\d.]+)?$")
 
 SHORT = {  # nvcc's long names; either form is written with one dash or two
-    "output-file": "o", "compile": "c", "device-c": "dc", "preprocess": "E", "device-link": "dlink",
-    "include-path": "I", "system-include": "isystem", "pre-include": "include", "define-macro": "D",
-    "undefine-macro": "U", "library": "l", "library-path": "L", "optimize": "O", "debug": "g", "device-debug": "G",
-    "compiler-options": "Xcompiler", "linker-options": "Xlinker", "compiler-bindir": "ccbin", "disable-warnings": "w",
-    "generate-dependencies": "M", "generate-nonsystem-dependencies": "MM", "generate-dependencies-with-compile": "MD",
-    "generate-nonsystem-dependencies-with-compile": "MMD", "dependency-output": "MF", "dependency-target-name": "MT",
-    "generate-dependency-targets": "MP", "verbose": "v", "save-temps": "keep", "h": "help", "V": "version",
-    "output-directory": "odir", "options-file": "optf", "relocatable-device-code": "rdc", "profile": "pg",
+    "output-file": "o",
+    "compile": "c",
+    "device-c": "dc",
+    "preprocess": "E",
+    "device-link": "dlink",
+    "include-path": "I",
+    "system-include": "isystem",
+    "pre-include": "include",
+    "define-macro": "D",
+    "undefine-macro": "U",
+    "library": "l",
+    "library-path": "L",
+    "optimize": "O",
+    "debug": "g",
+    "device-debug": "G",
+    "compiler-options": "Xcompiler",
+    "linker-options": "Xlinker",
+    "compiler-bindir": "ccbin",
+    "disable-warnings": "w",
+    "generate-dependencies": "M",
+    "generate-nonsystem-dependencies": "MM",
+    "generate-dependencies-with-compile": "MD",
+    "generate-nonsystem-dependencies-with-compile": "MMD",
+    "dependency-output": "MF",
+    "dependency-target-name": "MT",
+    "generate-dependency-targets": "MP",
+    "verbose": "v",
+    "save-temps": "keep",
+    "h": "help",
+    "V": "version",
+    "output-directory": "odir",
+    "options-file": "optf",
+    "relocatable-device-code": "rdc",
+    "profile": "pg",
     "forward-unknown-opts": "forward-unknown-to-host-compiler",
     "forward-unknown-to-host-linker": "forward-unknown-to-host-compiler",
-}  # fmt: skip
+}
 FLAGS = set("c dc E dlink lib shared M MM MD MMD MP g G w v dryrun keep help version pg".split())
-FLAGS |= {"analyze", "forward-unknown-to-host-compiler", "extended-lambda", "expt-extended-lambda", "expt-relaxed-constexpr"}
+FLAGS |= {
+    "analyze",
+    "forward-unknown-to-host-compiler",
+    "extended-lambda",
+    "expt-extended-lambda",
+    "expt-relaxed-constexpr",
+}
 VALUES = set("o odir I isystem include D U l L O x std Xcompiler Xlinker ccbin MF MT MQ Werror".split())
 VALUES |= {"keep-dir", "optf", "fmad", "default-stream", "rdc"}
 GLUED = re.compile(r"-(isystem|[IDULlOt])(.+)", re.DOTALL)

@@ -20,7 +20,6 @@ from .words import (
     who,
 )
 
-
 MOST_HAZARDS = 20
 
 

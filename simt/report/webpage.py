@@ -185,7 +185,9 @@ def listing(kernel, file, sources):
             )
             if said and first_of_line:
                 out.append(f'<tr><td colspan="8"></td><td class="said">{escape(said)}</td></tr>')
-    return f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>{legend()}'
+    return (
+        f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>{legend()}'
+    )
 
 
 def pictures(kernel, sources):

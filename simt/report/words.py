@@ -144,9 +144,7 @@ def operations_line(kernel):
     requests = sum(access.requests for access in kernel.accesses)
     if requests:
         lanes = sum(access.lanes for access in kernel.accesses) / requests
-        parts.append(
-            f"{number(round(lanes, 1))} of {number(round(kernel.lanes_possible, 1))} lanes active per request"
-        )
+        parts.append(f"{number(round(lanes, 1))} of {number(round(kernel.lanes_possible, 1))} lanes active per request")
     return "; ".join(parts)
 
 

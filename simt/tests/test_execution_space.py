@@ -10,16 +10,15 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from execution_space import name_of  # noqa: E402
+from execution_space import name_of
 
 
 def compiled(source, tmp_path, *options):
     return subprocess.run(
         [str(HERE.parent / "simtcc"), "-O0", "-c", str(source), "-o", str(tmp_path / "made.o"), *options],
         cwd=str(tmp_path),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -52,8 +51,10 @@ def test_it_is_refused_when_compiled_again(tmp_path):
     """What ccache keeps has passed."""
     (tmp_path / "wrong.cu").write_text("__global__ void k(int* a) { *a = 1; }\nvoid f(int* a) { k(a); }\n")
     first, second = compiled("wrong.cu", tmp_path), compiled("wrong.cu", tmp_path)
-    assert first.stderr == second.stderr == (
-        "wrong.cu:2: error: f calls the kernel k like a function; launch it: k<<<blocks, threads>>>(...)\n"
+    assert (
+        first.stderr
+        == second.stderr
+        == ("wrong.cu:2: error: f calls the kernel k like a function; launch it: k<<<blocks, threads>>>(...)\n")
     )
 
 

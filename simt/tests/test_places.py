@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 def said_by(program):
     """{(address, what): [values]}"""
-    done = subprocess.run([program], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
     said = {}
     for words in re.findall(r"^(\w+) (\w+): (.*)$", done.stdout, re.MULTILINE):
         said.setdefault(words[:2], []).append(words[2])
@@ -88,7 +88,7 @@ def test_a_source_named_from_another_folder(tmp_path, source, where):
     (tmp_path / "below/k.cu").write_text(kernel)
     (tmp_path / "a header.h").write_text("__global__ void k(int* p) { *p = 1; }\n")
     subprocess.run([SIMT / "simtcc", "-O0", source, "-o", "program"], cwd=tmp_path / where, check=True)
-    done = subprocess.run([tmp_path / where / "program"], stderr=subprocess.PIPE, universal_newlines=True, cwd="/")
+    done = subprocess.run([tmp_path / where / "program"], stderr=subprocess.PIPE, text=True, cwd="/")
     assert f"{tmp_path}/a header.h:1: illegal memory access at 0x0" in done.stderr
 
 
@@ -99,5 +99,5 @@ def test_a_kernel_that_hangs_within_the_device_is_named_by_its_own_line(tmp_path
     (tmp_path / "k.cu").write_text(source + main)
     subprocess.run([SIMT / "simtcc", "-O0", "k.cu", "-o", "k"], cwd=tmp_path, check=True)
     environment = {**os.environ, "SIMT_TIMEOUT": "0.5"}
-    done = subprocess.run([tmp_path / "k"], stderr=subprocess.PIPE, universal_newlines=True, cwd="/", env=environment)
+    done = subprocess.run([tmp_path / "k"], stderr=subprocess.PIPE, text=True, cwd="/", env=environment)
     assert f"{tmp_path}/k.cu:2: the kernel makes no progress" in done.stderr

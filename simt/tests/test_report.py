@@ -16,7 +16,7 @@ import pytest
 
 SIMT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SIMT))
-from report import model, remarks, tables, terminal, webpage  # noqa: E402
+from report import model, remarks, tables, terminal, webpage
 
 SAMPLE = SIMT / "tests/analysis/sample.cu"
 
@@ -250,9 +250,8 @@ def analyze(*arguments, cwd, **environment):
         cwd=str(cwd),
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         timeout=300,
     )
 

@@ -23,9 +23,8 @@ def simtcc(*arguments, cwd, program=SIMTCC, **environment):
         cwd=str(cwd),
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
+        text=True,
         timeout=300,
     )
 
@@ -72,7 +71,9 @@ def test_a_wrong_answer_hints_at_what_would_look_further(folder):
         ).stderr
 
     assert said() == said(SIMT_HINTS="0") == ""
-    assert said(SIMT_HINTS="1").startswith("simt: the program ended with exit code 3, and no kernel failed. simt/analyze")
+    assert said(SIMT_HINTS="1").startswith(
+        "simt: the program ended with exit code 3, and no kernel failed. simt/analyze"
+    )
 
 
 @pytest.mark.full
@@ -151,7 +152,20 @@ def test_a_header_that_is_compiled_as_a_source(folder):
     """Not into a precompiled header; -include comes before its first line."""
     (folder / "value.h").write_text("int value_of_kernel() { return VALUE + FIRST; }\n")
     (folder / "first.h").write_text("#define FIRST 1\n")
-    options = ["-DVALUE=4", "-include", "first.h", "-MMD", "-MF", "deps.txt", "-MT", "goal", "-c", "value.h", "-o", "v.o"]
+    options = [
+        "-DVALUE=4",
+        "-include",
+        "first.h",
+        "-MMD",
+        "-MF",
+        "deps.txt",
+        "-MT",
+        "goal",
+        "-c",
+        "value.h",
+        "-o",
+        "v.o",
+    ]
     made("-O0", "-x", "c++", *options, cwd=folder)
     assert rule((folder / "deps.txt").read_text()) == {"goal": ["value.h", "first.h"]}
     made("-O0", "main.cpp", "v.o", "-o", "program", cwd=folder)
@@ -175,11 +189,38 @@ def test_ccache_keeps_what_is_compiled(folder, monkeypatch):
 
 def test_options_reach_gxx(folder):
     preprocess, _, compile_, link = commands(
-        "one.cu", "-o", "x", "-Iinc one", "-I", "inc2", "-isystem", "sys", "-include", "first.h", "-DA=1",
-        "-D", "B", "-UC",
-        "-O3", "-g", "-std=c++20", "-Wall", "-w", "-Xcompiler", "-fopenmp,-funroll-loops", "--compiler-options=-Wextra",
-        "-Xlinker", "-z,now", "-lm", "-L", "lib", "-Werror", "all-warnings", "-fmad=false", cwd=folder,
-    )  # fmt: skip
+        "one.cu",
+        "-o",
+        "x",
+        "-Iinc one",
+        "-I",
+        "inc2",
+        "-isystem",
+        "sys",
+        "-include",
+        "first.h",
+        "-DA=1",
+        "-D",
+        "B",
+        "-UC",
+        "-O3",
+        "-g",
+        "-std=c++20",
+        "-Wall",
+        "-w",
+        "-Xcompiler",
+        "-fopenmp,-funroll-loops",
+        "--compiler-options=-Wextra",
+        "-Xlinker",
+        "-z,now",
+        "-lm",
+        "-L",
+        "lib",
+        "-Werror",
+        "all-warnings",
+        "-fmad=false",
+        cwd=folder,
+    )
     for word in ["'-Iinc one'", "-I inc2", "-isystem sys", "-include first.h", "-D A=1", "-D B", "-U C"]:
         assert word.replace("'-Iinc one'", "-I 'inc one'") in preprocess and word not in compile_
     for word in "-O3 -g -std=c++20 -Wall -w -fopenmp -funroll-loops -Wextra -Werror -ffp-contract=off".split():
@@ -192,13 +233,38 @@ def test_options_reach_gxx(folder):
 def test_options_about_gpu_code_have_no_effect(folder):
     plain = commands("one.cu", "-o", "x", cwd=folder)
     ignored = commands(
-        "-arch=sm_90a", "-arch", "sm_80", "-gencode", "arch=compute_90,code=sm_90",
+        "-arch=sm_90a",
+        "-arch",
+        "sm_80",
+        "-gencode",
+        "arch=compute_90,code=sm_90",
         "--generate-code=arch=compute_80,code=sm_80",
-        "-lineinfo", "-use_fast_math", "--use_fast_math", "-maxrregcount=32", "-Xptxas", "-v", "--ptxas-options=-v",
-        "--threads", "4", "-t4", "-t", "0", "-diag-suppress", "177", "--diag-suppress=20012", "-m64",
-        "-cudart", "static",
-        "-Wno-deprecated-gpu-targets", "--resource-usage", "-lcudart", "one.cu", "-o", "x", cwd=folder,
-    )  # fmt: skip
+        "-lineinfo",
+        "-use_fast_math",
+        "--use_fast_math",
+        "-maxrregcount=32",
+        "-Xptxas",
+        "-v",
+        "--ptxas-options=-v",
+        "--threads",
+        "4",
+        "-t4",
+        "-t",
+        "0",
+        "-diag-suppress",
+        "177",
+        "--diag-suppress=20012",
+        "-m64",
+        "-cudart",
+        "static",
+        "-Wno-deprecated-gpu-targets",
+        "--resource-usage",
+        "-lcudart",
+        "one.cu",
+        "-o",
+        "x",
+        cwd=folder,
+    )
     without_names = [re.sub(r"/\S*simtcc-\w+", "TMP", "\n".join(lines)) for lines in (plain, ignored)]
     assert without_names[0] == without_names[1]
 
@@ -249,9 +315,7 @@ def test_make_follows_the_dependencies(folder):
     (folder / "Makefile").write_text(f"one.o: one.cu\n\t{SIMTCC} -O0 -c -MMD -MF one.d one.cu -o $@\n-include one.d\n")
 
     def make():
-        return subprocess.run(
-            ["make", "-C", str(folder)], stdout=subprocess.PIPE, universal_newlines=True, check=True
-        ).stdout
+        return subprocess.run(["make", "-C", str(folder)], stdout=subprocess.PIPE, text=True, check=True).stdout
 
     assert "simtcc" in make()
     assert "simtcc" not in make()
@@ -262,9 +326,7 @@ def test_make_follows_the_dependencies(folder):
 
 def test_debug_information_names_the_source(folder):
     made("-c", "one.cu", cwd=folder)
-    lines = subprocess.run(
-        ["objdump", "-dl", str(folder / "one.o")], stdout=subprocess.PIPE, universal_newlines=True
-    ).stdout
+    lines = subprocess.run(["objdump", "-dl", str(folder / "one.o")], stdout=subprocess.PIPE, text=True).stdout
     assert "a folder/value.cu:5" in lines and ".ii" not in lines
 
 
@@ -303,7 +365,7 @@ def test_help_and_version(folder):
         (["kernel.ptx"], "GPU code"),
         (["-x", "fortran", "one.cu"], "fortran"),
     ],
-)  # fmt: skip
+)
 def test_wrong_command_line(folder, arguments, words):
     (folder / "notes.txt").write_text("")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -342,7 +404,9 @@ def test_what_cub_has_for_a_whole_device_is_refused(folder):
     (folder / "d.cu").write_text("#include <cub/device/device_scan.cuh>\n")
     said = simtcc("-c", "d.cu", cwd=folder).stderr
     assert "does not have CUB's device-wide algorithms (cub/device/device_scan.cuh)" in said
-    (folder / "d.cu").write_text("#include <cub/cub.cuh>\nvoid f(size_t b) { cub::DeviceReduce::Sum(0, b, 0, 0, 0); }\n")
+    (folder / "d.cu").write_text(
+        "#include <cub/cub.cuh>\nvoid f(size_t b) { cub::DeviceReduce::Sum(0, b, 0, 0, 0); }\n"
+    )
     assert "does not have CUB's device-wide algorithms" in simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
 
 
@@ -481,7 +545,7 @@ def test_stopped_in_the_middle(folder, tmp_path, sent, code):
     assert list(temporary.iterdir()) == []
     assert not (folder / "long.o").exists()
     time.sleep(0.3)
-    running = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    running = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, text=True).stdout
     assert str(temporary) not in running
 
 

@@ -12,8 +12,8 @@ from conftest import full_but
 
 SIMT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SIMT))
-from preprocessed import MARKER  # noqa: E402
-from translate import TranslateError, translate  # noqa: E402
+from preprocessed import MARKER
+from translate import TranslateError, translate
 
 PROGRAMS = sorted((SIMT / "tests/translate").glob("*.cu"))
 
@@ -168,21 +168,39 @@ def test_a_variable_with_the_name_of_a_kernel_is_no_kernel():
         ("__global__ void k() {\n  __shared__ int s[];\n}", 2, "the size of s is missing"),
         ("__global__ void k() {\n  __shared__ = 3;\n}", 2, "__shared__ declaration"),
         ("struct S {\n  __shared__ int member;\n};", 2, "a member cannot be __shared__"),
-        ("void f() {\n\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}", 3,
-         "the PTX instruction wgmma.fence.sync.aligned cannot run on the CPU device; use the CUDA C++ function"),
-        ("void f() {\n  asm(\"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 16;\" :: \"l\"(a), \"r\"(b));\n}", 2, "cannot run"),
-        ("void f() {\n  asm(\"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %1}], [%1];\" :: \"l\"(a), \"r\"(b));\n}", 2,
-         "use cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared"),
-        ("void f() {\n  asm(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 16, [%0], 3;\" "
-         ":: \"r\"(a), \"l\"(b));\n}", 2, "multicast::cluster cannot run on the CPU device; use cuda::device::memcpy_async_tx"),
-        ("void f() {\n  asm(\"mov.u32 %0, %%laneid;\" \"add.u32 %0, 1;\" : \"=r\"(a));\n}", 2, "the PTX instruction add.u32"),
-        ("void f() {\n  asm(\"add.u32 %0, %0, %9;\" : \"+r\"(a));\n}", 2, "does not know the PTX operand %9"),
-        ("void f() {\n  asm(\"mov.b128 %0, %0;\" : \"+q\"(a));\n}", 2, 'the constraint "+q"'),
-        ("void f() {\n  asm(\"add.u32 %0, %0, 1\" : \"+r\"(a));\n}", 2, "`add.u32 %0, %0, 1` lacks its semicolon"),
-        ("void f() {\n  asm(\"L: bra M;\");\n}", 2, "the PTX instruction bra cannot run"),
-        ("void f() {\n  asm(\"cvt.rn.satfinite.e4m3x2.f32 %0, %1, %1;\" : \"=h\"(a) : \"f\"(b));\n}", 2, "cvt.rn.satfinite.e4m3x2.f32"),
-        ("void f() {\n  asm(\"add.u32 %0, %0, 1.5;\" : \"+r\"(a));\n}", 2, "the PTX operand 1.5"),
-        ("asm(\".global .u32 x;\");", 1, "the PTX instruction .global"),
+        (
+            'void f() {\n\n  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");\n}',
+            3,
+            "the PTX instruction wgmma.fence.sync.aligned cannot run on the CPU device; use the CUDA C++ function",
+        ),
+        (
+            'void f() {\n  asm("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 16;" :: "l"(a), "r"(b));\n}',
+            2,
+            "cannot run",
+        ),
+        (
+            'void f() {\n  asm("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %1}], [%1];" :: "l"(a), "r"(b));\n}',
+            2,
+            "use cuda::device::experimental::cp_async_bulk_tensor_2d_global_to_shared",
+        ),
+        (
+            'void f() {\n  asm("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 16, [%0], 3;" '
+            ':: "r"(a), "l"(b));\n}',
+            2,
+            "multicast::cluster cannot run on the CPU device; use cuda::device::memcpy_async_tx",
+        ),
+        ('void f() {\n  asm("mov.u32 %0, %%laneid;" "add.u32 %0, 1;" : "=r"(a));\n}', 2, "the PTX instruction add.u32"),
+        ('void f() {\n  asm("add.u32 %0, %0, %9;" : "+r"(a));\n}', 2, "does not know the PTX operand %9"),
+        ('void f() {\n  asm("mov.b128 %0, %0;" : "+q"(a));\n}', 2, 'the constraint "+q"'),
+        ('void f() {\n  asm("add.u32 %0, %0, 1" : "+r"(a));\n}', 2, "`add.u32 %0, %0, 1` lacks its semicolon"),
+        ('void f() {\n  asm("L: bra M;");\n}', 2, "the PTX instruction bra cannot run"),
+        (
+            'void f() {\n  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %1;" : "=h"(a) : "f"(b));\n}',
+            2,
+            "cvt.rn.satfinite.e4m3x2.f32",
+        ),
+        ('void f() {\n  asm("add.u32 %0, %0, 1.5;" : "+r"(a));\n}', 2, "the PTX operand 1.5"),
+        ('asm(".global .u32 x;");', 1, "the PTX instruction .global"),
         ("__global__ void k() { }\n__global__ void p() { k<<<1, 1>>>(); }", 2, "dynamic parallelism"),
         ("__global__ int k() { return 1; }", 1, "must return void"),
         ("__global__ int k;", 1, "declaration of a function"),
@@ -194,7 +212,7 @@ def test_a_variable_with_the_name_of_a_kernel_is_no_kernel():
         ("texture<float, 2> image;", 1, "texture references"),
         ("__global__ void k(cudaSurfaceObject_t image);", 1, "no surface objects"),
     ],
-)  # fmt: skip
+)
 def test_refusal(code, line, words):
     message = refused(code)
     assert message.startswith(f"t.cu:{line}: error: ") and words in message
@@ -301,7 +319,7 @@ def test_words_keep_their_line_and_column():
     source = SIMT / "tests/translate/shared.cu"
     command = ["g++", "-E", "-x", "c++", "-std=c++17", "-D__CUDACC__", "-isystem", SIMT / "include"]
     command += ["-include", "cuda_runtime.h", source]
-    preprocessed = subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    preprocessed = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     own = places(f'# 1 "shared.cu"\n{source.read_text()}', "shared.cu")
     after = places(translate(preprocessed), "shared.cu")
     for word in "kRows Constructed matrix dependent volatile_second punned in_lambda hidden_by_local".split():
@@ -311,7 +329,7 @@ def test_words_keep_their_line_and_column():
 def compile_errors(tmp_path, code):
     (tmp_path / "student.cu").write_text(code)
     command, environment = [SIMT / "simtcc", "-c", "student.cu"], {**os.environ, "LC_ALL": "C"}
-    made = subprocess.run(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, universal_newlines=True)
+    made = subprocess.run(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
     assert made.returncode == 1
     return made.stderr
 
@@ -346,7 +364,7 @@ def program(request, tmp_path_factory):
     """A program of translate/, built without a warning."""
     output = tmp_path_factory.mktemp("translate") / request.param.stem
     command = [SIMT / "simtcc", "-O0", "-Wall", "-Wextra", "-Werror", "all-warnings", request.param, "-o", output]
-    made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    made = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert made.returncode == 0, made.stdout
     assert made.stdout == ""
     return output
@@ -355,9 +373,7 @@ def program(request, tmp_path_factory):
 @pytest.mark.parametrize("order", full_but(["forward", "reversed", "7"], "reversed"))
 def test_program(program, order):
     environment = {**os.environ, "SIMT_ORDER": order}
-    ran = subprocess.run(
-        [program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
-    )
+    ran = subprocess.run([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert ran.returncode == 0, ran.stdout
 
 

@@ -7,9 +7,25 @@ import argparse
 import sys
 
 from . import (
-    analyze, bench, chain, command_line, compare, grade, ladders, machine, peers, plots, profile, quiz, readme, results, site, stage,
-    terms, tune_job,
-)  # fmt: skip
+    analyze,
+    bench,
+    chain,
+    command_line,
+    compare,
+    grade,
+    ladders,
+    machine,
+    peers,
+    plots,
+    profile,
+    quiz,
+    readme,
+    results,
+    site,
+    stage,
+    terms,
+    tune_job,
+)
 
 JOBS = {
     "bench": bench,
@@ -73,7 +89,11 @@ def parser_of_all():
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
     asked.add_argument("ladder")
     for name, about, run in (
-        ("exercise", "Writes the skeleton of an exercise to my/, never over a file that is there.", grade.write_skeleton),
+        (
+            "exercise",
+            "Writes the skeleton of an exercise to my/, never over a file that is there.",
+            grade.write_skeleton,
+        ),
         ("watch", "Grades an exercise each time that its file is saved.", grade.watch),
         ("hint", "Prints the next hint of an exercise.", grade.hint),
         ("solution", "Prints the stage that an exercise was cut from.", grade.solution),

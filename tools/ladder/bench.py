@@ -25,7 +25,11 @@ LONG_KERNEL_US, REPEAT_LIMIT_PERCENT = 50.0, 2.0
 
 def arguments(parser):
     parser.add_argument(
-        "what", nargs="?", default="all", metavar="LADDER|LADDER/SWEEP|header|all", help="what to measure; all by default"
+        "what",
+        nargs="?",
+        default="all",
+        metavar="LADDER|LADDER/SWEEP|header|all",
+        help="what to measure; all by default",
     )
     parser.add_argument(
         "--results", default="", metavar="DIRECTORY", help="where to store, instead of profiling_results/<gpu>"
@@ -175,7 +179,7 @@ def run(given):
             f"these kernels differ by {REPEAT_LIMIT_PERCENT:g} % or more between two runs:\n  "
             + "\n  ".join(complaints)
             + f"\nNothing was stored; the measurements are in {results.shown(out)}."
-        )  # fmt: skip
+        )
     target = results.target(given.results, gpu)
     store(out, target)
     for ladder in climbed if whole else []:

@@ -12,7 +12,6 @@ each of which may be missing.
 """
 
 import argparse
-import contextlib
 import pathlib
 import random
 import time

@@ -59,8 +59,15 @@ def draw_bytes(ladder, found, row, target):
         for box, x in places.items():
             words = {"DRAM": "\nbusy {:.0f} %"}.get(box, "\nhits {:.0f} %")
             known = inside.get(box)
-            axes.text(x, -place, box + (words.format(known) if known is not None else ""), ha="center", va="center",
-                      fontsize=7.5, bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f8", "edgecolor": BLUE})  # fmt: skip
+            axes.text(
+                x,
+                -place,
+                box + (words.format(known) if known is not None else ""),
+                ha="center",
+                va="center",
+                fontsize=7.5,
+                bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f8", "edgecolor": BLUE},
+            )
         hops = (("L1", "kernel", loaded(values)), ("L2", "L1", values["l2_to_l1"]), ("DRAM", "L2", values["dram_read"]))
         for source, end, count in hops:
             arrow(axes, places[source] - 0.55, places[end] + 0.55, -place + 0.1, count, most, BLUE)
@@ -81,12 +88,30 @@ def arrow(axes, start_at, end_at, y, count, most, color):
     if count is None:
         return
     width = 0.8 + 3 * min(count / most, 1) ** 0.5
-    axes.annotate("", (end_at, y), xytext=(start_at, y),
-                  arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": width, "alpha": 0.6,
-                              "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9})  # fmt: skip
+    axes.annotate(
+        "",
+        (end_at, y),
+        xytext=(start_at, y),
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": color,
+            "linewidth": width,
+            "alpha": 0.6,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "mutation_scale": 9,
+        },
+    )
     above = color == BLUE
-    axes.text((start_at + end_at) / 2, y + (0.13 if above else -0.13), f"{count / 1e6:,.0f}", ha="center",
-              va="bottom" if above else "top", fontsize=7, color=color)  # fmt: skip
+    axes.text(
+        (start_at + end_at) / 2,
+        y + (0.13 if above else -0.13),
+        f"{count / 1e6:,.0f}",
+        ha="center",
+        va="bottom" if above else "top",
+        fontsize=7,
+        color=color,
+    )
 
 
 def draw_waits(ladder, found, row, target):

@@ -63,7 +63,9 @@ def shapes(rows, what):
 
 def busiest(rows):
     """The line that makes most of the shared loads, a tree's for example; None if there are none."""
-    return max((row for row in rows if row["what"] == "shared load"), key=lambda row: int(row["requests"]), default=None)
+    return max(
+        (row for row in rows if row["what"] == "shared load"), key=lambda row: int(row["requests"]), default=None
+    )
 
 
 def counted(path, given):

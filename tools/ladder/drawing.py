@@ -57,9 +57,13 @@ def grid_of(count):
     plt = start()
     down, across = -(-count // 2), min(count, 2)
     figure, grid = plt.subplots(
-        *(down, across), figsize=(4.2 * across + 0.4, 0.9 + 3.0 * down), layout="constrained", sharex=True, sharey=True,
+        *(down, across),
+        figsize=(4.2 * across + 0.4, 0.9 + 3.0 * down),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
         squeeze=False,
-    )  # fmt: skip
+    )
     for axes in grid.flat:
         tidy(axes)
         axes.tick_params(labelbottom=True)

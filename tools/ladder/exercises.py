@@ -144,7 +144,7 @@ def read(stage):
     return Exercise(stage, head["title"], wants, given, edges, task, hints, cuts)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def course():
     """Every exercise, in the order of the course."""
     known = {ladder.id: ladder for ladder in ladders.all_ladders()}

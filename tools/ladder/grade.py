@@ -15,7 +15,7 @@ import textwrap
 import time
 from dataclasses import dataclass, field
 
-from . import exercises, ideas, ladders, machine, results, rules, stage
+from . import exercises, ideas, machine, results, rules, stage
 from .bench import options
 from .exercises import MARK, ROOT
 from .ladders import Unusable
@@ -64,12 +64,15 @@ class Workplace:
         one = exercise.stage
         where = f"ladder::{one.ladder.namespace}::{one.namespace}::stage"
         # A stage that is one file brings its own main, LADDER_MAIN, unless it is told that others are there too.
-        self.write("main.cu", [
-            "#define LADDER_ALL_STAGES",
-            f'#include "{results.shown(file)}"',
-            "",
-            f"int main(int argc, char** argv) {{ return ladder::run_stage({where}, argc, argv); }}",
-        ])  # fmt: skip
+        self.write(
+            "main.cu",
+            [
+                "#define LADDER_ALL_STAGES",
+                f'#include "{results.shown(file)}"',
+                "",
+                f"int main(int argc, char** argv) {{ return ladder::run_stage({where}, argc, argv); }}",
+            ],
+        )
         up = os.path.relpath(ROOT, self.path)
         self.write("Makefile", ["NAME := graded", "SOURCES := main.cu", f"include {up}/mk/stage.mk"])
 
@@ -96,7 +99,10 @@ def digest(text):
 def head_of(exercise):
     """What the skeleton's first comment says."""
     task = [" ".join(paragraph.split()) for paragraph in exercise.task.split("\n\n")]
-    wanted = ["right values in all checks that the stage has passed, in every order of the threads", "no race and no access outside of memory"]
+    wanted = [
+        "right values in all checks that the stage has passed, in every order of the threads",
+        "no race and no access outside of memory",
+    ]
     wanted += ideas.wishes(exercise)
     last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
     title = f"{exercise.stage.name}: {exercise.title}"
@@ -155,7 +161,9 @@ def analyze(work, seed):
     program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
     code, output = start([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
     if code == 124:
-        return [f"the program for the counters did not end within {SECONDS} seconds: does a loop of yours never end?"], None
+        return [
+            f"the program for the counters did not end within {SECONDS} seconds: does a loop of yours never end?"
+        ], None
     if not files["json"].is_file():
         return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
     dump = json.loads(files["json"].read_text(encoding="utf-8"))
@@ -236,10 +244,16 @@ def print_report(exercise, report, seconds):
         print(f"{name}: passed. {said} ({seconds:.0f} s)")
         return
     kind = (
-        "it breaks a rule" if report.rules else "it cannot be built" if report.build
-        else "the values are wrong" if report.values else "there are hazards" if report.hazards
+        "it breaks a rule"
+        if report.rules
+        else "it cannot be built"
+        if report.build
+        else "the values are wrong"
+        if report.values
+        else "there are hazards"
+        if report.hazards
         else "the values are right, but the counters do not show the idea"
-    )  # fmt: skip
+    )
     print(f"{name}: not yet: {kind}. ({seconds:.0f} s)")
     for line in report.lines:
         print(wrapped(f"{exercise.stage.name} {line}" if report.lines is report.ideas else line))

@@ -178,7 +178,9 @@ def read(path):
     named += (ladder.details or []) + (ladder.reports or [])
     for name in named if ladder.stages else []:
         if name not in [stage.name for stage in ladder.stages]:
-            raise Unusable(f"{where}: profiles, sweeps, details or reports name {name}, and the ladder has no such stage")
+            raise Unusable(
+                f"{where}: profiles, sweeps, details or reports name {name}, and the ladder has no such stage"
+            )
     if ladder.baseline and ladder.stages and not ladder.stage(ladder.baseline):
         raise Unusable(f"{where}: baseline {ladder.baseline}: the ladder has no such stage")
     return ladder

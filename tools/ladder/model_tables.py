@@ -120,8 +120,12 @@ def rate_lines(shapes, way, compiled):
         best = best_patched(rows, compiled, way)
         if stock is None or best is None or rate(rows, stock) is None:
             continue
-        errors = {variant: rows[variant, compiled, way]["error"] for variant in TITLES if (variant, compiled, way) in rows}
-        worst = max([errors[variant] for variant in (PATCHED, PATCHED_PDL) if errors.get(variant)], key=float, default="")
+        errors = {
+            variant: rows[variant, compiled, way]["error"] for variant in TITLES if (variant, compiled, way) in rows
+        }
+        worst = max(
+            [errors[variant] for variant in (PATCHED, PATCHED_PDL) if errors.get(variant)], key=float, default=""
+        )
         rates = [fixed(rate(rows, time), 1) for time in (stock, *times)]
         body.append([*name_of(key, rows), *rates, f"{100 * (stock / best - 1):+.1f} %", errors[STOCK], worst])
     return header, body
@@ -150,7 +154,9 @@ def caption(path, page, shapes):
     row = next(iter(next(iter(shapes.values())).values()))
     counts = [int(row["samples"]) for rows in shapes.values() for row in rows.values() if row["samples"]]
     apart = any(compiled and way == "eager" for rows in shapes.values() for _, compiled, way in rows)
-    order = "all variants of an input in turn" + (", but compiled ones in eager mode as soon as each is compiled" if apart else "")
+    order = "all variants of an input in turn" + (
+        ", but compiled ones in eager mode as soon as each is compiled" if apart else ""
+    )
     return (
         f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, {order}. "
         f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(shapes)}. "

@@ -266,8 +266,15 @@ class Contest:
             return
         rate = self.moved / median / 1e3
         datasheet = f"{1e11 * rate / gpu.peak:.1f}" if gpu.peak else ""
-        self.note(name, "ok", microseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", gb_per_s=f"{rate:.1f}",
-                  percent_of_datasheet=datasheet, launches=launches)  # fmt: skip
+        self.note(
+            name,
+            "ok",
+            microseconds=f"{median:.3f}",
+            spread_percent=f"{spread:.1f}",
+            gb_per_s=f"{rate:.1f}",
+            percent_of_datasheet=datasheet,
+            launches=launches,
+        )
 
     def finished(self):
         """The rows in the order of the columns of the table, complete."""

@@ -52,7 +52,12 @@ def draw_sectors(target):
         said = f"{count:g} sectors per request: {moved:g} bytes move for {asked} that are asked for"
         picture.words(20, y + 40, said, color=VERMILLION if moved > asked else BLUE, bold=True)
 
-    heading(32, "01_basic: a lane per row", "Neighbouring lanes read the same column of neighbouring rows, 32,768 bytes apart.", scattered)
+    heading(
+        32,
+        "01_basic: a lane per row",
+        "Neighbouring lanes read the same column of neighbouring rows, 32,768 bytes apart.",
+        scattered,
+    )
     sectors(20, 88, 3, lambda place, word: place if word == 0 else None, lambda place: f"row {place}: lane {place}")
     picture.words(20 + 3 * 88 + 20, 106, "…", 18, GREY, "middle")
     left = 20 + 3 * 88 + 44
@@ -64,16 +69,36 @@ def draw_sectors(target):
     picture.line(20, 160, 740, 160, PALE)
     heading(192, "02_reduction5: a block per row", "Neighbouring lanes read neighbouring columns of one row.", together)
     per = SECTOR // WORD
-    sectors(20, 248, round(together), lambda place, word: place * per + word, lambda place: f"lanes {place * per} to {place * per + per - 1}")
+    sectors(
+        20,
+        248,
+        round(together),
+        lambda place, word: place * per + word,
+        lambda place: f"lanes {place * per} to {place * per + per - 1}",
+    )
     picture.words(20 + together * 88 + 12, 266, "Every word is used.", 12, GREY)
-    picture.words(20, 330, "A box is a sector of 32 bytes, the smallest piece that memory moves; a coloured bar is the 4-byte word of one lane.", 12, GREY)
-    picture.words(20, 350, "Counted by make analyze: profiling_results/cpu_device/matrix/01_basic.csv and 02_reduction5.csv.", 11, GREY)
+    picture.words(
+        20,
+        330,
+        "A box is a sector of 32 bytes, the smallest piece that memory moves; a coloured bar is the 4-byte word of one lane.",
+        12,
+        GREY,
+    )
+    picture.words(
+        20,
+        350,
+        "Counted by make analyze: profiling_results/cpu_device/matrix/01_basic.csv and 02_reduction5.csv.",
+        11,
+        GREY,
+    )
     picture.save(target.with_name("pictures_sectors"))
 
 
 def draw_tree_and_butterfly(target):
     """Eight lanes add up: by a tree in shared memory, and by shuffles."""
-    paths = [results.store() / results.CPU_DEVICE / f"matrix/{name}.csv" for name in ("02_reduction5", "05_warp_shuffle")]
+    paths = [
+        results.store() / results.CPU_DEVICE / f"matrix/{name}.csv" for name in ("02_reduction5", "05_warp_shuffle")
+    ]
     if not all(path.is_file() for path in paths):
         return
     (tree_barriers, _), (barriers, shuffles) = (cpu_device.operations(cpu_device.read(path)[1]) for path in paths)
@@ -87,7 +112,7 @@ def draw_tree_and_butterfly(target):
         for lane in range(lanes):
             picture.words(left + lane * step + 12, 98, str(lane), 11, GREY, "middle")
         active = [set(range(lanes)) for _ in range(4)]
-        for depth, (distance, of_lane) in enumerate(partners):
+        for depth, (_distance, of_lane) in enumerate(partners):
             active[depth + 1] = {lane for lane in range(lanes) if of_lane(lane) is not None}
             for lane in sorted(active[depth + 1]):
                 for other in (lane, of_lane(lane)):
@@ -96,24 +121,60 @@ def draw_tree_and_butterfly(target):
         for depth in range(4):
             for lane in range(lanes):
                 busy = lane in active[depth]
-                picture.box(left + lane * step, top + depth * down - 11, 24, 22, (BLUE if depth < 3 else final) if busy else "none", PALE, 4)
+                picture.box(
+                    left + lane * step,
+                    top + depth * down - 11,
+                    24,
+                    22,
+                    (BLUE if depth < 3 else final) if busy else "none",
+                    PALE,
+                    4,
+                )
 
     panel(
-        20, "02_reduction5: a tree", "Half of the lanes stop after each step.", f"{tree_barriers:g} barriers per row of 256 threads",
-        [(4, lambda lane: lane + 4 if lane < 4 else None), (2, lambda lane: lane + 2 if lane < 2 else None), (1, lambda lane: lane + 1 if lane < 1 else None)],
+        20,
+        "02_reduction5: a tree",
+        "Half of the lanes stop after each step.",
+        f"{tree_barriers:g} barriers per row of 256 threads",
+        [
+            (4, lambda lane: lane + 4 if lane < 4 else None),
+            (2, lambda lane: lane + 2 if lane < 2 else None),
+            (1, lambda lane: lane + 1 if lane < 1 else None),
+        ],
         GREEN,
-    )  # fmt: skip
+    )
     panel(
-        400, "05_warp_shuffle: a butterfly", "Every lane adds what its partner holds.",
+        400,
+        "05_warp_shuffle: a butterfly",
+        "Every lane adds what its partner holds.",
         f"{barriers:g} barrier per row, {shuffles:g} shuffles per warp",
-        [(4, lambda lane: lane ^ 4), (2, lambda lane: lane ^ 2), (1, lambda lane: lane ^ 1)], GREEN,
-    )  # fmt: skip
+        [(4, lambda lane: lane ^ 4), (2, lambda lane: lane ^ 2), (1, lambda lane: lane ^ 1)],
+        GREEN,
+    )
     for depth, mask in enumerate((4, 2, 1)):
         picture.words(380, top + depth * down + 37, f"{mask}", 12, GREY, "middle")
     picture.words(380, 98, "apart", 11, GREY, "middle")
-    picture.words(20, 352, "Green: who holds the whole sum. In the tree that is lane 0, and the others must read it from shared memory; in the", 12, GREY)
-    picture.words(20, 368, "butterfly it is every lane. Eight lanes are drawn; a warp has 32, and so five steps in place of three.", 12, GREY)
-    picture.words(20, 388, "Counted by make analyze: profiling_results/cpu_device/matrix/02_reduction5.csv and 05_warp_shuffle.csv.", 11, GREY)
+    picture.words(
+        20,
+        352,
+        "Green: who holds the whole sum. In the tree that is lane 0, and the others must read it from shared memory; in the",
+        12,
+        GREY,
+    )
+    picture.words(
+        20,
+        368,
+        "butterfly it is every lane. Eight lanes are drawn; a warp has 32, and so five steps in place of three.",
+        12,
+        GREY,
+    )
+    picture.words(
+        20,
+        388,
+        "Counted by make analyze: profiling_results/cpu_device/matrix/02_reduction5.csv and 05_warp_shuffle.csv.",
+        11,
+        GREY,
+    )
     picture.save(target.with_name("pictures_tree_and_butterfly"))
 
 
@@ -123,17 +184,23 @@ def draw_banks(target):
     if not all(found):
         return
     picture = Picture(760, 470, "Bank conflicts of a column of a tile, without and with padding")
-    rows, size = 12, 10
+    _rows, size = 12, 10
     for left, name, pitch, counted in (
         (20, "transpose_v1: float tile[32][32]", 32, each(found[0][0], "wavefronts")),
         (400, "transpose_v2: float tile[32][33]", 33, each(found[1][0], "wavefronts")),
     ):
         banks = {(row * pitch) % 32 for row in range(LANES)}
         picture.words(left, 30, name, 15, bold=True)
-        said = "All 32 words of a column lie in one bank." if len(banks) == 1 else "The 32 words of a column lie in 32 banks."
+        said = (
+            "All 32 words of a column lie in one bank."
+            if len(banks) == 1
+            else "The 32 words of a column lie in 32 banks."
+        )
         picture.words(left, 50, said, 12)
         plural = "s" if counted != 1 else ""
-        picture.words(left, 70, f"{counted:g} wavefront{plural} per request", 13, BLUE if counted == 1 else VERMILLION, bold=True)
+        picture.words(
+            left, 70, f"{counted:g} wavefront{plural} per request", 13, BLUE if counted == 1 else VERMILLION, bold=True
+        )
         for bank in (0, 8, 16, 24, 31):
             picture.words(left + 14 + bank * size + size / 2, 96, str(bank), 10, GREY, "middle")
         for row in range(LANES):
@@ -141,8 +208,20 @@ def draw_banks(target):
                 taken = (row * pitch) % 32 == bank
                 fill = (BLUE if counted == 1 else VERMILLION) if taken else "#f2f2f2"
                 picture.box(left + 14 + bank * size, 102 + row * size, size - 1, size - 1, fill)
-    picture.words(20, 440, "Across: the 32 banks. Down: the lanes of a warp, each reading its word of column 0. Words in one bank take turns.", 12, GREY)
-    picture.words(20, 458, "Counted by make analyze: profiling_results/cpu_device/W2L3/transpose_v1.csv and transpose_v2.csv.", 11, GREY)
+    picture.words(
+        20,
+        440,
+        "Across: the 32 banks. Down: the lanes of a warp, each reading its word of column 0. Words in one bank take turns.",
+        12,
+        GREY,
+    )
+    picture.words(
+        20,
+        458,
+        "Counted by make analyze: profiling_results/cpu_device/W2L3/transpose_v1.csv and transpose_v2.csv.",
+        11,
+        GREY,
+    )
     picture.save(target.with_name("pictures_banks"))
 
 
@@ -161,9 +240,23 @@ def draw_hierarchy(folder, target):
     picture.words(560, 32, "measured bandwidth", 12, GREY, "middle")
     levels = [
         ("Registers", f"{registers} KiB in each of {said['SMs']} SMs", "a thread's own", "not measured", 0, PURPLE),
-        ("Shared memory and L1", f"{said['shared memory of an SM']} of shared memory in each SM", "a block's", "", rates["04_shared_read"], BLUE),
+        (
+            "Shared memory and L1",
+            f"{said['shared memory of an SM']} of shared memory in each SM",
+            "a block's",
+            "",
+            rates["04_shared_read"],
+            BLUE,
+        ),
         ("L2 cache", said["L2 cache"], "all SMs share it", "", rates["03_l2_read"], GREEN),
-        ("DRAM", said["global memory"], "global memory", f"the datasheet says {sheet:g}", rates["01_dram_read"], ORANGE),
+        (
+            "DRAM",
+            said["global memory"],
+            "global memory",
+            f"the datasheet says {sheet:g}",
+            rates["01_dram_read"],
+            ORANGE,
+        ),
     ]
     most = max(rate for *_, rate, _ in levels)
     for place, (name, size, whose, note, rate, color) in enumerate(levels):
@@ -178,8 +271,16 @@ def draw_hierarchy(folder, target):
         picture.words(400, y + (56 if rate else 37), note, 11, GREY)
         if place < 3:
             picture.line(200, y + 60, 200, y + 82, GREY, 3)
-    picture.words(20, 402, "A read of each, all SMs together. The nearer a memory is to the threads, the faster and the smaller it is.", 12, GREY)
-    picture.words(20, 420, f"From profiling_results/{folder.name}/W3L1/ceilings.csv and W1L1/outputs/device_query.txt.", 11, GREY)
+    picture.words(
+        20,
+        402,
+        "A read of each, all SMs together. The nearer a memory is to the threads, the faster and the smaller it is.",
+        12,
+        GREY,
+    )
+    picture.words(
+        20, 420, f"From profiling_results/{folder.name}/W3L1/ceilings.csv and W1L1/outputs/device_query.txt.", 11, GREY
+    )
     picture.save(target.with_name(f"{folder.name}_pictures_memories"))
 
 
@@ -196,7 +297,11 @@ def draw_rows_in_flight(folder, target):
     said = query.read_text(encoding="utf-8")
     l2 = float(re.search(r"L2 cache +([\d.]+) MiB", said).group(1)) * 2**20
     sms = int(re.search(r"^SMs +(\d+)", said, re.MULTILINE).group(1))
-    picture = Picture(760, 90 + 66 * len(names) + 60, "Bytes of the rows in flight beside the L2 cache, and the bytes that are read from DRAM")
+    picture = Picture(
+        760,
+        90 + 66 * len(names) + 60,
+        "Bytes of the rows in flight beside the L2 cache, and the bytes that are read from DRAM",
+    )
     picture.words(20, 30, "Rows in flight against L2", 15, bold=True)
     picture.words(20, 50, "input (blue) and output (light blue) of all rows that are being worked on", 12, GREY)
     picture.words(560, 50, "read from DRAM", 12, GREY)
@@ -208,20 +313,34 @@ def draw_rows_in_flight(folder, target):
         picture.words(20, y + 22, name, 13)
         picture.box(left, y, size * scale, 30, BLUE)
         picture.box(left + size * scale, y, size * scale, 30, SKY)
-        picture.words(left, y + 46, f"{warps:.1f} rows per SM: {size / 1e6:.0f} MB in, {size / 1e6:.0f} MB out", 11, GREY)
+        picture.words(
+            left, y + 46, f"{warps:.1f} rows per SM: {size / 1e6:.0f} MB in, {size / 1e6:.0f} MB out", 11, GREY
+        )
         read = values["dram_read"]
         picture.box(560, y, 60 * read / matrix_bytes, 30, ORANGE)
         picture.words(560, y + 46, f"{read / 1e6:.0f} MB, {read / matrix_bytes:.2f} × the matrix", 11, GREY)
     bottom = 70 + 66 * len(names)
     picture.line(left + l2 * scale, 60, left + l2 * scale, bottom, VERMILLION, 1.6, "5 3")
     picture.words(left + l2 * scale, bottom + 14, f"L2, {l2 / 1e6:.0f} MB", 12, VERMILLION, "middle")
-    picture.words(20, bottom + 36, "Rows in flight: achieved occupancy over the warps of a block. 07 keeps its rows in registers and reads none twice.", 12, GREY)
+    picture.words(
+        20,
+        bottom + 36,
+        "Rows in flight: achieved occupancy over the warps of a block. 07 keeps its rows in registers and reads none twice.",
+        12,
+        GREY,
+    )
     picture.words(20, bottom + 54, f"From profiling_results/{folder.name}/matrix/ncu/*.csv.", 11, GREY)
     picture.save(target.with_name(f"{folder.name}_pictures_rows_in_flight"))
 
 
 LOAD, SUM, STORE, WAIT, SET_UP = BLUE, ORANGE, GREEN, "#eeeeee", PURPLE
-PARTS = {LOAD: "row arrives", SUM: "sum", STORE: "row is scaled and written", SET_UP: "launch and weight", WAIT: "waits"}
+PARTS = {
+    LOAD: "row arrives",
+    SUM: "sum",
+    STORE: "row is scaled and written",
+    SET_UP: "launch and weight",
+    WAIT: "waits",
+}
 
 
 def draw_times(target, name, title, about, lanes, height):
@@ -262,28 +381,91 @@ def draw_time_lines(target):
     if not lines_of("matrix/11_persistent", "global load"):
         return
     draw_times(
-        target, "pictures_time_line_11", "11_persistent: the next row is asked for before this one is added up",
-        ["In 09 a new block needs a place, and then asks for its row. In 11 a block that stays asks for row 1 as soon as it has", "row 0, and adds up and writes row 0 meanwhile. This is the hope; the page has the measured times, and what they say of it."],
+        target,
+        "pictures_time_line_11",
+        "11_persistent: the next row is asked for before this one is added up",
+        [
+            "In 09 a new block needs a place, and then asks for its row. In 11 a block that stays asks for row 1 as soon as it has",
+            "row 0, and adds up and writes row 0 meanwhile. This is the hope; the page has the measured times, and what they say of it.",
+        ],
         [
             ("09: a block per row", None),
-            ("a place", [(SET_UP, 0, 1), *row(1, "row 0"), (SET_UP, 8, 1), *row(9, "row 1"), (SET_UP, 16, 1), *row(17, "row 2")]),
+            (
+                "a place",
+                [
+                    (SET_UP, 0, 1),
+                    *row(1, "row 0"),
+                    (SET_UP, 8, 1),
+                    *row(9, "row 1"),
+                    (SET_UP, 16, 1),
+                    *row(17, "row 2"),
+                ],
+            ),
             ("11: a block for many rows", None),
-            ("its loads", [(SET_UP, 0, 1), (LOAD, 1, 3, "row 0"), (LOAD, 4, 3, "row 1"), (LOAD, 8, 3, "row 2"), (LOAD, 12, 3, "row 3")]),
-            ("its threads", [(WAIT, 1, 3), (SUM, 4, 1), (STORE, 5, 3, "row 0"), (SUM, 8, 1), (STORE, 9, 3, "row 1"), (SUM, 12, 1), (STORE, 13, 3, "row 2")]),
-        ], 320,
-    )  # fmt: skip
+            (
+                "its loads",
+                [
+                    (SET_UP, 0, 1),
+                    (LOAD, 1, 3, "row 0"),
+                    (LOAD, 4, 3, "row 1"),
+                    (LOAD, 8, 3, "row 2"),
+                    (LOAD, 12, 3, "row 3"),
+                ],
+            ),
+            (
+                "its threads",
+                [
+                    (WAIT, 1, 3),
+                    (SUM, 4, 1),
+                    (STORE, 5, 3, "row 0"),
+                    (SUM, 8, 1),
+                    (STORE, 9, 3, "row 1"),
+                    (SUM, 12, 1),
+                    (STORE, 13, 3, "row 2"),
+                ],
+            ),
+        ],
+        320,
+    )
     draw_times(
-        target, "pictures_time_line_12", "12_bulk_copy: rows arrive in one buffer while the threads use the other",
-        ["One thread asks for a whole row and goes on; the row arrives in shared memory without passing a register.", "Row 2 is asked for when all threads have added up row 1: then none still reads row 0, whose buffer it takes."],
+        target,
+        "pictures_time_line_12",
+        "12_bulk_copy: rows arrive in one buffer while the threads use the other",
+        [
+            "One thread asks for a whole row and goes on; the row arrives in shared memory without passing a register.",
+            "Row 2 is asked for when all threads have added up row 1: then none still reads row 0, whose buffer it takes.",
+        ],
         [
             ("buffer A", [(LOAD, 1, 4, "row 0"), (LOAD, 10, 4, "row 2"), (LOAD, 20, 4, "row 4")]),
             ("buffer B", [(LOAD, 1, 4, "row 1"), (LOAD, 15, 4, "row 3")]),
-            ("the threads", [(SET_UP, 0, 1), (WAIT, 1, 4), (SUM, 5, 1), (STORE, 6, 3, "row 0"), (SUM, 9, 1), (STORE, 10, 3, "row 1"), (WAIT, 13, 1), (SUM, 14, 1), (STORE, 15, 3, "row 2"), (WAIT, 18, 1), (SUM, 19, 1), (STORE, 20, 3, "row 3")]),
-        ], 250,
-    )  # fmt: skip
+            (
+                "the threads",
+                [
+                    (SET_UP, 0, 1),
+                    (WAIT, 1, 4),
+                    (SUM, 5, 1),
+                    (STORE, 6, 3, "row 0"),
+                    (SUM, 9, 1),
+                    (STORE, 10, 3, "row 1"),
+                    (WAIT, 13, 1),
+                    (SUM, 14, 1),
+                    (STORE, 15, 3, "row 2"),
+                    (WAIT, 18, 1),
+                    (SUM, 19, 1),
+                    (STORE, 20, 3, "row 3"),
+                ],
+            ),
+        ],
+        250,
+    )
     draw_times(
-        target, "pictures_time_line_14", "14_dependent_launch: a kernel begins while the one before it ends",
-        ["What does not depend on the kernel before (the launch, and reading the weight) happens while that kernel still runs.", "Before it touches its input the second kernel waits until the first has ended and its writes are visible."],
+        target,
+        "pictures_time_line_14",
+        "14_dependent_launch: a kernel begins while the one before it ends",
+        [
+            "What does not depend on the kernel before (the launch, and reading the weight) happens while that kernel still runs.",
+            "Before it touches its input the second kernel waits until the first has ended and its writes are visible.",
+        ],
         [
             ("in order", None),
             ("kernel 1", [(SET_UP, 0, 3, "1"), (LOAD, 3, 4, "1"), (SUM, 7, 1), (STORE, 8, 4, "1")]),
@@ -291,8 +473,9 @@ def draw_time_lines(target):
             ("dependent launch", None),
             ("kernel 1", [(SET_UP, 0, 3, "1"), (LOAD, 3, 4, "1"), (SUM, 7, 1), (STORE, 8, 4, "1")]),
             ("kernel 2", [(SET_UP, 8, 3, "2"), (WAIT, 11, 1), (LOAD, 12, 4, "2"), (SUM, 16, 1), (STORE, 17, 4, "2")]),
-        ], 380,
-    )  # fmt: skip
+        ],
+        380,
+    )
 
 
 def draw_exchange(target):
@@ -300,7 +483,10 @@ def draw_exchange(target):
     if not lines_of("matrix/13_cluster", "global load"):
         return
     picture = Picture(760, 440, "The exchange of sums between the blocks of a row: in a cluster, and through L2")
-    for left, name, does in ((20, "13_cluster: into shared memory", "A block writes its sum into the memory of every block of"), (400, "15_many_blocks: through L2", "A block writes its sum to global memory, and reads the")):
+    for left, name, does in (
+        (20, "13_cluster: into shared memory", "A block writes its sum into the memory of every block of"),
+        (400, "15_many_blocks: through L2", "A block writes its sum to global memory, and reads the"),
+    ):
         picture.words(left, 30, name, 15, bold=True)
         picture.words(left, 50, does, 12)
     picture.words(20, 66, "its cluster; a barrier of the cluster says when all are there.", 12)
@@ -315,7 +501,14 @@ def draw_exchange(target):
             picture.words(x + 37, top + 59, "memory", 11, "#ffffff" if top == 96 else INK, "middle")
     for start in range(4):
         for end in range(4):
-            picture.arrow(places[start] + 37, 174, places[end] + 37 + 6 * (start - 1.5), 260, [BLUE, ORANGE, GREEN, PURPLE][start], 1.3)
+            picture.arrow(
+                places[start] + 37,
+                174,
+                places[end] + 37 + 6 * (start - 1.5),
+                260,
+                [BLUE, ORANGE, GREEN, PURPLE][start],
+                1.3,
+            )
     picture.words(20, 362, "above: each writes its sum; below: each has all four", 11, GREY)
     for place in range(4):
         x = 400 + place * 88
@@ -329,8 +522,20 @@ def draw_exchange(target):
     picture.words(569, 300, "L2, 64-bit words: a sum and the number of its launch", 12, INK, "middle")
     picture.words(400, 322, "solid: written once; dashed: all words are read until each", 11, GREY)
     picture.words(400, 337, "has this launch's number", 11, GREY)
-    picture.words(20, 392, "Four blocks are drawn. A cluster has at most 8 (without special permission); through L2 the row of one long problem is", 12, GREY)
-    picture.words(20, 408, "shared by up to 128 blocks, all of which must be running, or those that run would wait for ever.", 12, GREY)
+    picture.words(
+        20,
+        392,
+        "Four blocks are drawn. A cluster has at most 8 (without special permission); through L2 the row of one long problem is",
+        12,
+        GREY,
+    )
+    picture.words(
+        20,
+        408,
+        "shared by up to 128 blocks, all of which must be running, or those that run would wait for ever.",
+        12,
+        GREY,
+    )
     picture.save(target.with_name("pictures_exchange"))
 
 
@@ -356,7 +561,11 @@ def draw_report(folder, target):
     lines = []
     for section in chosen:
         lines += [line[4:] for line in section.partition("\n\n")[0].splitlines()] + [""]
-    picture = Picture(960, 70 + 17 * len(lines) + 30, "A part of Nsight Compute's report on 02_reduction5, with the lines to read numbered")
+    picture = Picture(
+        960,
+        70 + 17 * len(lines) + 30,
+        "A part of Nsight Compute's report on 02_reduction5, with the lines to read numbered",
+    )
     picture.words(20, 30, "What ncu --page details prints of 02_reduction5", 15, bold=True)
     calls, number = dict(CALLS), 0
     for place, line in enumerate(lines):
@@ -369,7 +578,13 @@ def draw_report(folder, target):
             picture.words(540, y, calls.pop(key), 13)
             picture.line(498, y - 4, 514, y - 4, VERMILLION)
         picture.fixed(20, y, line)
-    picture.words(20, 60 + 17 * len(lines), f"From profiling_results/{folder.name}/matrix/ncu_details/02_reduction5.txt.", 11, GREY)
+    picture.words(
+        20,
+        60 + 17 * len(lines),
+        f"From profiling_results/{folder.name}/matrix/ncu_details/02_reduction5.txt.",
+        11,
+        GREY,
+    )
     picture.save(target.with_name(f"{folder.name}_pictures_report"))
 
 

@@ -8,10 +8,33 @@ into that file's folder, or what is stored if the run was not timed, since then 
 
 import pathlib
 
-from . import any_csv, chain_tables, counter_plots, ladders, model_tables, peer_tables, pictures, results, roofline, timed
+from . import (
+    any_csv,
+    chain_tables,
+    counter_plots,
+    ladders,
+    model_tables,
+    peer_tables,
+    pictures,
+    results,
+    roofline,
+    timed,
+)
 from .drawing import (
-    BLACK, BLUE, LINES, PALE, VERMILLION, figure_of, grid_of, parts_of, plain_log_scale, save, start, style_of, tidy,
-)  # fmt: skip
+    BLACK,
+    BLUE,
+    LINES,
+    PALE,
+    VERMILLION,
+    figure_of,
+    grid_of,
+    parts_of,
+    plain_log_scale,
+    save,
+    start,
+    style_of,
+    tidy,
+)
 from .results import number
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
@@ -203,9 +226,13 @@ def draw_peers(tables, target):
     shapes = [peer_tables.read(table) for table in tables]
     count = sum(map(len, shapes))
     figure, panels = plt.subplots(
-        *(len(shapes), 1), figsize=(6.0, 1.9 + 0.21 * count), layout="constrained", sharex=True, squeeze=False,
+        *(len(shapes), 1),
+        figsize=(6.0, 1.9 + 0.21 * count),
+        layout="constrained",
+        sharex=True,
+        squeeze=False,
         height_ratios=list(map(len, shapes)),
-    )  # fmt: skip
+    )
     named = dict.fromkeys(name for table in shapes for rows in table.values() for name in rows)
     peers = [name for name in named if peer_tables.is_peer(name)]
     styles = {name: (LINES[place % len(LINES)], 5) for place, name in enumerate(peers)}
@@ -242,9 +269,12 @@ def draw_chain(path, target):
     forms = list(dict.fromkeys(form for form, _, _ in panels))
     down = -(-len(panels) // len(forms))
     figure, grid = plt.subplots(
-        *(down, len(forms)), figsize=(3.4 * len(forms) + 0.4, 1.2 + 2.3 * down), layout="constrained", sharex=True,
+        *(down, len(forms)),
+        figsize=(3.4 * len(forms) + 0.4, 1.2 + 2.3 * down),
+        layout="constrained",
+        sharex=True,
         squeeze=False,
-    )  # fmt: skip
+    )
     named = [name for name in chain_tables.names_of(chain_tables.read(path)) if name not in chain_tables.CONTROLS]
     peers = [name for name in named if peer_tables.is_peer(name)]
     styles = {name: (LINES[place % len(LINES)], "-:"[place // len(LINES) % 2]) for place, name in enumerate(peers)}
@@ -261,9 +291,14 @@ def draw_chain(path, target):
             points = [(count, microseconds) for count, microseconds in points if microseconds and microseconds > 0]
             if points:
                 axes.plot(
-                    *zip(*points), linestyle=dash, color=color, marker=marker, markersize=4, linewidth=1.2,
+                    *zip(*points),
+                    linestyle=dash,
+                    color=color,
+                    marker=marker,
+                    markersize=4,
+                    linewidth=1.2,
                     label=chain_tables.title(name),
-                )  # fmt: skip
+                )
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_title(chain_tables.heading(*key), fontsize=7, loc="left")
@@ -282,9 +317,12 @@ def draw_models(path, target):
     plt, shapes = start(), model_tables.read(path)
     timed_ways = [way for way, compiled in model_tables.ways(shapes) if not compiled]
     figure, panels = plt.subplots(
-        *(1, len(timed_ways)), figsize=(3.6 + 2.4 * len(timed_ways), 1.6 + 0.21 * len(shapes)), layout="constrained",
-        sharey=True, squeeze=False,
-    )  # fmt: skip
+        *(1, len(timed_ways)),
+        figsize=(3.6 + 2.4 * len(timed_ways), 1.6 + 0.21 * len(shapes)),
+        layout="constrained",
+        sharey=True,
+        squeeze=False,
+    )
     for axes, way in zip(panels[0], timed_ways):
         tidy(axes)
         for variant, (color, marker) in zip(list(model_tables.TITLES)[1:], [LINES[3], (BLACK, "*"), LINES[0]]):
@@ -297,7 +335,9 @@ def draw_models(path, target):
                 label = model_tables.TITLES[variant]
                 axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=6, label=label)
         axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
-        axes.set_yticks(range(len(shapes)), [", ".join(model_tables.name_of(*one)) for one in shapes.items()], fontsize=7)
+        axes.set_yticks(
+            range(len(shapes)), [", ".join(model_tables.name_of(*one)) for one in shapes.items()], fontsize=7
+        )
         axes.set_ylim(len(shapes) - 0.5, -0.5)
         axes.set_title(model_tables.way_name(way, ""), fontsize=9, loc="left")
         axes.set_xlabel("time of a step, % of stock")
@@ -349,7 +389,9 @@ def run(given):
     if given.csv:
         rows, folder = timed.read(given.csv, ladder), given.csv.parent
         if any(number(row, "gb_per_s") for row in rows):
-            return draw_stages(ladder, rows, folder, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth")
+            return draw_stages(
+                ladder, rows, folder, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth"
+            )
         print("plot: this run was not timed (no GPU), so a stored one is drawn")
     stored = results.stored(given.gpu)
     if stored is None or given.csv and not (stored / ladder.id / results.MAIN).is_file():

@@ -16,7 +16,7 @@ import math
 import operator
 import statistics
 
-from . import results, tune
+from . import tune
 from .ladders import Unusable
 from .tune import ANY_SIZE, limit, number
 
@@ -30,7 +30,9 @@ PARTS = tuple(range(1, 9))
 
 NUMBERS = "m n k columns tiles warp_tiles groups phases ways depth together x_in_slots parts clusters".split()
 COLUMNS = [*NUMBERS, *"table verdict microseconds device runtime date".split()]
-Few = collections.namedtuple("Few", "tiles warp_tiles phases depth columns together x_in_slots parts")  # as in FewChoice
+Few = collections.namedtuple(
+    "Few", "tiles warp_tiles phases depth columns together x_in_slots parts"
+)  # as in FewChoice
 Many = collections.namedtuple("Many", "columns groups ways together")  # as in ManyChoice
 Line = collections.namedtuple("Line", "columns m k shape comment")
 
@@ -138,8 +140,12 @@ def clusters_of(rows):
     for row in rows:
         if row["table"] != "few" and row["clusters"] > 0:
             found[row["together"], row["parts"]].append(row["clusters"])
-    missing = [f"{parts} ({together} on a multiprocessor)" for together in (1, 2) for parts in PARTS
-               if (together, parts) not in found]  # fmt: skip
+    missing = [
+        f"{parts} ({together} on a multiprocessor)"
+        for together in (1, 2)
+        for parts in PARTS
+        if (together, parts) not in found
+    ]
     if missing:
         raise Unusable(f"{CSV} does not say how many clusters there may be of so many blocks: {', '.join(missing)}")
     return [[min(found[together, parts]) for parts in PARTS] for together in (1, 2)]

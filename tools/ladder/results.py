@@ -15,7 +15,9 @@ from .ladders import Unusable
 MAIN, REPEAT, ENVIRONMENT = "main.csv", "repeat.csv", "environment.txt"
 HEADER = "header"
 CPU_DEVICE = "cpu_device"
-DATASHEET = "datasheet bandwidth"  # of environment.txt: "4814 GB/s", as the programs compute it from clock and bus width
+DATASHEET = (
+    "datasheet bandwidth"  # of environment.txt: "4814 GB/s", as the programs compute it from clock and bus width
+)
 
 
 def store():

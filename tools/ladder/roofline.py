@@ -43,11 +43,16 @@ def rows_of(folder):
 def ceilings(rows):
     """Every row; of several stages for one unit the best is the ceiling (best())."""
     return [
-        Ceiling(row["ceiling"], row["stage"], number(row, "tera_per_s"), number(row, "percent_of_datasheet"),
-                row["counted"] == "bytes")
+        Ceiling(
+            row["ceiling"],
+            row["stage"],
+            number(row, "tera_per_s"),
+            number(row, "percent_of_datasheet"),
+            row["counted"] == "bytes",
+        )
         for row in rows
         if row["tera_per_s"]
-    ]  # fmt: skip
+    ]
 
 
 def best(found):
@@ -129,15 +134,29 @@ def draw_lines(axes, found, left, right, bottom):
     highest = max((each.tera for each in flats), default=None)
     for slope, style in zip(slopes, ["-", "--", "-.", ":"]):
         end = min(right, highest / slope.tera) if highest else right
-        axes.plot([left, end], [slope.tera * left, slope.tera * end], color=BLACK, linestyle=style, linewidth=1.3,
-                  label=f"{slope.unit}{SLOPES.get(slope.stage, '')}, {slope.tera:.3g} TB/s")  # fmt: skip
+        axes.plot(
+            [left, end],
+            [slope.tera * left, slope.tera * end],
+            color=BLACK,
+            linestyle=style,
+            linewidth=1.3,
+            label=f"{slope.unit}{SLOPES.get(slope.stage, '')}, {slope.tera:.3g} TB/s",
+        )
     steepest = slopes[-1].tera if slopes else None
     for flat in flats:
         start = max(left, flat.tera / steepest) if steepest else left
         axes.plot([start, right], [flat.tera] * 2, color=BLACK, linewidth=1.3)
         of_datasheet = f" ({flat.percent:.0f} %)" if flat.percent else ""
-        axes.annotate(f"{flat.unit} {flat.tera:.0f}{of_datasheet}", (right, flat.tera), xytext=(0, 4),
-                      textcoords="offset points", ha="right", va="bottom", fontsize=7.5, bbox=PAPER)  # fmt: skip
+        axes.annotate(
+            f"{flat.unit} {flat.tera:.0f}{of_datasheet}",
+            (right, flat.tera),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=7.5,
+            bbox=PAPER,
+        )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(left, right)
@@ -164,12 +183,26 @@ def draw(folder, rows, target):
     furthest = max([point.intensity for point in every + chosen], default=512)
     draw_lines(axes, found, 2**-4, max(2**14, 2 * furthest), lowest / 2)
     if chosen:
-        axes.plot([point.intensity for point in chosen], [point.tera for point in chosen], linestyle="", marker="x",
-                  color="#666666", markersize=5, label="05 of W3L1, 1 to 1024 multiply-adds per element")  # fmt: skip
+        axes.plot(
+            [point.intensity for point in chosen],
+            [point.tera for point in chosen],
+            linestyle="",
+            marker="x",
+            color="#666666",
+            markersize=5,
+            label="05 of W3L1, 1 to 1024 multiply-adds per element",
+        )
     for ladder, points in below_it.items():
         color, marker = lines[ladder]
-        axes.plot([point.intensity for point in points], [point.tera for point in points], linestyle="", color=color,
-                  marker=marker, markersize=4, label=ladder.id)  # fmt: skip
+        axes.plot(
+            [point.intensity for point in points],
+            [point.tera for point in points],
+            linestyle="",
+            color=color,
+            marker=marker,
+            markersize=4,
+            label=ladder.id,
+        )
     axes.set_xlabel("operations per byte of the memory whose slope it is; stages: of DRAM (log scale)")
     axes.set_ylabel("10$^{12}$ operations per second (log scale)")
     axes.legend(loc="lower right", fontsize=7.5, frameon=False)
@@ -192,14 +225,27 @@ def draw_names(axes, ladder, points, found, line):
         if slope.is_slope and slope.unit == "DRAM":
             axes.plot([left, right], [slope.tera * left, slope.tera * right], color=BLACK, linewidth=1.1)
     for point in points:
-        axes.plot(point.intensity, point.tera, marker, color=color, markersize=5,
-                  fillstyle="full" if point.counted else "none")  # fmt: skip
+        axes.plot(
+            point.intensity,
+            point.tera,
+            marker,
+            color=color,
+            markersize=5,
+            fillstyle="full" if point.counted else "none",
+        )
     bottom, top = low / 1.8, 2.2 * max(high, low * 4)
     gap = (math.log(top) - math.log(bottom)) / 21
     heights = spread([math.log(point.tera) for point in points], gap)
     for point, height in zip(points, heights):
-        axes.annotate(point.stage, (point.intensity, point.tera), xytext=(1.8 * most, math.exp(height)), fontsize=7,
-                      va="center", bbox=PAPER, arrowprops=THREAD)  # fmt: skip
+        axes.annotate(
+            point.stage,
+            (point.intensity, point.tera),
+            xytext=(1.8 * most, math.exp(height)),
+            fontsize=7,
+            va="center",
+            bbox=PAPER,
+            arrowprops=THREAD,
+        )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlim(left, right)

@@ -13,30 +13,52 @@ from .ladders import ROOT
 # What every exercise may include.
 HEADERS = {
     *("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cooperative_groups.h", "cuda_runtime_api.h"),
-    *("cooperative_groups/reduce.h", "cstdint", "cstdio", "cstddef", "algorithm", "cmath", "limits", "type_traits", "utility"),
+    *(
+        "cooperative_groups/reduce.h",
+        "cstdint",
+        "cstdio",
+        "cstddef",
+        "algorithm",
+        "cmath",
+        "limits",
+        "type_traits",
+        "utility",
+    ),
 }
 # (what stands in the code, why it may not)
 FORBIDDEN = [
-    (r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b",
-     "asks for the reference's answer; your kernel must compute it"),
-    (r"\bcuda(Memcpy|Memset|Malloc|Host|MemPrefetch)\w*|\b__managed__\b",
-     "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it"),
-    (r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*",
-     "makes the host do something; only kernels may compute"),
-    (r"\bcuda(Device|Stream|Event)Synchronize\b",
-     "waits for the kernel; leave it out: the launcher returns at once, and the grader waits itself"),
-    (r"\bcuda(Profiler|DeviceReset)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|"
-     r"\bLADDER_(?!MAIN\b)\w+|\brun_(stage|stages|own_program|ladder)\b",
-     "would change how the grader looks at your kernels"),
-    (r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|"
-     r"exec[lv]\w*|sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
-     "has nothing to do with a kernel"),
+    (
+        r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b",
+        "asks for the reference's answer; your kernel must compute it",
+    ),
+    (
+        r"\bcuda(Memcpy|Memset|Malloc|Host|MemPrefetch)\w*|\b__managed__\b",
+        "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it",
+    ),
+    (
+        r"\bcuda(LaunchHostFunc|StreamAddCallback|Graph|Import|Ipc)\w*",
+        "makes the host do something; only kernels may compute",
+    ),
+    (
+        r"\bcuda(Device|Stream|Event)Synchronize\b",
+        "waits for the kernel; leave it out: the launcher returns at once, and the grader waits itself",
+    ),
+    (
+        r"\bcuda(Profiler|DeviceReset)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|"
+        r"\bLADDER_(?!MAIN\b)\w+|\brun_(stage|stages|own_program|ladder)\b",
+        "would change how the grader looks at your kernels",
+    ),
+    (
+        r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|"
+        r"exec[lv]\w*|sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
+        "has nothing to do with a kernel",
+    ),
     (r"\basm\b|\b__asm\w*", "writes machine code; the exercise is about CUDA C++"),
     (r"\b__attribute__\b|\bgnu\s*::|\b_Pragma\b", "would change how the file is compiled"),
     (r"\bR\"|%:|\?\?=|##|\w\\\n\w", "is a form of text that the grader does not read; write it plainly"),
     (r"\bint\s+main\s*\(", "is a program of its own; the grader has one"),
     (r"\b(thrust|cub|cublas\w*)\s*::", "calls a library that does the exercise's work"),
-]  # fmt: skip
+]
 DIRECTIVES = set("include define undef if ifdef ifndef elif else endif pragma error warning".split())
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
 STAGE = re.compile(r"inline const Stage<.*?;", re.S)

@@ -28,9 +28,14 @@ FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 PICTURES = {".png", ".svg"}
 LANGUAGES = {
-    **dict.fromkeys([".cu", ".cuh"], "cuda"), **dict.fromkeys([".h", ".cpp"], "cpp"), ".py": "python", ".sh": "bash",
-    ".json": "json", ".mk": "make", "Makefile": "make",
-}  # fmt: skip
+    **dict.fromkeys([".cu", ".cuh"], "cuda"),
+    **dict.fromkeys([".h", ".cpp"], "cpp"),
+    ".py": "python",
+    ".sh": "bash",
+    ".json": "json",
+    ".mk": "make",
+    "Makefile": "make",
+}
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what the generator would load for a search from the file system
 NAVIGATION = [
     ("The course", "COURSE.md"),
@@ -107,10 +112,11 @@ class Site:
             part = re.sub(r"^( {2,3})(?=\S)", "    ", part, flags=re.MULTILINE)  # of list items
             part = re.sub(
                 r"`[^`\n]*`|" + LINK.pattern,
-                lambda found: found.group() if found.group().startswith("`")
+                lambda found: found.group()
+                if found.group().startswith("`")
                 else found.group(1) + self.target(page, found.group(2)) + found.group(3),
                 part,
-            )  # fmt: skip
+            )
             return PICTURE.sub(r"[\1](\2)", part)  # a picture opens by itself in its own size, for small screens
 
         result, last = "", 0
@@ -151,14 +157,19 @@ class Site:
             page = ROOT / name
             if page not in self.pages:
                 continue
-            below = [one for one in self.pages if page.name == "README.md" and one != page and page.parent in one.parents]
+            below = [
+                one for one in self.pages if page.name == "README.md" and one != page and page.parent in one.parents
+            ]
             menu.append({title: self.branch(page, below) if below else str(place_of(page))})
         return menu
 
     def branch(self, page, below):
         """A page and those in the folders below it, each of which may have pages below itself."""
         entries = [str(place_of(page))]
-        parents = {other: [one for one in below if one.name == "README.md" and one != other and one.parent in other.parents] for other in below}
+        parents = {
+            other: [one for one in below if one.name == "README.md" and one != other and one.parent in other.parents]
+            for other in below
+        }
         places = [ladder.folder for ladder in ladders.all_ladders()]  # in the course's order
         heads = [one for one in below if not parents[one]]
         heads.sort(key=lambda one: places.index(one.parent) if one.parent in places else len(places))

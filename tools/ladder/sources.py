@@ -18,7 +18,9 @@ def require_names(path, name, namespace):
     text = path.read_text(encoding="utf-8")
     for wanted in (f"namespace {namespace} {{", f'"{name}"'):
         if wanted not in text:
-            raise Unusable(f"{path.relative_to(ROOT)} must have {wanted}, so that it agrees with its place; see CONTRIBUTING.md")
+            raise Unusable(
+                f"{path.relative_to(ROOT)} must have {wanted}, so that it agrees with its place; see CONTRIBUTING.md"
+            )
 
 
 def stages(ladder):
@@ -26,7 +28,13 @@ def stages(ladder):
     for stage in ladder.stages:
         require_names(stage.source, stage.name, f"ladder::{ladder.namespace}::{stage.namespace}")
     included = [stage.source.relative_to(ROOT) for stage in ladder.stages]
-    lines = [MADE.format(f"the folders of {ladder.path}"), "#pragma once", "#define LADDER_ALL_STAGES", "#include <vector>", ""]
+    lines = [
+        MADE.format(f"the folders of {ladder.path}"),
+        "#pragma once",
+        "#define LADDER_ALL_STAGES",
+        "#include <vector>",
+        "",
+    ]
     lines += [f'#include "{path}"' for path in dict.fromkeys(included)]
     lines += ["", f"namespace ladder::{ladder.namespace} {{", ""]
     lines += ["inline const std::vector<AnyStage> stages = {"]

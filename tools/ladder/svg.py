@@ -38,7 +38,7 @@ class Picture:
 
     def fixed(self, x, y, text, size=12):
         """Text in which all letters are equally wide, with its blanks."""
-        style = "font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" xml:space=\"preserve\""
+        style = 'font-family="\'DejaVu Sans Mono\', Menlo, Consolas, monospace" xml:space="preserve"'
         self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{INK}" {style}>{escape(text)}</text>')
 
     def save(self, target):

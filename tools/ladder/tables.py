@@ -3,8 +3,22 @@
 import os
 import re
 
-from . import any_csv, chain_tables, counter_tables, counters, cpu_device, gemm_tables, grid_tables, ladders, markers
-from . import model_tables, outputs, peer_tables, results, timed
+from . import (
+    any_csv,
+    chain_tables,
+    counter_tables,
+    counters,
+    cpu_device,
+    gemm_tables,
+    grid_tables,
+    ladders,
+    markers,
+    model_tables,
+    outputs,
+    peer_tables,
+    results,
+    timed,
+)
 from .ladders import Unusable
 from .markdown import link, table
 from .results import number
@@ -169,9 +183,7 @@ def sweep(folder, ladder, name, block):
     lines = []
     for name in dict.fromkeys(row["stage"] for row in rows):
         if not block.words or name in block.words:
-            lines.append(
-                [row_link(ladder, described, name, page)] + [times.get((name, one), "") for one in inputs]
-            )
+            lines.append([row_link(ladder, described, name, page)] + [times.get((name, one), "") for one in inputs])
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
     of_type = described.get("type", ladder.type)

@@ -10,7 +10,9 @@ from . import ladders, readme, results
 from .ladders import Unusable
 
 GLOSSARY = "GLOSSARY.md"
-PAGES = re.compile(r"README\.md|COURSE\.md|(lectures|assignment\d)/.*")  # from the root; others are no part of the course
+PAGES = re.compile(
+    r"README\.md|COURSE\.md|(lectures|assignment\d)/.*"
+)  # from the root; others are no part of the course
 TERMS = {  # the place in the glossary: the word as it stands in a sentence
     "sm": r"SMs?",
     "lane": r"lanes?|warps?",
@@ -85,7 +87,7 @@ def unlinked(text):
 def linked(text, glossary):
     """The text with a link at each of these places; glossary: the way there."""
     for where, word, place in unlinked(text):
-        text = f"{text[:where]}[{word}]({glossary}#{place}){text[where + len(word):]}"
+        text = f"{text[:where]}[{word}]({glossary}#{place}){text[where + len(word) :]}"
     return text
 
 

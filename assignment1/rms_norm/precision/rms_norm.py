@@ -18,14 +18,14 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
-import ctypes  # noqa: E402
+import ctypes
 
 try:
     import torch
 except ImportError:
     sys.exit("rms_norm.py: PyTorch is needed (pip install torch)")
-from ladder import graph_timing, kernel_library  # noqa: E402
-from ladder.ladders import Unusable  # noqa: E402
+from ladder import graph_timing, kernel_library
+from ladder.ladders import Unusable
 
 SHAPES = ["4096x512", "4096x1024", "4096x2048", "4096x4096", "4096x8192", "8192x8192"]
 ON_CPU_DEVICE = ["64x512", "64x1024", "64x2048"]
@@ -138,8 +138,11 @@ def table(rows, cols):
     print("-" * 85)
     print(" " * 40 + f"N={rows}, K={cols}")
     x = torch.randn(rows, cols, device=device())
-    for names, type_of, other in ((FLOAT32, torch.float32, "out_f32_th"), (FLOAT16, torch.float16, "out_f16_th"),
-                                  (BFLOAT16, torch.bfloat16, "out_bf16_th")):  # fmt: skip
+    for names, type_of, other in (
+        (FLOAT32, torch.float32, "out_f32_th"),
+        (FLOAT16, torch.float16, "out_f16_th"),
+        (BFLOAT16, torch.bfloat16, "out_bf16_th"),
+    ):
         converted = x.to(type_of)
         for name, kernel in names.items():
             line(name, KERNELS[kernel], converted)

@@ -18,10 +18,9 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import layernorm  # noqa: E402
-
-from ladder import graph_timing  # noqa: E402
-from ladder.ladders import Unusable  # noqa: E402
+import layernorm
+from ladder import graph_timing
+from ladder.ladders import Unusable
 
 TOKENS = [256, 512, 1024, 2048, 4096, 8192]
 HIDDEN_SIZES = [768, 1024, 2048, 4096, 5120, 8192]

@@ -14,9 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import layernorm  # noqa: E402
-
-from ladder import graph_timing  # noqa: E402
+import layernorm
+from ladder import graph_timing
 
 DEVICES = layernorm.devices()
 ON_GPU = DEVICES != ["cpu"]

@@ -73,7 +73,9 @@ def test_a_kernel_is_interrupted(program, tmp_path, sent):
 
 def test_the_report_says_how_it_ended(program):
     done = subprocess.run(
-        [SIMT / "analyze", "--program", program, "--", "throw"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [SIMT / "analyze", "--program", program, "--", "throw"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1
     assert "race" in done.stdout and "the program was ended by the signal SIGABRT" in done.stderr
@@ -87,8 +89,7 @@ def test_it_says_that_it_builds(tmp_path):
     done = subprocess.run(
         [SIMT / "analyze", HERE / "ends.cu", "--", "none"],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SIMT_BUILD_DIR": str(tmp_path / "new")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     assert done.stderr.startswith("analyze: building the CPU device for analyses first")

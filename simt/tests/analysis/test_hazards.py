@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SIMT = HERE.parents[1]
 sys.path.insert(0, str(SIMT))
 
-from report import model  # noqa: E402
+from report import model
 
 ORDERS = ["forward", "reversed"]
 FAULTS = sorted((HERE / "faults").glob("*.cu"))

@@ -2,9 +2,8 @@
 
 import re
 
-import pytest
-
 import known_answers
+import pytest
 from conftest import full_but
 
 EXPECTED = known_answers.expected()
