@@ -46,11 +46,36 @@ class TestStage:
         assert re.fullmatch(r"include (\.\./)+mk/stage\.mk", rules)
 
     def test_kernel_is_its_own(self, stage):
-        """A launch of its own, and no other stage's kernel under its name."""
+        """A launch of its own, and no other stage's kernel under its name: what it includes is common/'s or its ladder's."""
         kernel = text_of(stage.source)
         assert "__global__" in kernel and ("<<<" in kernel or "cudaLaunchKernelEx(" in kernel)
-        included = re.findall(r'#include "(.*)"', kernel)
-        assert all(name.startswith("common/") for name in included), included
+        for name in re.findall(r'#include "(.*)"', kernel):
+            path = ROOT / name
+            assert path.is_file() and path.parent in (
+                ROOT / "common",
+                ROOT / "common/operators",
+                stage.ladder.folder,
+            ), name
+
+
+COMMON = sorted(path for path in tracked() if ROOT / "common" in path.parents and path.suffix in CODE)
+
+
+def test_common_is_the_harness():
+    """Its only kernel is the one that copies; the functions that kernels share are those of two ladders."""
+    device = [path.name for path in COMMON if re.search(r"\b__(global|device)__\b", text_of(path))]
+    assert device == ["device.cu", "kernel_helpers.cuh"]
+
+
+@pytest.mark.parametrize("path", [path for path in COMMON if path.suffix in (".h", ".cuh")], ids=lambda path: path.name)
+def test_common_is_shared(path):
+    """What one ladder alone includes belongs into that ladder's folder."""
+    line = f'#include "{path.relative_to(ROOT)}"'
+    users = [user for user in tracked() if user.suffix in CODE and user != path and line in text_of(user).splitlines()]
+    if path.parent.name == "operators" or any(ROOT / "common" in user.parents for user in users):
+        return
+    owners = {ladder.id for ladder in LADDERS for user in users if ladder.folder in user.parents}
+    assert len(owners) > 1, f"{path.name} serves {owners or 'no ladder'}"
 
 
 # Casts of arithmetic types that look like a call: static_cast<T>(x) or T{x} says the same.

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-#include "common/half_wgmma.cuh"
+#include "assignment2/q4_gemm/shared.cuh"
+#include "assignment2/q4_gemm/wgmma.cuh"
 #include "common/launch.h"
 #include "common/operators/q4_gemm.h"
-#include "common/q4_gemm.cuh"
 
 namespace ladder {
 

@@ -57,7 +57,9 @@ def shown(value):
 
 def place(row):
     """Where it is: "line 31", or "line 29 of common/kernel_helpers.cuh"."""
-    return f"line {row['line']}" + (f" of {row['file']}" if row["file"].startswith("common/") else "")
+    return f"line {row['line']}" + (
+        f" of {row['file']}" if row["file"].startswith(("common/", "assignment", "lectures/")) else ""
+    )
 
 
 def places(rows):

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 
+#include "assignment2/q4_gemm/shared.cuh"
 #include "common/launch.h"
 #include "common/operators/q4_gemm.h"
-#include "common/q4_gemm.cuh"
 
 namespace ladder::q4_gemm::smem {
 

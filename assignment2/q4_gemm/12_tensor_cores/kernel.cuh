@@ -12,10 +12,10 @@
 
 #include <cstdint>
 
-#include "common/int8_mma.cuh"
+#include "assignment2/q4_gemm/mma.cuh"
+#include "assignment2/q4_gemm/shared.cuh"
 #include "common/launch.h"
 #include "common/operators/q4_gemm.h"
-#include "common/q4_gemm.cuh"
 
 namespace ladder::q4_gemm::tensor_cores {
 

@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <cuda/barrier>
 
-#include "common/half_wgmma.cuh"
+#include "assignment2/q4_gemm/half_tiles.cuh"
+#include "assignment2/q4_gemm/wgmma.cuh"
 #include "common/launch.h"
 #include "common/operators/q4_gemm.h"
-#include "common/q4_half.cuh"
 
 namespace ladder::q4_gemm::warp_specialized {
 

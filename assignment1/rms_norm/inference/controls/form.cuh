@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cub/block/block_reduce.cuh>
 
-#include "common/inference_row.cuh"
+#include "assignment1/rms_norm/inference/shared.cuh"
 
 namespace ladder::inference::controls {
 

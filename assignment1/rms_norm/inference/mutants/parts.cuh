@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "common/inference_row.cuh"
+#include "assignment1/rms_norm/inference/shared.cuh"
 #include "common/operators/rms_norm_inference.h"
 
 namespace ladder::inference::mutants::parts {

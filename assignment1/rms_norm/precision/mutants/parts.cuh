@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "common/block_sum.cuh"
+#include "assignment1/rms_norm/precision/shared.cuh"
 #include "common/operators/rms_norm_precision.h"
 
 namespace ladder::precision::mutants::parts {

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "assignment1/rms_norm/serving/shared.cuh"
 #include "common/launch.h"
 #include "common/operators/rms_norm_serving.h"
-#include "common/serving.cuh"
 
 namespace ladder::serving::persistent {
 

@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "assignment1/rms_norm/vector/shared.cuh"
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
 #include "common/launch.h"
 #include "common/operators/rms_norm_vector.h"
-#include "common/vector_part.cuh"
 
 namespace ladder::vector::cooperative {
 

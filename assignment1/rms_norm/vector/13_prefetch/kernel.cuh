@@ -16,12 +16,12 @@
 #include <cuda/annotated_ptr>
 #include <cuda/atomic>
 
+#include "assignment1/rms_norm/vector/packs.cuh"
+#include "assignment1/rms_norm/vector/shared.cuh"
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
 #include "common/launch.h"
 #include "common/operators/rms_norm_vector.h"
-#include "common/packs.cuh"
-#include "common/vector_part.cuh"
 
 namespace ladder::vector::prefetch {
 

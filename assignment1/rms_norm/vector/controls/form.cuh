@@ -11,11 +11,11 @@
 #include <cuda/atomic>
 #include <utility>
 
+#include "assignment1/rms_norm/vector/packs.cuh"
+#include "assignment1/rms_norm/vector/shared.cuh"
 #include "common/cuda_check.h"
 #include "common/kernel_helpers.cuh"
 #include "common/launch.h"
-#include "common/packs.cuh"
-#include "common/vector_part.cuh"
 
 namespace ladder::vector::controls {
 
