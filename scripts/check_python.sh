@@ -25,11 +25,11 @@ fi
 
 # One name for this run, by which the first of the processes installs the package for all. Without conftest.py's hooks,
 # which build the course's programs.
-export BACKEND=cuda TORCH=1 PYTHONPATH=$PWD/tests:$PWD/tools${PYTHONPATH:+:$PYTHONPATH} PYTEST_XDIST_TESTRUNUID=$$
+export BACKEND=cuda TORCH=1 PYTHONPATH=$PWD/tests:$PWD/tests/python:$PWD/tools${PYTHONPATH:+:$PYTHONPATH} PYTEST_XDIST_TESTRUNUID=$$
 "$python" -c 'import python_package; python_package.install()'
 processes=()
 for test in python_torch python_suites document_programs end_to_end; do
-  "$python" -m pytest --noconftest -q -p no:cacheprovider "$@" "tests/test_$test.py" >"build/check_python/$test.log" 2>&1 &
+  "$python" -m pytest --noconftest -q -p no:cacheprovider "$@" tests/*/"test_$test.py" >"build/check_python/$test.log" 2>&1 &
   processes+=($!)
 done
 failed=0

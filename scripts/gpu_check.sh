@@ -62,7 +62,7 @@ sanitize() {
 # The unit tests of common/, if doctest is installed.
 unit_tests() {
   scripts/check_tools.sh doctest || return 77
-  make -j"$(nproc)" BACKEND=cuda tests/cpp/program && timeout 300 build/cuda/tests/cpp/common_test
+  make -j"$(nproc)" BACKEND=cuda tests/harness/cpp/program && timeout 300 build/cuda/tests/harness/cpp/common_test
 }
 # The counters of all stages, if Nsight Compute is installed and may read them.
 profile() {
@@ -83,7 +83,7 @@ mutant() {
   return 1
 }
 
-header=tests/header
+header=tests/headers/rms_norm
 shapes="--rows 1,3,20 --cols 1,64,1000,1025,4096,70000"  # every kernel of the header, for tools that take their time
 # Of the ladders that are wanted: their folders, and of each stage a line of ladder list --programs.
 folders= stages= programs=
@@ -98,11 +98,11 @@ if [ -n "$folders" ]; then
     for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
   done
 fi
-! wanted header || programs+=" $header/program $header/teams/program tests/q4_header/program tests/q4_header/hazards/program"
+! wanted header || programs+=" $header/program $header/teams/program tests/headers/q4_gemm/program tests/headers/q4_gemm/hazards/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
 teams=build/cuda/$header/teams/teams_test header=build/cuda/$header/header_test
-q4_header=build/cuda/tests/q4_header/q4_header_test q4_hazards=build/cuda/tests/q4_header/hazards/q4_hazards
+q4_header=build/cuda/tests/headers/q4_gemm/q4_header_test q4_hazards=build/cuda/tests/headers/q4_gemm/hazards/q4_hazards
 
 # These alone, since they are timed or counted.
 ! wanted bench || step bench ladder bench --results "$out" || tail -20 "$out/logs/bench.log"

@@ -30,7 +30,11 @@ FULL_ONLY = re.compile(rf"{STAGE.pattern}|bench/.*|.*/controls|.*/vector/bfloat1
 QUICK_TOO = [f"{LADDER}/05_warp_shuffle", f"{LADDER}/controls"]
 
 # PyTorch is large: its tests run with TORCH=1 only.
-collect_ignore = [] if TORCH else ["test_python_torch.py", "test_python_suites.py", "test_document_programs.py"]
+collect_ignore = (
+    []
+    if TORCH
+    else [f"python/{name}" for name in ("test_python_torch.py", "test_python_suites.py", "test_document_programs.py")]
+)
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
@@ -43,7 +47,6 @@ test_lecture_w4l1 test_mutant_hazards test_readme test_lecture_w2l3 test_mutants
 # The tests use the tools as Python modules; programs that make starts find the tools through make, as for a user.
 TOOLS = str(ROOT / "tools")
 PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", TOOLS)]
-sys.path.insert(0, TOOLS)
 os.environ["PYTHONPATH"] = os.pathsep.join([TOOLS, *PYTHONPATH])
 
 # Where python3 is a script that looks for Python, such as pyenv's, it takes longer than what most tests do with Python.

@@ -78,6 +78,6 @@ def test_every_stage_is_right_on_the_real_input():
 
 def test_stages_can_be_captured_and_replayed():
     """Each launch recorded in a graph, on inputs of two lengths in turn, and the graph replayed: the same bits as without."""
-    result = run(BUILD / "tests/vector/vector_graphs_test")
+    result = run(BUILD / "tests/course/vector_graphs/vector_graphs_test")
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("same bits") == len(STAGES)

@@ -127,7 +127,7 @@ def analyze(*arguments, cwd=ROOT, **environment):
 
 @pytest.mark.parametrize("padding, wavefronts", [(0, 32), (1, 1)])
 def test_padding_removes_the_conflicts_of_a_tile(tmp_path, padding, wavefronts):
-    source = ROOT / "tests/analyze/transpose.cu"
+    source = ROOT / "tests/harness/analyze/transpose.cu"
     result = analyze(source, f"-DPADDING={padding}", "--json", "-", "--html", "x.html", "--", "a", "b", cwd=tmp_path)
     assert result.returncode == 0 and sorted(result.stderr.splitlines()) == ["no error, 2 arguments", "to stderr"]
     data = json.loads(result.stdout)
@@ -234,7 +234,7 @@ def printed():
             result = analyze("--program", program, "--", "--profile", *given, "--stage", number)
             assert result.returncode == 0, result.stdout + result.stderr
             said[ladder.stage(number).id.replace("/", " ")] = result.stdout
-    source = ["tests/analyze/transpose.cu", "-DPADDING=0"]
+    source = ["tests/harness/analyze/transpose.cu", "-DPADDING=0"]
     said[" ".join(source)] = analyze(*source, "--", "a", "b").stdout
     return said
 

@@ -234,6 +234,6 @@ def test_format():
 
 
 def test_common_library():
-    tests = run(BUILD / "tests/cpp/common_test", timeout=600)
+    tests = run(BUILD / "tests/harness/cpp/common_test", timeout=600)
     assert tests.returncode == 0, tests.stdout + tests.stderr
     assert "Status: SUCCESS!" in tests.stdout

@@ -35,14 +35,17 @@ if OTHERS:  # a test without parameters would count as skipped
     @pytest.mark.parametrize("compiler", OTHERS)
     def test_builds_without_a_warning_and_is_right(clone, compiler):
         choice = [f"-j{cores()}", "BACKEND=cpu", f"CXX={compiler}"]
-        programs = [f"{folder}/program" for folder in (LADDER, "tests/cpp", "tests/header")]
+        programs = [f"{folder}/program" for folder in (LADDER, "tests/harness/cpp", "tests/headers/rms_norm")]
         made = make(*choice, *programs, cwd=clone, timeout=1800)
         said = made.stdout + made.stderr
         assert made.returncode == 0 and not re.search("warning:|error:", said), said
         build = clone / "build/cpu"
         right = run(build / LADDER / "rms_norm_matrix_test", "--rows", 3, "--cols", 1000)
         assert right.returncode == 0 and "PASS" in right.stdout, right.stdout + right.stderr
-        for program in ([build / "tests/cpp/common_test"], [build / "tests/header/header_test", "--quick"]):
+        for program in (
+            [build / "tests/harness/cpp/common_test"],
+            [build / "tests/headers/rms_norm/header_test", "--quick"],
+        ):
             right = run(*program, timeout=1200)
             assert right.returncode == 0, right.stdout + right.stderr
         device = make(*choice[::2], "-C", "simt", "programs", "BUILD=../build/simt", cwd=clone, timeout=1800)

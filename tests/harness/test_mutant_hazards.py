@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUTANTS = ROOT / "assignment1/rms_norm/matrix/mutants"
 
 # name -> (kind, space, what stands in the hazard's lines)

@@ -11,7 +11,7 @@ import pytest
 from conftest import LADDER, ROOT, full_but, make, run
 
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-HEADER_FILES = [ROOT / "tests/header/alone/first.cu", ROOT / "tests/header/alone/second.cu"]
+HEADER_FILES = [ROOT / "tests/headers/rms_norm/alone/first.cu", ROOT / "tests/headers/rms_norm/alone/second.cu"]
 OPTIONS = [f"-I{ROOT}", f"-I{ROOT}/include", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
 # The oldest and the newest; for 80 and 90a test_build.py compiles the serving ladder's calls of the header.
 ARCHITECTURES = ["75", "100", "120"]

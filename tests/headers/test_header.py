@@ -1,5 +1,5 @@
 """The production header: its answers on the CPU device, how it compiles, what the analysis says of it, and whether its
-tests can fail. The test program is that of tests/header, whose main.cpp says how to run it on a GPU."""
+tests can fail. The test program is that of tests/headers/rms_norm, whose main.cpp says how to run it on a GPU."""
 
 import re
 
@@ -7,8 +7,8 @@ import pytest
 from conftest import BUILD, FULL, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/rms_norm"
-TESTS = ROOT / "tests/header"
-OBJECTS = BUILD / "tests/header"
+TESTS = ROOT / "tests/headers/rms_norm"
+OBJECTS = BUILD / "tests/headers/rms_norm"
 PROGRAM = OBJECTS / "header_test"
 TEAMS = TESTS / "teams/main.cu"
 SIMTCC = [ROOT / "simt/simtcc", f"-I{ROOT}"]
@@ -382,7 +382,7 @@ class TestAnalysis:
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 
-    @pytest.mark.full  # tests/test_mutant_hazards.py shows the kind
+    @pytest.mark.full  # tests/harness/test_mutant_hazards.py shows the kind
     def test_sees_a_missing_barrier(self, tmp_path):
         program = build(tmp_path, "--analyze", change=(r"__syncthreads\(\);", ""))
         result = analyzed(program, "--rows", "3", "--cols", "4096")

@@ -1,5 +1,5 @@
 """include/q4_gemm: its answers on the CPU device, how it compiles, what the analysis says of it, and whether its tests can
-fail. The test program is that of tests/q4_header, whose main.cu says how to run it on a GPU."""
+fail. The test program is that of tests/headers/q4_gemm, whose main.cu says how to run it on a GPU."""
 
 import re
 
@@ -7,8 +7,8 @@ import pytest
 from conftest import BUILD, ROOT, changed_header, full_but, run
 
 HEADER = ROOT / "include/q4_gemm"
-TESTS = ROOT / "tests/q4_header"
-OBJECTS = BUILD / "tests/q4_header"
+TESTS = ROOT / "tests/headers/q4_gemm"
+OBJECTS = BUILD / "tests/headers/q4_gemm"
 SIMTCC = [ROOT / "simt/simtcc", "-std=c++17"]
 
 

@@ -130,7 +130,7 @@ class Machine:
 
     def add_program(self, name, description, names):
         program = self.root / "build/cuda" / name
-        text = (ROOT / "tests/fake_ladder.py").read_text(encoding="utf-8")
+        text = (ROOT / "tests/tools/fake_ladder.py").read_text(encoding="utf-8")
         executable(program, text.replace("/usr/bin/env python3", f"{os.path.realpath(sys.executable)} -SE", 1))
         (program.parent / "ladder.json").write_text(json.dumps({**description, "names": names}))
 

@@ -1,5 +1,5 @@
 // Tests of include/q4_gemm: products of every kind on the operator's edge cases against exact sums, in both thread
-// orders on the CPU device. On a GPU:   make -C tests/q4_header BACKEND=cuda run
+// orders on the CPU device. On a GPU:   make -C tests/headers/q4_gemm BACKEND=cuda run
 #include <q4_gemm/q4_gemm.cuh>
 
 #include <cstdio>

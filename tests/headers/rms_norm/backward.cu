@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "common/text.h"
 #include "common/types.h"
-#include "tests/header/groups.h"
+#include "tests/headers/rms_norm/groups.h"
 
 namespace header_test {
 namespace {

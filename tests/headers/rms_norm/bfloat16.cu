@@ -1,4 +1,4 @@
-#include "tests/header/instance.cuh"
+#include "tests/headers/rms_norm/instance.cuh"
 using namespace header_test;
 
 static const Added<bf16, void, bf16, bf16> forward;

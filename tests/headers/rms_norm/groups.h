@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/header/trial.h"
+#include "tests/headers/rms_norm/trial.h"
 
 namespace header_test {
 

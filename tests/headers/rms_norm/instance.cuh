@@ -2,7 +2,7 @@
 #pragma once
 #include <rms_norm/rms_norm.cuh>
 
-#include "tests/header/combination.h"
+#include "tests/headers/rms_norm/combination.h"
 
 namespace header_test {
 

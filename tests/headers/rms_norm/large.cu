@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "common/text.h"
-#include "tests/header/groups.h"
-#include "tests/header/instance.cuh"
+#include "tests/headers/rms_norm/groups.h"
+#include "tests/headers/rms_norm/instance.cuh"
 
 namespace header_test {
 namespace {

@@ -1,13 +1,13 @@
 // Tests of the production header, include/rms_norm/rms_norm.cuh, against float64. make test runs --quick on the
-// CPU device; all of it, on a GPU:   make -j -C tests/header BACKEND=cuda run
-// for the sanitizer:     compute-sanitizer tests/header/header_test --quick --filter 'bfloat16 forward'
+// CPU device; all of it, on a GPU:   make -j -C tests/headers/rms_norm BACKEND=cuda run
+// for the sanitizer:     compute-sanitizer tests/headers/rms_norm/header_test --quick --filter 'bfloat16 forward'
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "common/command_line.h"
 #include "common/program.h"
-#include "tests/header/groups.h"
+#include "tests/headers/rms_norm/groups.h"
 
 namespace header_test {
 

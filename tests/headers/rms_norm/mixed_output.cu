@@ -1,5 +1,5 @@
 // Outputs of another type than x's.
-#include "tests/header/instance.cuh"
+#include "tests/headers/rms_norm/instance.cuh"
 using namespace header_test;
 
 static const Added<bf16, void, bf16, float> bf16_to_float;

@@ -1,5 +1,5 @@
 // Residuals of another type than x's.
-#include "tests/header/instance.cuh"
+#include "tests/headers/rms_norm/instance.cuh"
 using namespace header_test;
 
 static const Added<bf16, float, bf16, bf16> wide;

@@ -1,4 +1,4 @@
-#include "tests/header/topics.h"
+#include "tests/headers/rms_norm/topics.h"
 
 namespace header_test {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/header/groups.h"
+#include "tests/headers/rms_norm/groups.h"
 
 namespace header_test {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "common/text.h"
-#include "tests/header/topics.h"
+#include "tests/headers/rms_norm/topics.h"
 
 namespace header_test {
 

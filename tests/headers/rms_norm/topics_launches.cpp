@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "common/text.h"
-#include "tests/header/topics.h"
+#include "tests/headers/rms_norm/topics.h"
 
 namespace header_test {
 namespace {

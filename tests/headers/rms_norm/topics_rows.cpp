@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tests/header/topics.h"
+#include "tests/headers/rms_norm/topics.h"
 
 namespace header_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/header/trial.h"
+#include "tests/headers/rms_norm/trial.h"
 
 #include <cstring>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "tests/header/combination.h"
+#include "tests/headers/rms_norm/combination.h"
 
 namespace header_test {
 

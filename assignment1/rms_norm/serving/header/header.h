@@ -1,6 +1,6 @@
 // The production header behind the interface of the stages, for the experiment `grid`. nvcc needs a minute for it, so
-// each type is a file of its own, and the CPU device, which times nothing, leaves it out (tests/header checks it
-// there).
+// each type is a file of its own, and the CPU device, which times nothing, leaves it out (tests/headers/rms_norm checks
+// it there).
 #pragma once
 #include "common/operators/rms_norm_serving.h"
 

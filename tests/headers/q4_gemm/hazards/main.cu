@@ -1,7 +1,7 @@
 // Each kernel of the header once, for tools that look for races and take their time: the analysis of the CPU device, in
-// tests/test_q4_header.py, and
-//   make BACKEND=cuda tests/q4_header/hazards/program
-//   compute-sanitizer --tool racecheck build/cuda/tests/q4_header/hazards/q4_hazards
+// tests/headers/test_q4_header.py, and
+//   make BACKEND=cuda tests/headers/q4_gemm/hazards/program
+//   compute-sanitizer --tool racecheck build/cuda/tests/headers/q4_gemm/hazards/q4_hazards
 // What they compute is not looked at.
 #include <cstdint>
 #include <cstdio>

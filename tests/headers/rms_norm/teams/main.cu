@@ -1,8 +1,8 @@
 // The kernel of teams (include/rms_norm/teams.cuh) alone, on smaller problems than the header would give it, so that
 // the CPU device, its analysis and the tools of compute-sanitizer take seconds:
 //
-//   make BACKEND=cuda tests/header/teams/program
-//   compute-sanitizer --tool racecheck build/cuda/tests/header/teams/teams_test
+//   make BACKEND=cuda tests/headers/rms_norm/teams/program
+//   compute-sanitizer --tool racecheck build/cuda/tests/headers/rms_norm/teams/teams_test
 //
 // Three or four blocks form the teams: so many the CPU device runs at once. Each launch has other numbers than the one
 // before, and between two of them another kernel uses the workspace. Exit code 1 if anything is wrong, 2 if a CUDA call
