@@ -389,17 +389,3 @@ def test_what_the_page_says_of_the_fastest_peers():
         slower = {"1 × 4096 float32": 0.93, "32768 × 256 bfloat16": 0.955, "32768 × 8192 bfloat16": 0.997}
         assert {name for name, ratio in plain[0].items() if ratio < 0.999} == set(slower)
         assert all(plain[0][name] > ratio for name, ratio in slower.items()) and min(plain[1].values()) > 0.997
-
-
-SHORT_KERNELS = sorted(results.store().glob("*/header/short_kernels.csv"))
-
-
-@pytest.mark.skipif(not SHORT_KERNELS, reason="no header/short_kernels.csv stored")
-def test_what_the_page_says_of_short_kernels():
-    for path in SHORT_KERNELS:
-        for row in results.read(path):
-            names = ("before", "sums_in_pairs", "as_it_is")
-            before, pairs, now = (results.number(row, f"{name}_microseconds") for name in names)
-            assert now <= 1.04 * pairs and (now < 1.005 * before or row["cols"] == "256"), row
-        one_row = {(row["function"], row["rows"], row["launch"]): row for row in results.read(path)}
-        assert results.number(one_row["forward", "1", "plain"], "as_it_is_microseconds") <= 1.25

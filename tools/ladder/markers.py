@@ -24,10 +24,7 @@ NAME is a table of the ladder in whose folder the page lies; on another page the
     roofline                                                   the plot of all ceilings and all ladders
     <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
     header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot
-    header/shapes, header/unaligned_rows                       other sizes; clusters for long rows of odd length
-    header/chain_packs, header/chain_contiguous                chains with other kernels
-    header/teams_begin                                         what the kernel of teams has done when
-    header/short_kernels                                       what each change of a short kernel gained
+    header/shapes                                              other sizes
     header/end_to_end [tokens|shares] [text|image] [compiled], header/end_to_end_plot    bench/end_to_end.py's
     header/host_time                                           bench/host_time.py's
     serving/grid_summary                               of its grid.csv: which kernel is faster at how many shapes

@@ -292,7 +292,7 @@ def header_table(folder, name, block):
         text = "Time of a step with patched norms and without norms, relative to the stock model"
         return "".join(image(folder.name, "header_end_to_end", text, block.page)) or None
     path = folder / results.HEADER / f"{name}.csv"
-    plain = "chain_packs", "chain_contiguous", "shapes", "unaligned_rows", "teams_begin", "short_kernels", "host_time"
+    plain = "shapes", "host_time"
     known = (*peer_tables.FILES, "chain", *plain, "end_to_end")
     if name not in known:
         plots = "peers_plot, chain_plot, end_to_end_plot"
