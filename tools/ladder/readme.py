@@ -1,10 +1,10 @@
-"""Writes the tables and figures into the pages, from what is stored; needs no GPU.
+"""Writes the tables and the figures of sentences into the pages, from what is stored; needs no GPU.
 
-Every .md file may have places for them between markers (tools/ladder/markers.py lists their forms). Where nothing is
-stored yet, a place keeps its sentence.
+Every .md file may have places for tables between markers (markers.py lists their forms) and for figures in sentences
+(figures.py). Where nothing is stored yet, a place keeps its sentence.
 """
 
-from . import ladders, markers, results, tables
+from . import figures, ladders, markers, results, tables
 from .ladders import Unusable
 
 ELSEWHERE = {".git", ".venv", "build", "node_modules"}
@@ -50,15 +50,22 @@ def run(given):
     lacking = [page for page in wanted if not page.is_file()]
     if lacking:
         raise Unusable(f"there is no {', '.join(map(results.shown, lacking))}")
-    new = {page: renewed(page, folder, wanted.get(page, ())) for page in pages()}
-    stale = [page for page, (before, after) in new.items() if before != after]
+    stale, wrong, of_sentences = {}, [], figures.Figures(folder)
+    for page in pages():
+        before, with_tables = renewed(page, folder, wanted.get(page, ()))
+        after, found = of_sentences.renewed(page, with_tables)
+        wrong += map(str, found)
+        if after != before:
+            stale[page] = after
     if given.check:
         if stale:
-            raise Unusable(f"stale, and make readme renews them: {', '.join(map(results.shown, stale))}")
+            pages_named = ", ".join(map(results.shown, stale))
+            raise Unusable("\n  ".join([f"stale, and make readme renews them: {pages_named}", *wrong]))
         return
-    for page in stale:
-        page.write_text(new[page][1], encoding="utf-8")
+    for page, text in stale.items():
+        page.write_text(text, encoding="utf-8")
         print(f"readme: {results.shown(page)}")
+    print("".join(f"  {said}\n" for said in wrong), end="")
     print(
         f"readme: {len(stale)} files written, {f'from {results.shown(folder)}' if folder else 'since no GPU is stored'}"
     )

@@ -25,7 +25,7 @@ REPORTS = BUILD / "site_reports"
 PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)]+)\))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+COMMENT = re.compile(r"^<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
 PICTURES = {".png", ".svg"}
 LANGUAGES = {
     **dict.fromkeys([".cu", ".cuh"], "cuda"),
