@@ -41,7 +41,7 @@ PLACE = re.compile(  # code is skipped: in it a marker is an example
     re.MULTILINE | re.DOTALL,
 )
 PARTS = re.compile(r"(?P<expression>[^?;]+)(?:\?(?P<yes>.+?) : (?P<no>[^;]+))?(?:;(?P<options>.*))?")
-BEGINS_A_LINE = re.compile(r"(?:^|\n)[\s>]*(?:[-*+]|\d+[.)])?\s*$")
+BEGINS_A_LINE = re.compile(r"(?:^|\n)[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?$")
 TOKEN = re.compile(r'[(),]|[^\s(),"]*"[^"]*"|[^\s(),]+')
 NAMES = ("stage", "competitor", "variant")
 SHORT_COLUMNS = {"us": "microseconds", "copy": "copy_microseconds", "ms": "milliseconds"}
@@ -121,23 +121,27 @@ class Figures:
         defaults, result, last, wrong = here, "", 0, []
         for place in PLACE.finditer(text) if self.folder else ():
             where = f"{results.shown(page)}:{text.count(chr(10), 0, place.start()) + 1}"
+            asked = " ".join((place["asked"] or place["defaults"] or "").split())
+            stands = " ".join((place["stands"] or "").split())
             try:
                 if place["stray"]:
                     raise Unusable("a figure stands between <!--= what is asked --> and <!--/-->, in one paragraph")
                 if place["defaults"]:
-                    defaults = here.narrowed(self, TOKEN.findall(place["defaults"]))[0]
+                    defaults = here.narrowed(self, TOKEN.findall(asked))[0]
                 if not place["asked"]:
                     continue
+                line = text[text.rfind("\n", 0, place.start()) + 1 : place.start()]
+                if line.startswith("|") and "\n" in place[0]:
+                    raise Unusable("a row of a table is one line, its figures too")
                 if BEGINS_A_LINE.search(text[: place.start()]) or place["stands"].endswith("\n"):
                     raise Unusable("Markdown ends the paragraph where a comment begins a line; put a word before it")
-                asked, stands = " ".join(place["asked"].split()), " ".join(place["stands"].split())
                 computed = written(Question(self, defaults).answer(asked), stands)
             except Missing as missing:
                 if self.folder == results.stored():
                     raise Unusable(f"{where}: {asked}: {missing}")
                 continue
             except (Unusable, ArithmeticError, TypeError, ValueError) as error:
-                raise Unusable(f"{where}: {place['asked'] or place['defaults'] or ''}: {error}")
+                raise Unusable(": ".join(filter(None, [where, asked, str(error)])))
             if computed != stands:
                 wrong.append(Wrong(where, asked, stands, computed))
                 result += text[last : place.start("stands")] + computed
@@ -306,6 +310,8 @@ class Question:
     def each(self, node):
         """Of every input of the file: by=KEY,KEY, else the ladder's parameters or what stands before the name."""
         rows = self.rows(self.where, "", None)
+        if not rows:
+            raise Unusable("no input of the file has all of these")
         columns, keys = list(rows[0]), dict(self.where.keys)
         own = list(self.where.ladder.main) if self.where.ladder else []
         by = own if own and set(own) <= set(columns) else columns[: columns.index(name_column(columns))]
