@@ -128,6 +128,8 @@ std::vector<Field> Report::fields(const Result& result) const {
            base ? text("%.2f", base->timing.microseconds / result.timing.microseconds) : "");
   add({"operations", nullptr}, text("%.0f", operations));
   add_if(copy_timed, {"copy_microseconds", nullptr}, text("%.2f", copy.microseconds));
+  add_if(copy_timed, {"copied_bytes", nullptr}, text("%.0f", copied_bytes));
+  add_if(peak > 0, {"datasheet_gb_per_s", nullptr}, text("%.1f", peak / 1e9));
   add_if(timed, {"iterations", nullptr}, std::to_string(options.iterations));
   add({"device", nullptr}, device.name);
   add({"sm", nullptr}, std::to_string(device.compute_capability));
