@@ -21,7 +21,7 @@ def header(given, baseline="basic", optional=("weight",)):
     return [
         *("stage", "verdict", *given, *optional, "seed", "worst_error", "tolerance", "microseconds", "spread_percent"),
         *("gb_per_s", "percent_of_copy", "percent_of_datasheet", f"speedup_over_{baseline}", "copy_microseconds"),
-        *("iterations", "device", "sm", "driver", "runtime", "date"),
+        *("copied_bytes", "datasheet_gb_per_s", "iterations", "device", "sm", "driver", "runtime", "date"),
     ]
 
 
@@ -36,9 +36,9 @@ def ladder_csv(given=None, stages=STAGES, factor=None, timed=True, baseline="bas
         microseconds = MICROSECONDS[stage] * (factor or {}).get(stage, 1)
         rate = 8e-3 * count / microseconds
         told = [f"{microseconds:.2f}", "0.1", f"{rate:.1f}", f"{15000 / microseconds:.1f}", f"{rate / 50:.1f}"]
-        told = told + [f"{MICROSECONDS[stages[0]] / microseconds:.2f}", "150.00"] if timed else [""] * 7
+        told = told + [f"{MICROSECONDS[stages[0]] / microseconds:.2f}", "150.00", 8 * count] if timed else [""] * 8
         first = [stage, "PASS", *given.values(), *(1 for _ in optional), 1, "1e-7", "1e-5"]
-        lines.append([*first, *told, 50, "NVIDIA Fake 9000", 90, 13000, 13000, "2026-01-31"])
+        lines.append([*first, *told, "5000.0", 50, "NVIDIA Fake 9000", 90, 13000, 13000, "2026-01-31"])
     return "".join(",".join(map(str, line)) + "\n" for line in lines)
 
 
