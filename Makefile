@@ -30,6 +30,7 @@ help:
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
 	@echo 'make test               install what is missing, run the quick tests (10 minutes); CI runs all, with FULL=1 TORCH=1.'
 	@echo '                        TORCH=1 installs PyTorch (5 GB) and tests the Python package with it too'
+	@echo '                        one test in ten seconds: .venv/bin/python -m pytest tests/pages/test_questions.py'
 	@echo 'make stage S=05         build and run one stage; S is its number or name (05, vector/05, W2L1/5), a ladder or a folder'
 	@echo '                        (10 seconds)'
 	@echo 'make analyze S=05       count its accesses to memory line by line and look for races (40 seconds the first time,'

@@ -23,13 +23,12 @@ if [ -n "${WHEELS:-}" ]; then
   "$python" -m pip install --quiet --no-index --no-deps --disable-pip-version-check "$WHEELS"/*.whl
 fi
 
-# One name for this run, by which the first of the processes installs the package for all. Without conftest.py's hooks,
-# which build the course's programs.
+# One name for this run, by which the first of the processes installs the package for all.
 export BACKEND=cuda TORCH=1 PYTHONPATH=$PWD/tests:$PWD/tests/python:$PWD/tools${PYTHONPATH:+:$PYTHONPATH} PYTEST_XDIST_TESTRUNUID=$$
 "$python" -c 'import python_package; python_package.install()'
 processes=()
 for test in python_torch python_suites document_programs end_to_end; do
-  "$python" -m pytest --noconftest -q -p no:cacheprovider "$@" tests/*/"test_$test.py" >"build/check_python/$test.log" 2>&1 &
+  "$python" -m pytest -q -p no:cacheprovider "$@" tests/*/"test_$test.py" >"build/check_python/$test.log" 2>&1 &
   processes+=($!)
 done
 failed=0

@@ -1,17 +1,21 @@
-"""Builds what the tests start once, for the CPU device unless BACKEND says otherwise, and hands it to them.
+"""What all tests share: running a program or make, and the build of what they start.
+
+A test that starts a program is marked pytest.mark.builds(FOLDER): before the first such test, one make builds what all the
+collected tests are marked with, for the CPU device unless BACKEND says otherwise. Without such a test nothing is built.
+The programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
 
 make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, so a long test
-that shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only. The
-programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
+that shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only.
 """
 
+import fcntl
+import functools
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -22,12 +26,6 @@ LADDER = "assignment1/rms_norm/matrix"
 FULL = os.environ.get("FULL", "0") not in ("", "0")
 TORCH = os.environ.get("TORCH", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
-
-# Folders whose programs only the tests marked `full` start. One stage's own program is enough to show how such programs
-# are built, and one ladder's controls how controls are checked.
-STAGE = re.compile(r".*/\d\d_\w+")
-FULL_ONLY = re.compile(rf"{STAGE.pattern}|bench/.*|.*/controls|.*/vector/bfloat16|.*/model_replay")
-QUICK_TOO = [f"{LADDER}/05_warp_shuffle", f"{LADDER}/controls"]
 
 # PyTorch is large: its tests run with TORCH=1 only.
 collect_ignore = (
@@ -88,17 +86,45 @@ def full_but(every, *quick):
     return [one if one in quick else pytest.param(one, marks=pytest.mark.full) for one in every]
 
 
-def targets():
-    """What make is asked to build before the first test. A stage's own program differs from the next one's in its kernel
-    alone, which the ladder's program contains: those of one ladder show that they build."""
-    makefiles = [
-        path for top in ("assignment*", "lectures", "tests", "bench") for path in ROOT.glob(f"{top}/**/Makefile")
-    ]
-    leaves = [path.parent for path in makefiles if "mk/stage.mk" in path.read_text(encoding="utf-8")]
-    folders = sorted(str(leaf.relative_to(ROOT)) for leaf in leaves)
-    if FULL:
-        return [f"{folder}/programs" for folder in folders if folder.startswith(LADDER) or not STAGE.fullmatch(folder)]
-    return [f"{folder}/program" for folder in folders if folder in QUICK_TOO or not FULL_ONLY.fullmatch(folder)]
+def program(folder):
+    """Where the program of a folder is, for a test that is marked builds(folder)."""
+    makefile = (ROOT / folder / "Makefile").read_text(encoding="utf-8")
+    return BUILD / folder / re.search(r"^NAME := (\w+)$", makefile, re.MULTILINE)[1]
+
+
+# --- The build -----------------------------------------------------------------------------------------------
+
+TARGETS = pytest.StashKey()
+
+
+def targets(items):
+    """What make is asked to build for these tests: the libraries, and the program of each folder of their marks. A mark
+    may name a parameter of its test, as in builds("{ladder.path}/mutants"), or a target, as in builds("bench/tune/programs")."""
+    names = {"libs"}
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        for mark in item.iter_markers("builds"):
+            named = [str(name).format(**parameters) for name in mark.args]
+            names.update(name if name.endswith("/programs") else f"{name}/program" for name in named)
+    return tuple(sorted(names))
+
+
+@functools.cache
+def build(names):
+    """Has make build them, and returns what it says if it fails. Of the processes of pytest-xdist, one does so."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    this_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    with open(BUILD / "tests.lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if not this_run or lock.read() != this_run:
+            quick = [] if FULL else ["QUICK=1"]
+            made = make(f"-j{cores()}", f"BACKEND={BACKEND}", *quick, *names, timeout=1800)
+            if made.returncode != 0:
+                return made.stdout + made.stderr
+            lock.truncate(0)
+            lock.write(this_run)
+    return ""
 
 
 # --- What pytest and pytest-xdist call -----------------------------------------------------------------------
@@ -106,26 +132,12 @@ def targets():
 
 def pytest_report_header(config):
     tests = "every test" if FULL else "the quick tests; FULL=1 runs every one"
-    return f"backend: {BACKEND}; {tests}"
+    return f"backend: {BACKEND}; {tests}; the first test of a program builds all that are needed"
 
 
 @pytest.hookimpl(optionalhook=True)  # without -n, pytest-xdist need not be there
 def pytest_xdist_auto_num_workers(config):
     return max(2, cores())
-
-
-def pytest_sessionstart(session):
-    if session.config.option.collectonly or hasattr(session.config, "workerinput"):
-        return
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    reporter.write_line("building what the tests start")
-    start = time.monotonic()
-    quick = [] if FULL else ["QUICK=1"]
-    built = make(f"-j{cores()}", f"BACKEND={BACKEND}", *quick, *targets(), timeout=1800)
-    if built.returncode != 0:
-        reporter.write_line(f"{built.stdout}{built.stderr}")
-        pytest.exit("the build failed, as said above", returncode=1)
-    reporter.write_line(f"built in {time.monotonic() - start:.0f} s")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -134,6 +146,28 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
+def pytest_collection_finish(session):
+    session.config.stash[TARGETS] = targets(session.items)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures of the test
+def pytest_runtest_setup(item):
+    if not any(item.iter_markers("builds")):
+        return
+    waiting = build.cache_info().currsize == 0
+    reporter = item.config.pluginmanager.get_plugin("terminalreporter")
+    if waiting and reporter:
+        reporter.write_line("building what the tests start")
+    failed = build(item.config.stash[TARGETS])
+    if failed:
+        pytest.fail(
+            f"the build failed:\n{failed}" if waiting else "the build failed, see the first test that needs it", False
+        )
+
+
+# --- More for tests ------------------------------------------------------------------------------------------
 
 
 def changed_header(header, folder, *changes):
@@ -149,12 +183,6 @@ def changed_header(header, folder, *changes):
 
 
 # --- Fixtures ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def ladder():
-    """The ladder's program."""
-    return BUILD / LADDER / "rms_norm_matrix_test"
 
 
 def copy_if_there(source, target):

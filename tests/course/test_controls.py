@@ -6,10 +6,12 @@ Without a GPU this shows that they are right, and not what they are worth: test_
 import re
 
 import pytest
-from conftest import BUILD, LADDER, ROOT, run
+from conftest import LADDER, ROOT, program, run
+
+pytestmark = pytest.mark.builds(f"{LADDER}/controls")
 
 FOLDER = ROOT / LADDER / "controls"
-PROGRAM = BUILD / LADDER / "controls/rms_norm_controls"
+PROGRAM = program(f"{LADDER}/controls")
 STAGES = sorted(path.parent.name for path in (ROOT / LADDER).glob("[0-9]*_*/kernel.cuh"))
 
 

@@ -9,6 +9,8 @@ from right_submissions import RIGHT
 from test_exercises import BUILT, edited, source
 from wrong_submissions import FOOLING, WRONG
 
+pytestmark = pytest.mark.builds()
+
 COURSE = exercises.course()
 SUBMISSIONS = [one for one in FOOLING if one[0] in BUILT] + WRONG
 QUICK = ("05", "the row is read again")

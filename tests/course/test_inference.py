@@ -5,12 +5,11 @@ what the document's own numbers exclude. And model_replay's calls and command li
 import re
 
 import pytest
-from conftest import BUILD, run
+from conftest import program, run
 from ladder import cpu_device, ladders, results
 
 LADDER = ladders.find("inference")
-FOLDER = BUILD / LADDER.path
-REPLAY = FOLDER / "model_replay/model_replay"
+CONTROLS, REPLAY = f"{LADDER.path}/controls", f"{LADDER.path}/model_replay"
 
 SERVED = {  # (input, weight, output) -> kernel
     ("float32", "float32", "float32"): "row_rmsnorm_f32",
@@ -63,10 +62,9 @@ def test_what_the_documents_numbers_exclude():
 
 
 @pytest.mark.full
+@pytest.mark.builds(CONTROLS)
 def test_the_controls_are_right_and_explained():
-    result = run(
-        FOLDER / "controls/rms_norm_inference_controls", "--rows", 3, "--cols", 1025, "--no-small", "--no-timing"
-    )
+    result = run(program(CONTROLS), "--rows", 3, "--cols", 1025, "--no-small", "--no-timing")
     assert result.returncode == 0, result.stdout + result.stderr
     rows = re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE)
     assert {verdict for _, verdict in rows} == {"PASS"}
@@ -78,9 +76,12 @@ def test_the_controls_are_right_and_explained():
 
 
 @pytest.mark.full
+@pytest.mark.builds(REPLAY)
 @pytest.mark.parametrize("model, calls, heads", [("Qwen3-8B-AWQ", 73, 72), ("Qwen2.5-7B", 57, 0)])
 def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
-    result = run(REPLAY, "--model", model, "--phase", "decode", "--no-timing", "--csv", tmp_path / "replay.csv")
+    result = run(
+        program(REPLAY), "--model", model, "--phase", "decode", "--no-timing", "--csv", tmp_path / "replay.csv"
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     rows = results.read(tmp_path / "replay.csv")
     assert [row["kernels"] for row in rows] == [
@@ -94,6 +95,7 @@ def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
 
 
 @pytest.mark.full
+@pytest.mark.builds(REPLAY)
 @pytest.mark.parametrize(
     "given, said",
     [
@@ -107,5 +109,5 @@ def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
     ],
 )
 def test_model_replay_refuses_with_one_sentence(given, said):
-    result = run(REPLAY, *given)
+    result = run(program(REPLAY), *given)
     assert result.returncode == 2 and said in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr

@@ -9,8 +9,8 @@ from fakes import read
 from ladder import ladders, results
 from test_claims import counter
 
-LESSON = ROOT / "lectures/W1L1_first_kernel"
-PROGRAMS = BUILD / LESSON.relative_to(ROOT)
+FOLDER = "lectures/W1L1_first_kernel"
+LESSON, PROGRAMS = ROOT / FOLDER, BUILD / FOLDER
 PAGE = (LESSON / "README.md").read_text(encoding="utf-8")
 WRITTEN = re.sub(
     r"(?<=:begin )[^\n]*-->.*?<!-- [^\n]*:end -->", "", PAGE, flags=re.S
@@ -18,6 +18,7 @@ WRITTEN = re.sub(
 SHOWN = re.findall(r"^```text\n\$ \./(\w.*)\n((?:.*\n)*?)```$", WRITTEN, re.M)
 PLAIN = ["hello", "who_am_i", "add", "errors", "device_query"]
 LADDER = ladders.find("W1L1")
+builds = pytest.mark.builds(FOLDER)
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="the page shows what the CPU device prints")
 
 
@@ -27,6 +28,7 @@ def comparable(text):
     return re.sub(r"(?<=^L2 cache) .*|(?<=^global memory) .*", "", text, flags=re.M)
 
 
+@builds
 @cpu_only
 @pytest.mark.parametrize("command, shown", SHOWN, ids=[command for command, _ in SHOWN])
 def test_the_page_shows_what_the_program_prints(command, shown):
@@ -40,6 +42,7 @@ def test_the_analysis_says_what_the_page_shows_of_it():
     assert shown in run("bash", "-c", f"../../{command}", cwd=LESSON).stdout
 
 
+@builds
 def test_every_program_and_every_mistake_is_shown():
     assert list(dict.fromkeys(command.split()[0] for command, _ in SHOWN)) == PLAIN
     mistakes = run(PROGRAMS / "errors")
@@ -71,6 +74,7 @@ def test_one_line_compiles_a_program_anywhere(tmp_path):
     assert run(tmp_path / "hello").stdout == dict(SHOWN)["hello"]
 
 
+@builds
 @cpu_only
 def test_the_order_of_threads_changes_the_order_of_lines_only():
     said = run(PROGRAMS / "who_am_i", SIMT_ORDER="reversed").stdout.splitlines()
@@ -78,12 +82,14 @@ def test_the_order_of_threads_changes_the_order_of_lines_only():
     assert said != shown and sorted(said) == sorted(shown)
 
 
+@builds
 @pytest.mark.parametrize("given, code", [(("1", "1024"), 0), (("1", "1025"), 1), (("0", "32"), 1)])
 def test_who_am_i_says_why_a_launch_failed(given, code):
     result = run(PROGRAMS / "who_am_i", *given)
     assert result.returncode == code and ("invalid" in result.stdout) == (code == 1), result.stdout
 
 
+@builds
 @cpu_only
 def test_the_ladder_passes_and_the_long_input_is_refused_by_one_thread():
     result = run(PROGRAMS / "first_kernel_test", "--n", 40000)

@@ -7,12 +7,13 @@ import subprocess
 import time
 
 import pytest
-from conftest import BACKEND, BUILD, ENVIRONMENT, ROOT, make, run
+from conftest import BACKEND, ENVIRONMENT, ROOT, make, program, run
 from fakes import read
 from ladder import ladders
 
 LESSON = "lectures/W1L2_memory_bandwidth"
-PROGRAM = BUILD / LESSON / "memory_bandwidth_test"
+PROGRAM = program(LESSON)
+pytestmark = pytest.mark.builds(LESSON)
 EXPERIMENTS = ["stages", "cold_warm", "launch", "pitfalls"]
 COPY_TILE = [
     f"{number:02}_{name}"
@@ -49,8 +50,9 @@ def test_every_stage_passes_and_none_is_timed(tmp_path):
 
 @pytest.mark.full
 @cpu_only
+@pytest.mark.builds(f"{LESSON}/controls")
 def test_controls_are_right_and_explained():
-    result = run(BUILD / LESSON / "controls/memory_bandwidth_controls", "--n", 100003, "--no-timing", "--no-small")
+    result = run(program(f"{LESSON}/controls"), "--n", 100003, "--no-timing", "--no-small")
     found = dict(re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE))
     assert result.returncode == 0 and set(found.values()) == {"PASS"}, result.stdout + result.stderr
     page = (ROOT / LESSON / "controls/README.md").read_text(encoding="utf-8")

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from conftest import BACKEND, BUILD, ROOT, run
+from conftest import BACKEND, ROOT, program, run
 from ladder import cpu_device, ladders
 
 LESSON = ROOT / "lectures/W2L1_reduction"
-PEERS = BUILD / "lectures/W2L1_reduction/peers/reduction_peers"
+PEERS = "lectures/W2L1_reduction/peers"
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="the CPU device's analysis and graphs are asked")
 
 
@@ -128,8 +128,9 @@ def test_a_missing_fence_is_found_although_the_result_is_right(build):
 
 
 @cpu_only
+@pytest.mark.builds(PEERS)
 def test_cub_is_skipped_without_a_gpu_and_the_others_pass():
-    result = run(PEERS, "--n", 1000, "--no-small")
+    result = run(program(PEERS), "--n", 1000, "--no-small")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "cub_device_reduce skipped: 1000: CUB comes with NVIDIA's CUDA toolkit" in result.stdout
     assert result.stdout.count(" PASS ") == 19

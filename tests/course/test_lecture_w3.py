@@ -9,14 +9,14 @@ import sys
 import types
 
 import pytest
-from conftest import BACKEND, BUILD, ROOT, run
+from conftest import BACKEND, ROOT, program, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
 from ladder import counters, ladders, profile, results, roofline, timed
 from test_claims import counter
 
 ROOFLINE = "lectures/W3L1_roofline"
-PROGRAM = BUILD / ROOFLINE / "roofline_test"
+PROGRAM = program(ROOFLINE)
 PAGE = ROOT / ROOFLINE / "README.md"
 STAGES = [stage.name for stage in ladders.find("W3L1").stages]
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="a GPU is timed, which takes longer than a test should")
@@ -38,6 +38,7 @@ written to DRAM,dram__bytes_write.sum,byte,268435456
 """
 
 
+@pytest.mark.builds(ROOFLINE)
 class TestCeilings:
     """The program of W3L1."""
 
@@ -287,14 +288,15 @@ class TestRoofline:
 
 
 @cpu_only
-@pytest.mark.parametrize("asked", ["matrix", "W2L1", "W1L2"])
-def test_the_roofline_counts_operations_as_the_programs_do(tmp_path, asked):
+@pytest.mark.builds("{ladder.path}")
+@pytest.mark.parametrize("ladder", map(ladders.find, ["matrix", "W2L1", "W1L2"]), ids=lambda ladder: ladder.id)
+def test_the_roofline_counts_operations_as_the_programs_do(tmp_path, ladder):
     """CSVs that are older than the column `operations` are read with a table of the tools."""
-    ladder = ladders.find(asked)
     given = dict.fromkeys(ladder.main, 3)
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
-    program = BUILD / ladder.path / ladder.program
-    result = run(program, *words, "--no-small", "--stage", ladder.stages[0].name, "--csv", tmp_path / "x.csv")
+    result = run(
+        program(ladder.path), *words, "--no-small", "--stage", ladder.stages[0].name, "--csv", tmp_path / "x.csv"
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     (row,) = read(tmp_path / "x.csv")
     assert float(row["operations"]) == roofline.PER_ELEMENT[ladder.operator] * math.prod(given.values())

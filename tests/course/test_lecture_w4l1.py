@@ -5,19 +5,21 @@ import json
 import re
 
 import pytest
-from conftest import BACKEND, BUILD, ROOT, make, run
+from conftest import BACKEND, ROOT, make, program, run
 from fakes import read
 from ladder import ladders, results
 from test_claims import counter
 
-LESSON = ROOT / "lectures/W4L1_hopper"
-PROGRAM = BUILD / LESSON.relative_to(ROOT) / "hopper_test"
+FOLDER = "lectures/W4L1_hopper"
+LESSON, PROGRAM = ROOT / FOLDER, program(FOLDER)
+builds = pytest.mark.builds(FOLDER)
 PAGE = (LESSON / "README.md").read_text(encoding="utf-8")
 LADDER = ladders.find("W4L1")
 EXPERIMENTS = ["cluster", "bulk_copy", "dependent_launch", "residency"]
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="a GPU is timed, which takes longer than a test should")
 
 
+@builds
 @cpu_only
 def test_every_kernel_passes_and_none_is_timed(tmp_path):
     result = run(PROGRAM, "--n", 100003, "--csv-dir", tmp_path)
@@ -26,6 +28,7 @@ def test_every_kernel_passes_and_none_is_timed(tmp_path):
     assert "need a GPU" in result.stdout and [path.name for path in tmp_path.iterdir()] == ["main.csv"]
 
 
+@builds
 @cpu_only
 def test_make_stage_runs_one_kernel_on_the_input_that_is_given():
     result = make("stage", "S=W4L1/03", f"BACKEND={BACKEND}", "ARGS=--n 1000 --no-small")
@@ -33,6 +36,7 @@ def test_make_stage_runs_one_kernel_on_the_input_that_is_given():
     assert re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == ["03_cluster"] and "\n1000 uint32" in result.stdout
 
 
+@builds
 @cpu_only
 @pytest.mark.parametrize("order", ["reversed", "5"])
 def test_the_order_of_threads_does_not_matter(order):
@@ -40,6 +44,7 @@ def test_the_order_of_threads_does_not_matter(order):
     assert result.returncode == 0 and "FAIL" not in result.stdout, result.stdout + result.stderr
 
 
+@builds
 def test_every_experiment_is_listed_and_has_its_place_on_the_page():
     listed = run(PROGRAM, "--list").stdout.split("\n\n")[1]
     assert re.findall(r"^\d +(\w+)", listed, re.M) == ["stages", *EXPERIMENTS]
@@ -104,6 +109,7 @@ RACES = {
 }
 
 
+@builds
 @pytest.mark.parametrize("name", RACES)
 def test_the_analysis_sees_the_race(tmp_path, name):
     """compute-sanitizer's tools look for these on a GPU."""

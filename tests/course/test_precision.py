@@ -8,7 +8,7 @@ import re
 
 import numpy
 import pytest
-from conftest import BUILD, run
+from conftest import program, run
 from ladder import cpu_device, ladders, results
 
 LADDER = ladders.find("precision")
@@ -150,11 +150,12 @@ def test_what_the_document_s_times_mean_in_bytes():
     assert round(times[4] / times[3], 1) == 10.8
 
 
+@pytest.mark.builds(LADDER.path)
 @pytest.mark.parametrize(
     "stage, cols, said", [("03", 65505, "no number above 65504"), ("10", 65537, "hold apart"), ("09", 65537, "PASS")]
 )
 def test_what_a_sum_cannot_hold_is_refused_with_a_reason(stage, cols, said):
     given = ["--stage", stage, "--rows", 1, "--cols", cols, "--no-small", "--no-timing", "--experiment", 1]
-    result = run(BUILD / LADDER.path / LADDER.program, *given)
+    result = run(program(LADDER.path), *given)
     assert result.returncode == 0 and said in result.stdout, result.stdout
     assert ("skipped" in result.stdout) == (said != "PASS")

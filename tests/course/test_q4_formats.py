@@ -5,20 +5,22 @@ import subprocess
 import gguf
 import numpy
 import pytest
-from conftest import BUILD
+from conftest import program
 
-PROGRAM = BUILD / "assignment2/q4_gemm/formats/q4_formats_test"
+FOLDER = "assignment2/q4_gemm/formats"
+pytestmark = pytest.mark.builds(FOLDER)
+
 Q4_0, Q8_0 = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0
 PLACES = ["host", "device"]
 
 
-def program(*words, given=b""):
-    result = subprocess.run([PROGRAM, *words], input=given, capture_output=True, timeout=60)
+def formats(*words, given=b""):
+    result = subprocess.run([program(FOLDER), *words], input=given, capture_output=True, timeout=60)
     return result.returncode, result.stdout, result.stderr.decode()
 
 
 def blocks_of(numbers, *words):
-    status, written, said = program(*words, given=numbers.astype(numpy.float32).tobytes())
+    status, written, said = formats(*words, given=numbers.astype(numpy.float32).tobytes())
     assert status == 0, said
     return numpy.frombuffer(written, numpy.uint8)
 
@@ -71,7 +73,7 @@ def test_q8_1_is_the_q8_0_of_gguf_and_the_sum(place):
 @pytest.mark.parametrize("blocks", [1, 2, 257])
 def test_repacked_weights_are_the_same_bits_in_another_order(blocks):
     written = numpy.random.default_rng(2).integers(0, 256, (blocks, 18), dtype=numpy.uint8)
-    status, repacked, said = program("repack", given=written.tobytes())
+    status, repacked, said = formats("repack", given=written.tobytes())
     assert status == 0, said
     assert repacked == written[:, 2:].tobytes() + written[:, :2].tobytes()
 
@@ -86,5 +88,5 @@ def test_repacked_weights_are_the_same_bits_in_another_order(blocks):
     ],
 )
 def test_what_it_cannot_do_is_a_sentence(words, given, said):
-    status, written, why = program(*words, given=given)
+    status, written, why = formats(*words, given=given)
     assert status == 2 and written == b"" and said in why and len(why.splitlines()) == 1

@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from conftest import BUILD, run
+from conftest import program, run
 from ladder import cpu_device, ladders, results
 
 LADDER = ladders.find("q4_gemm")
-PROGRAM = BUILD / LADDER.path / LADDER.program
 GIVEN = LADDER.analyze
 BLOCKS = GIVEN["m"] * GIVEN["k"] // 32  # of weights
 
@@ -85,6 +84,7 @@ def test_tiles_ask_for_what_their_sizes_say():
         assert float(row["activations_megabytes"]) == pytest.approx(n * k / 32 * 36 * -(-m // tile_m) / 1e6, abs=6e-4)
 
 
+@pytest.mark.builds(LADDER.path)
 @pytest.mark.parametrize(
     "m, n, k, said",
     [
@@ -97,18 +97,19 @@ def test_tiles_ask_for_what_their_sizes_say():
 )
 def test_any_size_is_right_or_refused_with_a_sentence(m, n, k, said):
     given = ["--m", m, "--n", n, "--k", k, "--no-small", "--experiment", 1]
-    result = run(PROGRAM, *given)
+    result = run(program(LADDER.path), *given)
     assert (result.returncode, said in result.stderr) == (2 if said else 0, True), result.stdout + result.stderr
     assert result.stdout.count("PASS") == (0 if said else len(LADDER.stages))
 
 
+@pytest.mark.builds(f"{LADDER.path}/benchmark_best")
 def test_benchmark_best_takes_three_numbers():
-    program = BUILD / LADDER.path / "benchmark_best/benchmark_best"
-    right = run(program, 96, 3, 320)
+    best = program(f"{LADDER.path}/benchmark_best")
+    right = run(best, 96, 3, 320)
     assert right.returncode == 0 and "96 x 3 x 320" in right.stdout and "FAIL" not in right.stdout
     assert right.stdout.count("PASS") == len(LADDER.stages)
     for words in ([], [4096, 2], ["--m", 4, 5]):
-        wrong = run(program, *words)
+        wrong = run(best, *words)
         assert wrong.returncode == 2 and "say M, N and K" in wrong.stderr
 
 

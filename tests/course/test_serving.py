@@ -6,36 +6,38 @@ The generic tests check its stages, mutants, counts and pages as those of every 
 import re
 
 import pytest
-from conftest import BUILD, run
+from conftest import program, run
 from ladder import cpu_device, grid_tables, ladders
 
 LADDER = ladders.find("serving")
-PROGRAM = BUILD / LADDER.path / LADDER.program
-CONTROLS = BUILD / LADDER.path / "controls/rms_norm_serving_controls"
+builds = pytest.mark.builds(LADDER.path)
 SIXTEEN_BITS_ONLY = {"04_fused_add", "05_fused_warp_reduction", "06_unrolled"}
 
 
-def verdicts(program, *options):
-    result = run(program, "--no-timing", "--no-small", *options)
+def verdicts(folder, *options):
+    result = run(program(folder), "--no-timing", "--no-small", *options)
     assert result.returncode == 0, result.stdout + result.stderr
     return dict(re.findall(r"^(\w+) +(PASS|skipped)\b", result.stdout, re.MULTILINE))
 
 
+@builds
 @pytest.mark.parametrize("dtype, tokens, hidden", [("half", 7, 8), ("bfloat16", 257, 768), ("float", 7, 8192)])
 def test_every_type_is_right_or_refused_with_a_reason(dtype, tokens, hidden):
-    found = verdicts(PROGRAM, "--num-tokens", tokens, "--hidden-size", hidden, "--dtype", dtype)
+    found = verdicts(LADDER.path, "--num-tokens", tokens, "--hidden-size", hidden, "--dtype", dtype)
     skipped = SIXTEEN_BITS_ONLY if dtype == "float" else set()
     assert found == {stage.name: "skipped" if stage.name in skipped else "PASS" for stage in LADDER.stages}
 
 
+@builds
 def test_an_unknown_type_is_a_bad_command_line():
-    result = run(PROGRAM, "--dtype", "fp8")
+    result = run(program(LADDER.path), "--dtype", "fp8")
     assert result.returncode == 2 and "'fp8': give one of half, bfloat16, float" in result.stderr
 
 
 @pytest.mark.full
+@pytest.mark.builds(f"{LADDER.path}/controls")
 def test_every_control_is_right_and_explained():
-    found = verdicts(CONTROLS, "--num-tokens", 3, "--hidden-size", 1025)
+    found = verdicts(f"{LADDER.path}/controls", "--num-tokens", 3, "--hidden-size", 1025)
     assert set(found.values()) == {"PASS"}
     page = (LADDER.folder / "controls/README.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(found)

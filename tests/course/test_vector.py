@@ -5,13 +5,16 @@ import re
 import subprocess
 
 import pytest
-from conftest import BACKEND, BUILD, ENVIRONMENT, ROOT, run
+from conftest import BACKEND, ENVIRONMENT, ROOT, program, run
 from ladder import ladders
 
 FOLDER = "assignment1/rms_norm/vector"
-PROGRAM = BUILD / FOLDER / "rms_norm_vector_test"
+PROGRAM = program(FOLDER)
 STAGES = [stage.name for stage in ladders.find("vector").stages]
-OTHERS = {"controls": "rms_norm_vector_controls", "bfloat16": "rms_norm_bfloat16_test"}
+OTHERS = ["controls", "bfloat16"]
+
+pytestmark = pytest.mark.builds(FOLDER)
+builds_other = pytest.mark.builds(FOLDER + "/{folder}")
 
 
 def passed(result):
@@ -48,9 +51,10 @@ def test_what_a_stage_refuses_is_skipped_with_its_reason():
 
 
 @pytest.mark.full
+@builds_other
 @pytest.mark.parametrize("folder", OTHERS)
 def test_controls_are_right_and_explained(folder):
-    names = passed(run(BUILD / FOLDER / folder / OTHERS[folder], "--n", 40963, "--no-timing", "--no-small"))
+    names = passed(run(program(f"{FOLDER}/{folder}"), "--n", 40963, "--no-timing", "--no-small"))
     assert len(names) > 10
     page = (ROOT / FOLDER / "controls/README.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"`(\d\d_\w+)`", page))
@@ -58,9 +62,10 @@ def test_controls_are_right_and_explained(folder):
 
 
 @pytest.mark.full
+@builds_other
 @pytest.mark.parametrize("folder", OTHERS)
 def test_controls_pass_what_a_stage_must_pass(folder):
-    passed(run(BUILD / FOLDER / folder / OTHERS[folder], "--no-timing"))
+    passed(run(program(f"{FOLDER}/{folder}"), "--no-timing"))
 
 
 def test_every_stage_is_right_on_the_real_input():
@@ -76,8 +81,9 @@ def test_every_stage_is_right_on_the_real_input():
         assert "the experiments need a GPU" in output
 
 
+@pytest.mark.builds("tests/course/vector_graphs")
 def test_stages_can_be_captured_and_replayed():
     """Each launch recorded in a graph, on inputs of two lengths in turn, and the graph replayed: the same bits as without."""
-    result = run(BUILD / "tests/course/vector_graphs/vector_graphs_test")
+    result = run(program("tests/course/vector_graphs"))
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("same bits") == len(STAGES)

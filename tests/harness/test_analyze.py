@@ -5,9 +5,11 @@ import re
 import shutil
 
 import pytest
-from conftest import BACKEND, FULL, LADDER, ROOT, cores, make, run
+from conftest import BACKEND, FULL, LADDER, ROOT, cores, make, program, run
 from fakes import read
 from ladder import cpu_device, ladders, markers, results
+
+pytestmark = pytest.mark.builds()
 
 STAGES = ladders.stages_of("all")
 MATRIX = [stage for stage in STAGES if stage.ladder.id == ladders.DEFAULT]
@@ -67,12 +69,13 @@ def test_sums_are_those_of_the_lines(counted, stage):
                 assert int(total[column]) == sum(int(row[column] or 0) for row in same), (total, column)
 
 
-def test_the_runtime_counts_the_same_barriers(counted, ladder, tmp_path):
+@pytest.mark.builds(LADDER)
+def test_the_runtime_counts_the_same_barriers(counted, tmp_path):
     """The ordinary build's own count, which the ladder prints, is another piece of code."""
     if BACKEND != "cpu":
         pytest.skip("a GPU's program prints no counters")
     given = [word for name, value in MATRIX[0].ladder.analyze.items() for word in (f"--{name}", value)]
-    run(ladder, *given, "--no-small", "--csv", tmp_path / "ladder.csv")
+    run(program(LADDER), *given, "--no-small", "--csv", tmp_path / "ladder.csv")
     printed = {row["stage"]: float(row["barriers_per_block"]) for row in read(tmp_path / "ladder.csv")}
     assert {stage.name: cpu_device.operations(lines_of(counted, stage))[0] for stage in MATRIX} == printed
 

@@ -1,15 +1,18 @@
 """The build rules: right after any change of sources, flags and backend, quick, and clear about what they cannot do.
 
-All but the suites at the end work on a copy of the tree, in a folder with blanks in its name.
+All work on a copy of the tree, in a folder with blanks in its name.
 """
 
 import os
-import re
 import resource
 import shutil
 
 import pytest
-from conftest import BACKEND, BUILD, LADDER, ROOT, cores, make, run
+from conftest import BACKEND, LADDER, cores, make, run
+from ladder import ladders
+
+# What make builds.
+pytestmark = pytest.mark.builds(*(one.path for one in ladders.all_ladders() if one.path.parts[0].startswith("assignment")))
 
 STAGE = "05_warp_shuffle"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -54,20 +57,6 @@ def test_backend_is_said_in_one_line(built):
     lines = build(built).splitlines()
     said = [line for line in lines if line.startswith("backend: ")]
     assert len(said) == 1 and said[0].startswith(f"backend: {BACKEND} ") and said[0].endswith("(as asked)")
-
-
-@pytest.mark.parametrize(
-    "nvcc, gpu, backend, why",
-    [
-        ("nvcc", "yes", "cuda", "there are nvcc and a GPU"),
-        ("nvcc", "", "cpu", "there is nvcc, but no GPU"),
-        ("", "yes", "cpu", "there is a GPU, but no nvcc"),
-        ("", "", "cpu", "there is neither nvcc nor a GPU"),
-    ],
-)
-def test_what_decided_the_backend_cannot_be_misread(nvcc, gpu, backend, why):
-    said = make("-n", "-f", "mk/config.mk", "ROOT=.", f"NVCC={nvcc}", f"HAS_GPU={gpu}", "ARCHS=90", "mk").stdout
-    assert said.splitlines()[0] == f"backend: {backend}{' for sm_90' if backend == 'cuda' else ''} ({why})"
 
 
 @pytest.mark.parametrize("suffix", ["kernel.cuh", "main.cu"])
@@ -176,21 +165,6 @@ def test_missing_tool_is_named_with_the_command_that_installs_it(built):
     assert "apt-get install g++" in refused.stderr and len(refused.stderr.splitlines()) == 1
 
 
-def test_help_names_every_job_once(built):
-    jobs = "\n" + make("help", cwd=built).stdout
-    names = "run test stage analyze exercise grade hint quiz bench peers chain tune profile plots readme site programs"
-    for job in [*names.split(), "compile-check", "format", "clean"]:
-        assert jobs.count(f"\nmake {job} ") == 1, job
-
-
-@pytest.mark.parametrize("job", ["run", "test", "stage", "analyze"])
-def test_how_long_a_job_takes_stands_beside_it(job):
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    for jobs in (make("help").stdout, page):
-        said = re.search(rf"^make {job}\b(.*\n(?:  .*\n)*)", jobs, re.MULTILINE).group(1)
-        assert re.search(r"\d+ (minutes|seconds)", said), said
-
-
 @pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
 class TestWithNvcc:
     # The oldest architecture that the pages name, and the one with Hopper's own instructions; to compile is what matters,
@@ -226,14 +200,3 @@ class TestWithNvcc:
     def test_what_asks_for_hopper_compiles_for_a_newer_gpu_without_its_instructions(self, built, ladder):
         result = make(f"-j{cores()}", "gpu-code", "BACKEND=cuda", "ARCHS=120", "-C", ladder, cwd=built)
         assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_format():
-    checked = run("scripts/format.sh", "--dry-run")
-    assert checked.returncode == 0, checked.stderr
-
-
-def test_common_library():
-    tests = run(BUILD / "tests/harness/cpp/common_test", timeout=600)
-    assert tests.returncode == 0, tests.stdout + tests.stderr
-    assert "Status: SUCCESS!" in tests.stdout

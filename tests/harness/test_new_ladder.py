@@ -7,6 +7,8 @@ import shutil
 import pytest
 from conftest import BACKEND, make, run
 
+pytestmark = pytest.mark.builds()
+
 OPERATOR = """\
 // Each element of a vector times two.
 #pragma once

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, run
 from ladder import ladders
 
 LADDERS = ladders.all_ladders()
@@ -146,3 +146,8 @@ def test_scripts_can_be_run():
     for path in [*(ROOT / "scripts").glob("*.sh"), ROOT / ".ci/run", ROOT / "simt/simtcc"]:
         assert path.stat().st_mode & 0o111, path
         assert text_of(path).startswith("#!"), path
+
+
+def test_format():
+    checked = run("scripts/format.sh", "--dry-run")
+    assert checked.returncode == 0, checked.stderr

@@ -4,12 +4,12 @@ tests can fail. The test program is that of tests/headers/rms_norm, whose main.c
 import re
 
 import pytest
-from conftest import BUILD, FULL, ROOT, changed_header, full_but, run
+from conftest import BUILD, FULL, ROOT, changed_header, full_but, program, run
 
 HEADER = ROOT / "include/rms_norm"
-TESTS = ROOT / "tests/headers/rms_norm"
-OBJECTS = BUILD / "tests/headers/rms_norm"
-PROGRAM = OBJECTS / "header_test"
+FOLDER = "tests/headers/rms_norm"
+TESTS, OBJECTS, PROGRAM = ROOT / FOLDER, BUILD / FOLDER, program(FOLDER)
+builds = pytest.mark.builds(FOLDER)
 TEAMS = TESTS / "teams/main.cu"
 SIMTCC = [ROOT / "simt/simtcc", f"-I{ROOT}"]
 FAST = ["-O0"]  # where what is compiled matters, and how fast it runs does not
@@ -27,6 +27,7 @@ def summary(result):
 # --- Answers ------------------------------------------------------------------------------------------------
 
 
+@builds
 @pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "bfloat16 fused_add:")])
 def test_answers(order, groups):
     result = run(PROGRAM, "--quick", "--filter", groups, timeout=600, SIMT_ORDER=order)
@@ -35,6 +36,7 @@ def test_answers(order, groups):
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize("rows, cols", [("1030", "16401"), ("520", "33001")])
 def test_long_unaligned_rows_of_large_problems(rows, cols):
     """Problems of more than 64 MB have shapes of their own there."""
@@ -43,6 +45,7 @@ def test_long_unaligned_rows_of_large_problems(rows, cols):
     assert result.returncode == 0 and failed == 0 and passed >= 6, result.stdout
 
 
+@builds
 def test_every_group_is_listed_and_can_be_chosen():
     listed = run(PROGRAM, "--list").stdout.splitlines()
     assert len(listed) == len(set(listed)) > 100
@@ -50,6 +53,7 @@ def test_every_group_is_listed_and_can_be_chosen():
     assert chosen.returncode == 0 and chosen.stdout.count("pass  ") == 1 and listed[1] in chosen.stdout
 
 
+@builds
 @pytest.mark.parametrize("arguments", [["--filter", "no such group"], ["--cols", "0"], ["--rows", "3"], ["--nonsense"]])
 def test_bad_command_lines(arguments):
     refused = run(PROGRAM, *arguments)
@@ -345,6 +349,7 @@ def less(folder, function):
     return folder / name
 
 
+@builds
 @pytest.mark.parametrize("name", full_but(MUTANTS, "tail_dropped"))
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, group = MUTANTS[name]
@@ -360,6 +365,7 @@ def analyzed(program, *arguments):
     return result
 
 
+@builds
 class TestAnalysis:
     """Rows in registers, several a block and one; long rows in a cluster, and on a workspace in many blocks."""
 

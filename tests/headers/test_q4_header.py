@@ -4,17 +4,19 @@ fail. The test program is that of tests/headers/q4_gemm, whose main.cu says how 
 import re
 
 import pytest
-from conftest import BUILD, ROOT, changed_header, full_but, run
+from conftest import BUILD, ROOT, changed_header, full_but, program, run
 
 HEADER = ROOT / "include/q4_gemm"
-TESTS = ROOT / "tests/headers/q4_gemm"
-OBJECTS = BUILD / "tests/headers/q4_gemm"
+FOLDER = "tests/headers/q4_gemm"
+TESTS, OBJECTS = ROOT / FOLDER, BUILD / FOLDER
+builds = pytest.mark.builds(FOLDER)
 SIMTCC = [ROOT / "simt/simtcc", "-std=c++17"]
 
 
+@builds
 @pytest.mark.parametrize("order", full_but(["forward", "reversed"], "reversed"))
 def test_answers(order):
-    result = run(OBJECTS / "q4_header_test", timeout=600, SIMT_ORDER=order)
+    result = run(program(FOLDER), timeout=600, SIMT_ORDER=order)
     assert result.returncode == 0 and result.stdout.endswith("all right\n"), result.stdout + result.stderr
     assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 13
 
@@ -110,6 +112,7 @@ def build(folder, *options, change=None, sources=("main.cu",)):
     return folder / "program"
 
 
+@builds
 def test_a_block_may_have_little_shared_memory(tmp_path):
     """So little that hardly any shape of the policy has room, and x comes in several passes."""
     change = (
@@ -162,6 +165,7 @@ MUTANTS = {
 FAULTS = {"stage_begun_without_x", "chunk_past_the_end"}  # of these, a launch ends with an error that the device names
 
 
+@builds
 @pytest.mark.parametrize("name", full_but(MUTANTS, "halves_cut_off", "overlap_not_seen"))
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, source = MUTANTS[name]

@@ -1,32 +1,27 @@
 """The header on shapes outside the peers' tables: the program of bench/shapes, and what it stored."""
 
 import pytest
-from conftest import ROOT, make, run
+from conftest import program, run
 from ladder import results
 
 SHAPES = "bench/shapes"
 STORED = sorted(results.store().glob("*/header/shapes.csv"))
 
 
-@pytest.fixture(scope="module")
-def program():
-    made = make("BACKEND=cpu", f"{SHAPES}/program")
-    assert made.returncode == 0, made.stdout + made.stderr
-    return ROOT / "build/cpu" / SHAPES / "shapes"
-
-
 @pytest.mark.full
-def test_answers_without_a_gpu(program, tmp_path):
-    result = run(program, "--csv", tmp_path / "times.csv")
+@pytest.mark.builds(SHAPES)
+def test_answers_without_a_gpu(tmp_path):
+    result = run(program(SHAPES), "--csv", tmp_path / "times.csv")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count(" right\n") > 25 and "nothing was timed" in result.stdout
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.full
+@pytest.mark.builds(SHAPES)
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--iterations", "0"], ["--csv", "/no/such/folder/times.csv"]])
-def test_bad_command_lines(program, arguments):
-    refused = run(program, *arguments)
+def test_bad_command_lines(arguments):
+    refused = run(program(SHAPES), *arguments)
     assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.stderr
 
 

@@ -1,7 +1,7 @@
 """make profile: what it asks of ncu, how it reads the answer, what it says if there is none. Invented numbers."""
 
 import pytest
-from conftest import BUILD, LADDER, run
+from conftest import LADDER, program, run
 from fake_ladder import STAGES
 from fakes import WITH_CONTROLS, Machine, executable, raw_csv, read, refused
 from ladder import ncu, profile
@@ -289,12 +289,12 @@ def test_kernels_are_known_by_their_own_names():
         assert ncu.kernel_name(said) == name
 
 
+@pytest.mark.builds(LADDER)
 def test_the_program_launches_once_for_the_profiler_and_claims_nothing():
-    program = BUILD / LADDER / "rms_norm_matrix_test"
-    result = run(program, "--profile", "--stage", "3", "--rows", "64")
+    result = run(program(LADDER), "--profile", "--stage", "3", "--rows", "64")
     assert result.returncode == 0, result.stderr
     assert "03_tiled launched once, not checked" in result.stdout
     assert "PASS" not in result.stdout and "02_reduction5" not in result.stdout
     for more in (["--csv", "x"], ["--rows", "0"]):
-        refusal = run(program, "--profile", *more)
+        refusal = run(program(LADDER), "--profile", *more)
         assert refusal.returncode == 2 and len(refusal.stderr.splitlines()) == 1

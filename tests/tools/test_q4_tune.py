@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pytest
-from conftest import BUILD, CLANG_FORMAT, ROOT, run
+from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
 from ladder import q4_tune, results
 from ladder.q4_tune import ANY_SIZE, Few, Many
@@ -15,7 +15,8 @@ from test_header import SIMTCC
 from tuner import measures
 
 LEAF = ROOT / "bench/q4_tune"
-PROGRAM = BUILD / "bench/q4_tune/q4_tune"
+PROGRAM = program("bench/q4_tune")
+builds = pytest.mark.builds("bench/q4_tune")
 POLICY = "include/q4_gemm/policies/fake_9000.cuh"
 STORED = "profiling_results/fake-9000/q4_gemm"
 
@@ -273,6 +274,7 @@ def listed():
 
 
 @pytest.mark.full
+@builds
 def test_every_candidate_is_right_on_the_cpu_device():
     result = run(PROGRAM, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -286,6 +288,7 @@ def test_every_candidate_is_right_on_the_cpu_device():
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "x.csv"], ["5"]])
 def test_bad_command_lines_of_the_program(arguments):
     result = run(PROGRAM, *arguments)
@@ -293,6 +296,7 @@ def test_bad_command_lines_of_the_program(arguments):
 
 
 @pytest.mark.full
+@builds
 def test_every_kernel_of_the_policy_is_a_candidate():
     """So that the next measurement may find that it is the fastest still."""
     text = (ROOT / "include/q4_gemm/policies/h200.cuh").read_text(encoding="utf-8")
@@ -325,6 +329,7 @@ def linked(folder, *sources, include=ROOT / "include"):
 
 
 @pytest.mark.full
+@builds
 class TestMeasuring:
     """The way that only a GPU goes, on the CPU device: its times mean nothing."""
 
@@ -370,6 +375,7 @@ class TestMeasuring:
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize(
     "pattern, replacement",
     [
@@ -409,6 +415,7 @@ int main(int count, char** words) {
 
 
 @pytest.mark.full
+@builds
 def test_a_plan_is_launch_cuh_s_and_an_invented_policy_compiles(tmp_path, invented):
     path = write(tmp_path / STORED / "tune.csv", invented)
     text = q4_tune.policy(q4_tune.read(path), path).replace('"../choice.cuh"', "<q4_gemm/choice.cuh>")

@@ -7,14 +7,15 @@ import re
 import shutil
 
 import pytest
-from conftest import BUILD, CLANG_FORMAT, ROOT, run
+from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
 from ladder import __main__ as command_line
 from ladder import results, tune
 from test_header import SIMTCC, build, summary
 from tuner import measures
 
-PROGRAM = BUILD / "bench/tune/tune"
+PROGRAM = program("bench/tune")
+builds = pytest.mark.builds("bench/tune")
 POLICIES = "include/rms_norm/policies"
 POLICY = f"{POLICIES}/fake_9000.cuh"
 STORED = "profiling_results/fake-9000/header"
@@ -505,6 +506,7 @@ def test_bad_command_lines_of_the_job(machine, arguments):
 
 
 @pytest.mark.full
+@builds
 def test_every_candidate_is_right_on_the_cpu_device():
     result = run(PROGRAM)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -514,6 +516,7 @@ def test_every_candidate_is_right_on_the_cpu_device():
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize("operator", SIZES)
 @pytest.mark.parametrize("packs", [16, 32, 64, 128, 256, 512, 640, 1024, 2048, 4096, 8192])
 def test_every_length_has_candidates_of_each_kind_once(operator, packs):
@@ -528,6 +531,7 @@ def test_every_length_has_candidates_of_each_kind_once(operator, packs):
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize(
     "arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "/dev/null/x.csv"], ["--csv", "x.csv"], ["5"]]
 )
@@ -537,6 +541,7 @@ def test_bad_command_lines_of_the_program(arguments):
 
 
 @pytest.mark.full
+@builds
 class TestMeasuring:
     """The way that only a GPU goes, on the CPU device: its times mean nothing."""
 
@@ -620,6 +625,7 @@ class TestMeasuring:
 
 
 @pytest.mark.full
+@builds
 @pytest.mark.parametrize(
     "instance, pattern, replacement, complaint",
     [
@@ -643,6 +649,8 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replace
 
 
 @pytest.mark.full
+@builds
+@pytest.mark.builds("tests/headers/rms_norm")
 def test_an_invented_table_compiles_and_answers_right(tmp_path):
     path = write(tmp_path / STORED / "tune.csv", measurement(listed()))
     text = tune.policy(tune.read(path), path)
