@@ -1,0 +1,35 @@
+"""What make says of itself: its choice of a backend and its jobs, without building anything."""
+
+import re
+
+import pytest
+from conftest import ROOT, make
+
+
+@pytest.mark.parametrize(
+    "nvcc, gpu, backend, why",
+    [
+        ("nvcc", "yes", "cuda", "there are nvcc and a GPU"),
+        ("nvcc", "", "cpu", "there is nvcc, but no GPU"),
+        ("", "yes", "cpu", "there is a GPU, but no nvcc"),
+        ("", "", "cpu", "there is neither nvcc nor a GPU"),
+    ],
+)
+def test_what_decided_the_backend_cannot_be_misread(nvcc, gpu, backend, why):
+    said = make("-n", "-f", "mk/config.mk", "ROOT=.", f"NVCC={nvcc}", f"HAS_GPU={gpu}", "ARCHS=90", "mk").stdout
+    assert said.splitlines()[0] == f"backend: {backend}{' for sm_90' if backend == 'cuda' else ''} ({why})"
+
+
+def test_help_names_every_job_once():
+    jobs = "\n" + make("help").stdout
+    names = "run test stage analyze exercise grade hint quiz bench peers chain tune profile plots readme site programs"
+    for job in [*names.split(), "compile-check", "format", "clean"]:
+        assert jobs.count(f"\nmake {job} ") == 1, job
+
+
+@pytest.mark.parametrize("job", ["run", "test", "stage", "analyze"])
+def test_how_long_a_job_takes_stands_beside_it(job):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    for jobs in (make("help").stdout, page):
+        said = re.search(rf"^make {job}\b(.*\n(?:  .*\n)*)", jobs, re.MULTILINE).group(1)
+        assert re.search(r"\d+ (minutes|seconds)", said), said
