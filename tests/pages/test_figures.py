@@ -105,6 +105,7 @@ RIGHT = [  # what is asked, what the data say, what stands before it on the page
     ("near(us 02, us 03, 20) ? as long : longer", "as long", ""),
     ("count(each us 02 > 300); in by_columns", "one", ""),
     ("max(each us 02); in by_columns", "400", ""),
+    ("all(each (us 02 < us 03 and us 04 < us 02)); in by_columns ? always : not always", "always", ""),
     ("count(each us ours < us liger)", "2", HEADER),
     ("count(each us ours < us torch)", "two", HEADER),
     ("min(each min(us without ours) / us ours)", "0.80", HEADER),
@@ -196,9 +197,10 @@ def test_what_cannot_be_asked_is_refused_with_the_choices(tree, asked, said):
 @pytest.mark.parametrize(
     "text, said",
     (
-        ("<!--= us 02 -->200<!--/--> it is.\n", "Markdown ends the paragraph where a comment begins a line"),
-        ("It is\n- <!--= us 02 -->200<!--/-->.\n", "Markdown ends the paragraph where a comment begins a line"),
-        ("It is <!--= us 02 -->200\n<!--/-->.\n", "Markdown ends the paragraph where a comment begins a line"),
+        ("<!--= us 02 -->200<!--/--> it is.\n", "Markdown ends the paragraph where a line begins with"),
+        ("It is\n- <!--= us 02 -->200<!--/-->.\n", "Markdown ends the paragraph where a line begins with"),
+        ("It is <!--= us 02 -->200\n<!--/-->.\n", "Markdown ends the paragraph where a line begins with"),
+        ("It is <!--= us 02\n- us 03 -->-50<!--/-->.\n", "Markdown ends the paragraph where a line begins with"),
         ("It is <!--= us 02 -->200.\n", "a figure stands between"),
         ("It is <!--= us 02 -->200\n\nand<!--/-->.\n", "a figure stands between"),
         ("| a |\n|---|\n| x <!--= us 02\n-->200<!--/--> |\n", "a row of a table is one line"),

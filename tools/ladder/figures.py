@@ -17,11 +17,12 @@ A marker never begins a line or a list item, where Markdown would end the paragr
     EXPR     CELL, 1.5, + - * / ( ), and of two values less(a, b), more(a, b): by how many percent a is less, more than b;
              of several min, max, sum, mean, geomean, count, lowest, highest (the latter two: the name of the row);
              round(a, 10) for "about 180"
-    each EXPR   inside of min, max, geomean, count: once for every input of the file; count(each us a < us b) counts
-                inputs; by=KEY,KEY says which columns make an input, if not the ladder's or those before the name
+    each EXPR   inside of min, max, geomean, count, all: once for every input of the file; count(each us a < us b) counts
+                inputs, all(each us a < us b) ? ... is a comparison; of two comparisons each (us a < us b and ...);
+                by=KEY,KEY says which columns make an input, if not the ladder's or those before the name
     EXPR < EXPR [and ...] ? WORDS : WORDS   also <= > >=; near(a, b, 1) within 1 %; lowest(us) is 05 06, one of these
 
-A marker may end with "; in FILE KEY=VALUE", for all of its cells; <!--; in FILE KEY=VALUE --> on a line of its own is
+After the expression or at the end "; in FILE KEY=VALUE" is said for all cells of the marker; <!--; in FILE KEY=VALUE --> on a line of its own is
 that for all markers below it on the page.
 """
 
@@ -40,8 +41,11 @@ PLACE = re.compile(  # code is skipped: in it a marker is an example
     r"|<!--=(?P<asked>.*?)-->(?P<stands>(?:(?!<!--|\n\n).)*)<!--/-->|<!--;(?P<defaults>.*?)-->|(?P<stray><!--[=/])",
     re.MULTILINE | re.DOTALL,
 )
-PARTS = re.compile(r"(?P<expression>[^?;]+)(?:\?(?P<yes>.+?) : (?P<no>[^;]+))?(?:;(?P<options>.*))?")
+PARTS = re.compile(
+    r"(?P<expression>[^?;]+)(?:;(?P<rows>[^?;]+))?(?:\?(?P<yes>.+?) : (?P<no>[^;]+))?(?:;(?P<options>.+))?"
+)
 BEGINS_A_LINE = re.compile(r"(?:^|\n)[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?$")
+BLOCK_INSIDE = re.compile(r"\n\s*(?:[-+*>#|:=]|\d+[.)]\s)")  # a list, a quotation: where a line begins so, it is one
 TOKEN = re.compile(r'[(),]|[^\s(),"]*"[^"]*"|[^\s(),]+')
 NAMES = ("stage", "competitor", "variant")
 SHORT_COLUMNS = {"us": "microseconds", "copy": "copy_microseconds", "ms": "milliseconds"}
@@ -60,7 +64,7 @@ ARITHMETIC_OF = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operato
 COMPARISON_OF = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 OF_MANY = {
     **{"min": min, "max": max, "sum": sum, "mean": statistics.mean, "geomean": statistics.geometric_mean},
-    "count": lambda values: sum(value is not False for value in values),
+    **{"all": all, "count": lambda values: sum(value is not False for value in values)},
 }
 OF_NUMBERS = {
     "less": lambda a, b: 100 * (b - a) / b,
@@ -133,8 +137,11 @@ class Figures:
                 line = text[text.rfind("\n", 0, place.start()) + 1 : place.start()]
                 if line.startswith("|") and "\n" in place[0]:
                     raise Unusable("a row of a table is one line, its figures too")
-                if BEGINS_A_LINE.search(text[: place.start()]) or place["stands"].endswith("\n"):
-                    raise Unusable("Markdown ends the paragraph where a comment begins a line; put a word before it")
+                begins = BEGINS_A_LINE.search(text[: place.start()]) or BLOCK_INSIDE.search(place[0])
+                if begins or place["stands"].endswith("\n"):
+                    raise Unusable(
+                        "Markdown ends the paragraph where a line begins with a comment or an operator; put a word first"
+                    )
                 computed = written(Question(self, defaults).answer(asked), stands)
             except Missing as missing:
                 if self.folder == results.stored():
@@ -230,10 +237,9 @@ class Question:
         parts = PARTS.fullmatch(text)
         if not parts:
             raise Unusable('it is no EXPRESSION ["? WORDS : WORDS"] ["; in FILE KEY=VALUE"]')
-        if parts["options"]:
-            self.where, others = self.where.narrowed(self.figures, TOKEN.findall(parts["options"]))
-            if others:
-                raise Unusable(f"after ; stand in FILE and KEY=VALUE, not {' '.join(others)}")
+        self.where, others = self.where.narrowed(self.figures, TOKEN.findall(parts["rows"] or parts["options"] or ""))
+        if others:
+            raise Unusable(f"after ; stand in FILE and KEY=VALUE, not {' '.join(others)}")
         value = self.one(self.parsed(parts["expression"]), None)
         if isinstance(value, bool) != bool(parts["yes"]):
             raise Unusable("a comparison has two texts, a < b ? WORDS : WORDS, and nothing else has them")
