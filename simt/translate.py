@@ -34,7 +34,11 @@ from shared_memory import ATTRIBUTES, CLASS_KEYS, Reference, Refusal, SharedDecl
 LAUNCH_ATTRIBUTES = {"__launch_bounds__", "__maxnreg__", "__cluster_dims__"}
 LAUNCH_CALLS = {"cudaLaunchKernelEx", "cudaLaunchKernelExC", "cudaLaunchKernel", "cudaLaunchCooperativeKernel"}
 CONTROL = {"if", "while", "for", "switch", "constexpr"}
-STATEMENT_WORDS = CONTROL | {"return", "else", "do", "co_return", "co_yield", "throw", "case"}
+OPERATORS = set(
+    """sizeof alignof __alignof __alignof__ typeid noexcept new delete co_await not compl and or xor bitand bitor
+    not_eq and_eq or_eq xor_eq""".split()
+)
+STATEMENT_WORDS = CONTROL | OPERATORS | {"return", "else", "do", "goto", "co_return", "co_yield", "throw", "case"}
 
 REFUSED_NAMES = {
     "cudaSurfaceObject_t": "the CPU device has no surface objects; write the memory through a pointer",
@@ -67,7 +71,7 @@ class TranslateError(Exception):
 
 
 def is_type(word):
-    """Whether a name after this word is one that is declared there."""
+    """Whether a name after this word may be declared there."""
     return word.isidentifier() and word not in STATEMENT_WORDS
 
 

@@ -142,6 +142,7 @@ class Observer {
   virtual void warp_synchronized(WarpRef, uint32_t /*mask*/) {}  // __syncwarp; shuffles and votes order nothing
   virtual void cluster_barrier_arrived(WarpRef, unsigned /*lane*/) {}
   virtual void cluster_barrier_waited(WarpRef, unsigned /*lane*/) {}
+  virtual void left_cluster(WarpRef, unsigned /*lane*/) {}  // it has exited, and counts as arrived from now on
   virtual void grid_barrier_completed() {}
   virtual void fenced(WarpRef, unsigned /*lane*/, FenceScope) {}
   // A lane arrives at, or has seen the end of a phase of, a barrier in memory (cuda::barrier, mbarrier, pipeline).

@@ -57,6 +57,7 @@ class Detector : public Observer {
     order_.cluster_arrive(order_.place(where, lane));
   }
   void cluster_barrier_waited(WarpRef where, unsigned lane) override { order_.cluster_wait(order_.place(where, lane)); }
+  void left_cluster(WarpRef where, unsigned lane) override { order_.cluster_exit(order_.place(where, lane)); }
   void grid_barrier_completed() override { order_.grid_barrier(); }
   void fenced(WarpRef where, unsigned lane, FenceScope scope) override {
     order_.fence(order_.place(where, lane), scope);

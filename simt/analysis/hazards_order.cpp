@@ -101,8 +101,7 @@ bool Order::is_before_elsewhere(const Stamp& past, const Place& place) const {
   if (const ClusterState* cluster = place.block->cluster.get()) {
     const uint32_t phase = place.warp->waited[place.lane];
     const uint64_t rank = block - cluster->first_block;
-    if (phase && rank < cluster_size_ && past.clock <= cluster->arrivals[phase % 3][rank * threads_ + thread])
-      return true;
+    if (phase && rank < cluster_size_ && past.clock <= arrival(*cluster, phase, rank, thread)) return true;
   }
   return views(place).known.others.knows(block, thread, past.clock);
 }
@@ -181,9 +180,29 @@ void Order::cluster_arrive(const Place& p) {
   const uint32_t phase = ++p.warp->arrived[p.lane];
   cluster->known_after[phase % 3] = {};
   cluster->arrivals[phase % 3][(p.block->sequence - cluster->first_block) * threads_ + p.thread()] = tick(p);
+  meet_in_cluster(p);
+}
+
+void Order::cluster_exit(const Place& p) {
+  ClusterState* cluster = p.block->cluster.get();
+  if (!cluster) return;
+  const size_t index = (p.block->sequence - cluster->first_block) * threads_ + p.thread();
+  cluster->exits[index] = {p.warp->arrived[p.lane], tick(p)};
+  meet_in_cluster(p);
+}
+
+void Order::meet_in_cluster(const Place& p) {
   const Views& own = views(p);
-  cluster->meeting.known.others.add(own.known.others);
-  cluster->meeting.published.others.add(own.published.for_others(p.block->sequence));
+  Views& meeting = p.block->cluster->meeting;
+  meeting.known.others.add(own.known.others);
+  meeting.published.others.add(own.published.for_others(p.block->sequence));
+}
+
+Clock Order::arrival(const ClusterState& cluster, uint32_t phase, uint64_t rank, unsigned thread) const {
+  const size_t index = rank * threads_ + thread;
+  const auto exit = cluster.exits.empty() ? cluster.exits.end() : cluster.exits.find(index);
+  return exit != cluster.exits.end() && phase > exit->second.phase ? exit->second.clock
+                                                                   : cluster.arrivals[phase % 3][index];
 }
 
 void Order::cluster_wait(const Place& p) {
@@ -204,8 +223,9 @@ const Knowledge& Order::known_after_cluster_barrier(const Place& p) const {
   Knowledge& known = cluster->known_after[phase % 3];
   if (!known.empty()) return known;
   for (unsigned rank = 0; rank < cluster_size_; ++rank) {
-    const Clock* arrivals = &cluster->arrivals[phase % 3][static_cast<size_t>(rank) * threads_];
-    BlockKnowledge of_block{*std::min_element(arrivals, arrivals + threads_) + 1, {}};
+    std::vector<Clock> arrivals(threads_);
+    for (unsigned thread = 0; thread < threads_; ++thread) arrivals[thread] = arrival(*cluster, phase, rank, thread);
+    BlockKnowledge of_block{*std::min_element(arrivals.begin(), arrivals.end()) + 1, {}};
     for (unsigned thread = 0; thread < threads_; ++thread)
       if (arrivals[thread] >= of_block.bound)
         of_block.threads.emplace_back(static_cast<uint16_t>(thread), arrivals[thread]);

@@ -58,7 +58,12 @@ struct WarpState {
 struct ClusterState {
   uint64_t number, first_block;
   std::vector<Clock> arrivals[3];  // of all threads, at the barrier's last phases
-  Knowledge known_after[3];        // the same, made when asked for
+  struct Exit {
+    uint32_t phase;  // at which it arrived last
+    Clock clock;
+  };
+  std::map<size_t, Exit> exits;  // of threads that count as arrived at the phases after
+  Knowledge known_after[3];      // the same, made when asked for
   Views meeting;
 };
 
@@ -111,6 +116,7 @@ class Order {
   void warp_barrier(WarpRef where, uint32_t mask);
   void cluster_arrive(const Place& place);
   void cluster_wait(const Place& place);
+  void cluster_exit(const Place& place);
   void grid_barrier();
   void fence(const Place& place, FenceScope scope);
   void release(const Place& place, uintptr_t object);  // everything it knows
@@ -131,6 +137,8 @@ class Order {
   static const Views& views(const Place& p) { return p.warp->lanes ? p.warp->lanes[p.lane] : p.block->views; }
   Views& own_views(const Place& place);
   View everything_known(const Place& place) const;
+  Clock arrival(const ClusterState& cluster, uint32_t phase, uint64_t rank, unsigned thread) const;
+  static void meet_in_cluster(const Place& place);
   const Knowledge& known_after_cluster_barrier(const Place& place) const;
 
   unsigned threads_ = 0, thread_bits_ = 0, cluster_size_ = 1;

@@ -76,10 +76,13 @@ void Worker::end_step() {
 void Worker::end_calls() {
   for (analysis::BlockInfo& info : infos_) info.shared_size = launch->shared_used;
   if (stepping_) analysis::recorder().flush(where(*stepping_));
+  for (const auto& [warp, lane] : left_cluster_) SIMT_TELL(left_cluster(warp, lane));
+  left_cluster_.clear();
 }
 
 void Worker::begin_blocks() {
   stepping_ = nullptr;
+  left_cluster_.clear();
   lane = nullptr;
   analysis::recorder().clear();
   for (uint32_t i = 0; i < warp_count_; ++i) {

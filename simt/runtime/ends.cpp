@@ -22,11 +22,13 @@ void Worker::deadlock() {
   // Where the live lanes wait, and how many there are at each place.
   std::map<std::pair<std::string, std::string>, unsigned> waiting;
   uint64_t exited = 0;
+  bool exited_could_arrive = false;  // at a barrier where SIMT_EXITED=arrive counts them
   const Lane* blocked = nullptr;
   [[maybe_unused]] const Lane* waits_elsewhere = nullptr;
   for (uint32_t i = 0; i < warp_count_; ++i) {
     const Warp& warp = warps_[i];
     exited += static_cast<unsigned>(__builtin_popcount(warp.exited));
+    exited_could_arrive = exited_could_arrive || warp.at_barrier || warp.at_wide[kCluster];
     for (const Lane& l : warp.lanes) {
       if (!((warp.present & ~warp.exited) >> l.number & 1)) continue;
       ++waiting[{l.waits_for, at_line(l.site)}];
@@ -43,7 +45,7 @@ void Worker::deadlock() {
   }
   if (exited) {
     sentence += separator + std::to_string(exited) + (exited == 1 ? " has exited" : " have exited");
-    if (!launch->exited_threads_arrive)
+    if (exited_could_arrive && !launch->exited_threads_arrive)
       sentence += " (SIMT_EXITED=arrive counts exited threads as arrived, as GPUs since Volta do)";
   }
   lane = const_cast<Lane*>(blocked);

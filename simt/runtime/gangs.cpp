@@ -113,7 +113,8 @@ void Worker::start_gang(uint64_t gang) {
   for (uint32_t i = 0; i < warp_count_; ++i) {
     Warp& warp = warps_[i];
     warp.ready = to_positions(warp.present);
-    warp.started = warp.exited = warp.at_barrier = warp.at_active_mask = warp.at_wide[0] = warp.at_wide[1] = 0;
+    warp.started = warp.exited = warp.at_barrier = warp.at_active_mask = 0;
+    for (const Scope scope : {kCluster, kGrid}) warp.arrived_wide[scope] = warp.at_wide[scope] = 0;
     warp.rendezvous_count = 0;
     warp.position = -1;
     ready_warps_[i / 64] |= static_cast<uint64_t>(1) << i % 64;

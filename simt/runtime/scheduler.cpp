@@ -233,8 +233,14 @@ void Worker::lane_exits() {
     else
       ++i;
   }
-  if (launch->exited_threads_arrive && block.arrived && block.arrived == launch->threads - block.exited)
-    release_block(block);
+  if (!launch->exited_threads_arrive) return;
+  if (block.arrived && block.arrived == launch->threads - block.exited) release_block(block);
+#ifdef SIMT_ANALYSIS
+  left_cluster_.emplace_back(where(warp), lane->number);
+#endif
+  WideBarrier& cluster = barrier(kCluster);
+  if (warp.arrived_wide[kCluster] & bit) --cluster.arrived;  // it counts as exited
+  if (cluster.arrived && all_have_arrived(kCluster)) complete_wide(kCluster);
 }
 
 // --- Block barrier -------------------------------------------------------------------------------------------------
@@ -260,18 +266,19 @@ inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
   switch (vote) {
     case Vote::none:
     case Vote::count:
-      return b.vote_result;
+      return static_cast<int>(b.released_votes);
     case Vote::all:
-      return b.vote_result == static_cast<int>(launch->threads - (launch->exited_threads_arrive ? b.exited : 0));
+      return b.released_votes == b.released;
     case Vote::any:
-      return b.vote_result != 0;
+      return b.released_votes != 0;
   }
   return 0;
 }
 
 void Worker::release_block(Block& b) {
+  b.released = b.arrived;  // exited threads have no vote
+  b.released_votes = b.votes;
   b.arrived = 0;
-  b.vote_result = static_cast<int>(b.votes);
 #ifdef SIMT_ANALYSIS
   end_calls();
 #endif
@@ -355,8 +362,12 @@ void Worker::resolve_active_mask(Warp& warp) {
 
 // --- Cluster and grid ----------------------------------------------------------------------------------------------
 
-uint64_t Worker::threads_in(Scope scope) const {
-  return static_cast<uint64_t>(launch->threads) * (scope == kGrid ? blocks_.size() : launch->cluster_size);
+// A GPU's cluster barrier waits for the threads that have not exited; its grid barrier is software, and waits for all.
+bool Worker::all_have_arrived(Scope scope) {
+  uint64_t expected = static_cast<uint64_t>(launch->threads) * blocks_in(scope);
+  if (scope == kCluster && launch->exited_threads_arrive)
+    for (uint32_t rank = 0; rank < launch->cluster_size; ++rank) expected -= cluster_block(rank).exited;
+  return barrier(scope).arrived == expected;
 }
 
 void Worker::arrive(Scope scope, Site site) {
@@ -364,11 +375,9 @@ void Worker::arrive(Scope scope, Site site) {
     fail(cudaErrorLaunchFailure, "a grid barrier needs a cooperative launch (cudaLaunchCooperativeKernel)", site);
   WideBarrier& b = barrier(scope);
   lane->arrival_phase[scope] = b.phase;
-  if (++b.arrived == threads_in(scope)) {
-    b.arrived = 0;
-    ++b.phase;
-    release_wide(scope);
-  }
+  lane->warp->arrived_wide[scope] |= 1u << lane->number;
+  ++b.arrived;
+  if (all_have_arrived(scope)) complete_wide(scope);
 }
 
 void Worker::wait(Scope scope, Site site) {
@@ -381,15 +390,15 @@ void Worker::wait(Scope scope, Site site) {
   suspend(scope == kGrid ? "the grid barrier" : "the cluster barrier", site);
 }
 
-void Worker::release_wide(Scope scope) {
+void Worker::complete_wide(Scope scope) {
+  barrier(scope).arrived = 0;
+  ++barrier(scope).phase;
   count(steps);
   if (scope == kGrid) SIMT_TELL(grid_barrier_completed());
-  const uint32_t blocks = scope == kGrid ? static_cast<uint32_t>(blocks_.size()) : launch->cluster_size;
-  const uint32_t first_block = scope == kGrid ? 0 : cluster_block(0).slot;
-  const uint32_t first = first_block * launch->warps_per_block;
-  for (uint32_t i = first; i < first + blocks * launch->warps_per_block; ++i) {
+  const uint32_t first = (scope == kGrid ? 0 : cluster_block(0).slot) * launch->warps_per_block;
+  for (uint32_t i = first; i < first + blocks_in(scope) * launch->warps_per_block; ++i) {
     release(warps_[i], warps_[i].at_wide[scope]);
-    warps_[i].at_wide[scope] = 0;
+    warps_[i].at_wide[scope] = warps_[i].arrived_wide[scope] = 0;
   }
 }
 

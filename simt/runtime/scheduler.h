@@ -109,10 +109,11 @@ struct Block;
 
 struct Warp : WarpStep {
   Block* block;
-  uint32_t index;                                                    // among the warps resident on the worker
-  uint32_t ready, started;                                           // scheduling positions
-  int position;                                                      // that ran last
-  uint32_t present, exited, at_barrier, at_active_mask, at_wide[2];  // lanes
+  uint32_t index;                                        // among the warps resident on the worker
+  uint32_t ready, started;                               // scheduling positions
+  int position;                                          // that ran last
+  uint32_t present, exited, at_barrier, at_active_mask;  // lanes
+  uint32_t arrived_wide[2], at_wide[2];                  // lanes, by scope
   unsigned rendezvous_count;
   Rendezvous rendezvous[32];
   Exchange exchange;
@@ -125,7 +126,7 @@ struct Block {
   uint32_t cluster_rank;
   uint32_t slot;  // among the blocks resident on the worker
   unsigned arrived, exited, votes;
-  int vote_result;
+  unsigned released, released_votes;  // of the barrier that was completed last: its threads, and their votes
   Site barrier_site;
   WideBarrier cluster_barrier;  // used in the block of rank 0
 };
@@ -195,11 +196,14 @@ class Worker {
   void lane_exits();
   void release(Warp& warp, uint32_t lanes);
   void release_block(Block& block);
-  void release_wide(Scope scope);
   void complete(Warp& warp, unsigned rendezvous);
   void resolve_active_mask(Warp& warp);
   WideBarrier& barrier(Scope scope) { return scope == kGrid ? grid_barrier_ : cluster_block(0).cluster_barrier; }
-  uint64_t threads_in(Scope scope) const;
+  bool all_have_arrived(Scope scope);
+  uint32_t blocks_in(Scope scope) const {
+    return scope == kGrid ? static_cast<uint32_t>(blocks_.size()) : launch->cluster_size;
+  }
+  void complete_wide(Scope scope);
   bool next_ready_warp(uint32_t from, uint32_t& found) const;
   uint32_t to_positions(uint32_t lanes) const;
   Context new_fiber();
@@ -230,6 +234,7 @@ class Worker {
   Warp* stepping_ = nullptr;  // whose lanes run
   std::vector<analysis::BlockInfo> infos_;
   std::vector<SharedName> shared_names_;
+  std::vector<std::pair<analysis::WarpRef, unsigned>> left_cluster_;  // lanes, in this step
   uintptr_t fault_pc_ = 0;  // where a fault was detected before the kernel is ended, and its kind
   analysis::FaultKind fault_kind_{};
   const Lane* fault_other_ = nullptr;  // that waits elsewhere

@@ -24,6 +24,15 @@ __global__ void votes(int* out, int threshold) {
   out[2 * n + t] = __syncthreads_or(predicate);
 }
 
+// After the last vote the threads exit one after another.
+__global__ void votes_of_the_rest(int* out, int exiting) {
+  const int t = int(threadIdx.x), n = int(blockDim.x);
+  if (t < exiting) return;
+  out[t] = __syncthreads_count(1);
+  out[n + t] = __syncthreads_or(t == n - 1);
+  out[2 * n + t] = __syncthreads_and(1);
+}
+
 TEST_CASE("barriers that vote") {
   for (const int threads : {1, 31, 64, 100, 1024})
     for (const int threshold : {0, 1, 17, threads - 1, threads}) {
@@ -40,6 +49,17 @@ TEST_CASE("barriers that vote") {
       CHECK(wrong == 0);
     }
 }
+
+#ifdef __SIMT__
+TEST_CASE("threads that have exited have no vote, and those that are left may exit one after another") {
+  Environment volta("SIMT_EXITED", "arrive");
+  Device<int> out(3 * 64, -1);
+  votes_of_the_rest<<<1, 64>>>(out.data, 10);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  const auto got = out.host();
+  for (int i = 0; i < 3 * 64; ++i) CHECK(got[size_t(i)] == (i % 64 < 10 ? -1 : i / 64 == 0 ? 54 : 1));
+}
+#endif
 
 __global__ void rotate(int* out, int rounds) {
   __shared__ int s[96];

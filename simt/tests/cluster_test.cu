@@ -189,6 +189,26 @@ constexpr int kBarrierLine = __LINE__ + 2;
 __global__ void __cluster_dims__(2, 1, 1) one_block_leaves() {
   if (blockIdx.x == 0) cg::this_cluster().sync();
 }
+// Of block 0, half the threads leave at once and a quarter between the halves of the barrier; block 1 leaves at its
+// end.
+__global__ void __cluster_dims__(2, 1, 1) threads_leave(int* out) {
+  auto cluster = cg::this_cluster();
+  const unsigned t = threadIdx.x;
+  if (blockIdx.x == 0 && t < 16) return;
+  cluster.barrier_arrive();
+  if (blockIdx.x == 0 && t < 24) return;
+  cluster.barrier_wait();
+  for (int round = 0; round < 3; ++round) {
+    if (blockIdx.x == 0 && t < 25 + unsigned(round)) return;
+    cluster.sync();
+  }
+  out[blockIdx.x * 32 + t] = 1;
+}
+__global__ void grid_barrier_of_some(int* out) {
+  if (threadIdx.x == 0) return;
+  cg::this_grid().sync();
+  *out = 1;
+}
 __global__ void __cluster_dims__(2, 1, 1) rank_too_large(int* out) {
   __shared__ int s;
   *out = *cg::this_cluster().map_shared_rank(&s, 2);
@@ -200,9 +220,34 @@ __global__ void __cluster_dims__(2, 1, 1) block_ends_too_early(int* out) {
   *out = *cg::this_cluster().map_shared_rank(&s, 1 - blockIdx.x);
 }
 
+TEST_CASE("a cluster barrier waits for the threads that have not exited, if SIMT_EXITED says so, as on a GPU") {
+  Environment volta("SIMT_EXITED", "arrive");
+  one_block_leaves<<<2, 32>>>();
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  Device<int> out(4 * 32);
+  threads_leave<<<4, 32>>>(out.data);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  for (int i = 0; i < 4 * 32; ++i) CHECK(out.host()[size_t(i)] == (i >= 27));
+}
+
+TEST_CASE("a grid barrier waits for all threads, and nothing else is promised") {
+  for (const char* exited : {"arrive", static_cast<const char*>(nullptr)}) {
+    Environment volta("SIMT_EXITED", exited);
+    const std::string text = fault_of(cudaErrorLaunchFailure, [] {
+      int* out;
+      CHECK(cudaMalloc(&out, sizeof(int)) == cudaSuccess);
+      void* arguments[] = {&out};
+      cudaLaunchCooperativeKernel((void*)grid_barrier_of_some, dim3(2), dim3(32), arguments, 0, nullptr);
+    });
+    CHECK(contains(text, "62 threads wait at the grid barrier"));
+    CHECK(text.find("SIMT_EXITED") == std::string::npos);
+  }
+}
+
 TEST_CASE("faults in clusters") {
   std::string text = fault_of(cudaErrorLaunchFailure, [] { one_block_leaves<<<2, 32>>>(); });
   CHECK(contains(text, at_line(__FILE__, kBarrierLine)));
+  CHECK(contains(text, "SIMT_EXITED=arrive"));
   text = fault_of(cudaErrorIllegalAddress, [] {
     int* out;
     CHECK(cudaMalloc(&out, sizeof(int)) == cudaSuccess);

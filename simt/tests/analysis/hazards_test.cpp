@@ -599,6 +599,24 @@ TEST_CASE("clusters: arrive and wait") {
   CHECK(k.found() == 1);
 }
 
+TEST_CASE("a thread that has exited counts as arrived at the cluster barriers after that") {
+  for (const bool waits : {true, false}) {
+    Kernel k(32, 2, 2);
+    k.store(k.warp(0, 0), 1, shared(0, 0));
+    k.cluster_barrier(0, 2);
+    k.store(k.warp(0, 0), 2, shared(256, 0));
+    for (unsigned lane = 0; lane < 32; ++lane) k.d().left_cluster(k.warp(0, 0), lane);
+    k.load(k.warp(0, 1), 3, shared(0, 0));
+    for (int round = 0; waits && round < 5; ++round) {
+      k.cluster_barrier(1, 2);
+      k.load(k.warp(0, 1), 4, shared(0, 0));
+    }
+    CHECK(k.found() == 0);
+    k.load(k.warp(0, 1), 5, shared(256, 0));
+    CHECK(k.found() == (waits ? 0 : 1));
+  }
+}
+
 TEST_CASE("a block of a cluster must outlive those who read its memory") {
   for (const bool outlives : {true, false}) {
     Kernel k(32, 2, 2);

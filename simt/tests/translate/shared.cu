@@ -179,6 +179,15 @@ __global__ void file_scope(int* out) {
   };
   out[5] = inside_lambda();
 }
+// A name after one of the operators that are words is not declared there.
+__global__ void operator_words(int* out) {
+  at_file_scope[0] = 0, at_file_scope[1] = 3;
+  other_at_file_scope = 5;
+  out[0] = int(sizeof at_file_scope + sizeof other_at_file_scope);
+  out[1] = not at_file_scope[0] and at_file_scope[1] xor other_at_file_scope;
+  out[2] = compl other_at_file_scope bitor at_file_scope[1];
+  out[3] = __alignof__ other_at_file_scope;
+}
 namespace scope {
 __global__ void reopened(int* out) {
   tile[1][1] = 24;
@@ -203,6 +212,9 @@ int main() {
   file_scope<<<1, 1>>>(out.device);
   const int scoped[] = {3, 2, 11, 7, 11, 6};
   for (int i = 0; i < 6; ++i) CHECK(out.get(i) == scoped[i]);
+  operator_words<<<1, 1>>>(out.device);
+  const int computed[] = {12, 1, ~5 | 3, 4};
+  for (int i = 0; i < 4; ++i) CHECK(out.get(i) == computed[i]);
   size_t at_file_scope = 16;
   scope::reopened<<<1, 1, at_file_scope>>>(out.device);
   CHECK(out.get() == 24);
