@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "events.h"
+#include "observer.h"
 
 namespace simt::analysis {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <string>
 
-#include "events.h"
+#include "observer.h"
 
 namespace simt::analysis {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "events.h"
+#include "observer.h"
 
 namespace simt::analysis {
 

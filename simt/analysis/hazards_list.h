@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "events.h"
+#include "observer.h"
 
 namespace simt::analysis {
 

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "events.h"
 #include "hazards_knowledge.h"
+#include "observer.h"
 
 namespace simt::analysis {
 

@@ -1,6 +1,6 @@
 // What device code did, as the hooks and the device's own functions report it for the lane that runs.
 #pragma once
-#include "events.h"
+#include "observer.h"
 #include "symbols.h"
 
 namespace simt {

@@ -23,6 +23,12 @@ auto turn_of(const Lane& lane) { return std::make_tuple(lane.depth, ~lane.pc, !l
 
 }  // namespace
 
+analysis::LaunchInfo analysis::describe(const Launch& launch) {
+  std::string name = launch.function ? function_name(reinterpret_cast<uintptr_t>(launch.function)) : "";
+  if (name.empty()) name = kernel_name(launch);
+  return {launch.id, name, launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.cooperative};
+}
+
 // The lane's part of a step is over; it goes on at `pc` when its turn comes.
 void Worker::step(uintptr_t pc, const void* frame, bool starts_block) {
   Lane& self = *lane;

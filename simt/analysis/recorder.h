@@ -1,22 +1,10 @@
 // Gathers what the lanes of a step do and reports it to the observers, warp by warp.
 #pragma once
-#include <string>
 #include <vector>
 
-#include "events.h"
+#include "observer.h"
 
 namespace simt::analysis {
-
-// The observers, in the order in which they get the events.
-const std::vector<Observer*>& observers();
-void add_observer(Observer* observer);
-inline bool is_telling = false;  // observers may be instrumented themselves: then nothing is noted
-template <class Tell>
-void tell(Tell tell) {
-  is_telling = true;
-  for (Observer* observer : observers()) tell(*observer);
-  is_telling = false;
-}
 
 constexpr uint32_t kLargestAccess = 16;  // bytes; what is larger is taken apart
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lockstep.h"
+
 namespace simt::analysis {
 
 enum class Owner : uint8_t {
@@ -14,21 +16,9 @@ enum class Owner : uint8_t {
 
 Owner owner_of(uintptr_t code);
 
-// A call from the program: where it returns to, and the frame of the function called, with the end of its stack.
-struct Call {
-  uintptr_t pc;
-  const void* frame;
-  const char* stack_end;
-};
 // The place in the student's code that led to a call: the call itself, or the first of the student's above it.
 Call students_call(Call call);  // passes over the C++ library only; its pc is zero where the device calls for itself
 Call calling_call(Call call);   // passes over the device as well
-
-// The name of what is at an address, "tile" or "cudaMalloc of 4096 bytes", and where that begins.
-struct Named {
-  std::string base;
-  uintptr_t begin;
-};
 
 // A variable of the program in memory that can be written; false where there is none, it is __constant__, or it is not
 // the student's.

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "limits.h"
 #include "memory.h"
-#include "scheduler.h"
 #include "state.h"
 #include "textures.h"
 

@@ -16,7 +16,9 @@
 #include "fault.h"
 #include "memory.h"
 #include "places.h"
+#include "progress.h"
 #include "scheduler.h"
+#include "worker_pool.h"
 
 namespace simt {
 

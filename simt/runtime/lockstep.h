@@ -10,9 +10,9 @@
 
 #include "simt/analysis.h"
 #ifdef SIMT_ANALYSIS
-#include "events.h"
-#include "recorder.h"
-#include "symbols.h"
+#include <string>
+
+#include "observer.h"
 #endif
 
 namespace simt {
@@ -22,6 +22,25 @@ struct Block;
 struct Launch;
 
 #ifdef SIMT_ANALYSIS
+
+namespace analysis {
+
+// A call from the program: where it returns to, and the frame of the function called, with the end of its stack.
+struct Call {
+  uintptr_t pc;
+  const void* frame;
+  const char* stack_end;
+};
+
+// The name of what is at an address, "tile" or "cudaMalloc of 4096 bytes", and where that begins.
+struct Named {
+  std::string base;
+  uintptr_t begin;
+};
+
+LaunchInfo describe(const Launch& launch);
+
+}  // namespace analysis
 
 // The call of the function that this stands in; that it is a call of one of the device's operations; an event.
 #define SIMT_CALL_HERE(worker)                                                            \

@@ -1,11 +1,12 @@
-// What happens in a kernel, as the analysis sees it. The hooks produce these events, in the order in which the CPU
-// device runs the kernel, and every observer gets all of them, one call at a time.
+// What happens in a kernel. The device reports these events in the order in which it runs the kernel, and every
+// observer, of which the analysis has some, gets all of them, one call at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "simt/analysis.h"
 #include "vector_types.h"
 
 namespace simt::analysis {
@@ -61,20 +62,6 @@ struct Request : Access {
   const unsigned char* stored = nullptr;
 };
 
-// Barriers, shuffles and the like, as they are called by the lanes of one warp together.
-enum class Operation : uint8_t {
-  block_barrier,
-  warp_sync,
-  shuffle,
-  vote,
-  warp_reduce,
-  cluster_arrive,
-  cluster_wait,
-  grid_barrier,
-  fence,
-  texture_read,
-  other
-};
 struct OperationCall {
   WarpRef where;
   Pc pc;
@@ -172,5 +159,16 @@ class Observer {
   };
   virtual void faulted(const Fault&) {}
 };
+
+// The observers, in the order in which they get the events.
+const std::vector<Observer*>& observers();
+void add_observer(Observer* observer);
+inline bool is_telling = false;  // observers may be instrumented themselves: then nothing is noted
+template <class Tell>
+void tell(Tell tell) {
+  is_telling = true;
+  for (Observer* observer : observers()) tell(*observer);
+  is_telling = false;
+}
 
 }  // namespace simt::analysis

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "scheduler_parts.h"
+#include "worker_pool.h"
 
 __thread uint3 threadIdx;
 __thread uint3 blockIdx;
@@ -27,22 +28,6 @@ asm(".text\n"
 namespace simt {
 
 __thread Worker* worker = nullptr;
-
-#ifdef SIMT_ANALYSIS
-namespace {
-
-// By the name of the built-in.
-analysis::Operation operation_of(const char* name) {
-  const auto says = [&](const char* part) { return std::strstr(name, part) != nullptr; };
-  if (says("shfl")) return analysis::Operation::shuffle;
-  if (says("sync of a group") || says("__syncwarp")) return analysis::Operation::warp_sync;
-  if (says("reduce") || says("scan")) return analysis::Operation::warp_reduce;
-  if (says("mma") || says("matrix")) return analysis::Operation::other;
-  return analysis::Operation::vote;
-}
-
-}  // namespace
-#endif
 
 // --- Fibers --------------------------------------------------------------------------------------------------------
 
@@ -295,8 +280,8 @@ void Worker::release_block(Block& b) {
 
 // --- Warp ----------------------------------------------------------------------------------------------------------
 
-inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name,
-                                   Site site) {
+inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
+                                   analysis::Operation operation, const char* name, Site site) {
   Warp& warp = *lane->warp;
   const unsigned number = lane->number;
   const uint32_t bit = 1u << number;
@@ -318,7 +303,7 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
   warp.exchange.operand[number] = operand;
   unsigned i = 0;
   while (i < warp.rendezvous_count && (warp.rendezvous[i].mask != mask || warp.rendezvous[i].combine != combine)) ++i;
-  if (i == warp.rendezvous_count) warp.rendezvous[warp.rendezvous_count++] = {combine, mask, 0, name, site};
+  if (i == warp.rendezvous_count) warp.rendezvous[warp.rendezvous_count++] = {combine, mask, 0, operation, name, site};
   warp.rendezvous[i].arrived |= bit;
   if (warp.rendezvous[i].arrived == mask) complete(warp, i);
   suspend(name, site);
@@ -329,9 +314,7 @@ void Worker::complete(Warp& warp, unsigned i) {
   const Rendezvous done = warp.rendezvous[i];
   warp.rendezvous[i] = warp.rendezvous[--warp.rendezvous_count];
   done.combine(warp.exchange, done.mask);
-#ifdef SIMT_ANALYSIS
-  if (operation_of(done.name) == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
-#endif
+  if (done.operation == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
   release(warp, done.mask);
   ++stats.warp_ops;
   count(steps);
@@ -426,13 +409,13 @@ int block_barrier(Vote vote, int predicate, Site site) {
   return w.block_barrier(vote, predicate, site);
 }
 
-uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name,
-                         Site site) {
+uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
+                         analysis::Operation operation, const char* name, Site site) {
   Worker& w = current(name);
 #ifdef SIMT_ANALYSIS
-  w.enter(operation_of(name), SIMT_CALL_HERE(w));
+  w.enter(operation, SIMT_CALL_HERE(w));
 #endif
-  return w.collective(combine, mask, value, operand, name, site);
+  return w.collective(combine, mask, value, operand, operation, name, site);
 }
 
 uint32_t active_mask(Site site) {

@@ -5,62 +5,23 @@
 // keeps that stack, and the loop goes on with the next lane on a fresh one. So a kernel without barriers never
 // switches.
 #pragma once
+#if !defined(SIMT_OBSERVED) && !defined(SIMT_ANALYSIS)
+#error "a file that includes this is compiled twice: name it in simt/Makefile, under OBSERVED"
+#endif
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "../analysis/lockstep.h"
 #include "cuda_runtime_api.h"
 #include "fiber.h"
+#include "launch.h"
+#include "limits.h"
+#include "lockstep.h"
 #include "simt/core.h"
-#include "simt/launch.h"
-#include "simt/stats.h"
 
 namespace simt {
-
-constexpr size_t kStaticSharedLimit = 48 * 1024;  // bytes a block gets without asking
-constexpr size_t kSharedLimit = 227 * 1024;       // bytes after opting in
-constexpr size_t kStackSize = 256 * 1024;         // of a thread; lazily mapped, it touches a few kilobytes
-constexpr unsigned kMaxThreads = 1024;            // per block
-constexpr unsigned kMultiprocessors = 4;          // few, or persistent grids explode
-constexpr unsigned kThreadsPerMultiprocessor = 2048;
-constexpr unsigned kBlocksPerMultiprocessor = 32;
-
-// One kernel launch, shared by the workers that run it.
-struct Launch {
-  const char* kernel = nullptr;    // its name; null where it was launched by its address
-  const void* function = nullptr;  // its address, where known
-  dim3 grid, block, cluster;
-  size_t dynamic_shared = 0;
-  bool cooperative = false;
-  const BoundKernel* body = nullptr;
-
-  uint64_t id = 0;
-  unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
-  uint64_t blocks_per_gang = 1, gangs = 0;
-  bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
-  bool barriers_may_differ = false;    // SIMT_BARRIERS=any
-  bool copies_land_early = false;      // SIMT_COPIES, or else whether the order is reversed
-
-  // The order in which threads of a block run.
-  uint8_t lane_at[32] = {};      // scheduling position -> lane
-  uint8_t position_of[32] = {};  // lane -> scheduling position
-  bool forward = true;           // both are the identity
-  std::vector<uint32_t> warp_at;
-
-  std::atomic<uint64_t> next_gang{0};
-  std::atomic<bool> failed{false};
-  std::atomic<size_t> shared_used{0};  // dynamic and static bytes of a block, known once a block has run
-
-  std::mutex mutex;  // guards what follows
-  cudaError_t error = cudaSuccess;
-  std::string message;
-  bool others_may_run = false;  // after its fault
-  LaunchStats stats;
-};
 
 struct AsyncCopy {
   void* shared;
@@ -101,6 +62,7 @@ struct Lane : LaneStep {
 struct Rendezvous {
   Combine combine;
   uint32_t mask, arrived;
+  analysis::Operation operation;
   const char* name;
   Site site;
 };
@@ -141,7 +103,8 @@ class Worker {
 
   // On the fiber of the current lane.
   int block_barrier(Vote vote, int predicate, Site site);
-  uint64_t collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name, Site site);
+  uint64_t collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, analysis::Operation operation,
+                      const char* name, Site site);
   uint32_t active_mask(Site site);
   void arrive(Scope scope, Site site);
   void wait(Scope scope, Site site);
@@ -243,10 +206,6 @@ class Worker {
 
 extern __thread Worker* worker;  // null outside a kernel
 
-// launch.cpp
-uint64_t oldest_running_block();
-std::vector<Worker*> all_workers();
-void show_progress();  // of a launch that takes long
 // fault.cpp
 std::string kernel_name(const Launch& launch);
 std::string block_name(const Launch& launch, uint3 index);  // with its kernel's

@@ -307,6 +307,65 @@ __global__ void fill(T* out, T value, int n) {
   if (i < n) out[i] = value;
 }
 
+void on_the_host(int* out, int value, int n) {
+  if (n) out[0] = value;
+}
+template <class T>
+using Kernel = void (*)(T*, T, int);
+
+TEST_CASE("a pointer that is no kernel") {
+  int number = 0;
+  const auto refuse_all = [&](auto function) {
+    const cudaError_t invalid = cudaErrorInvalidDeviceFunction;
+    cudaFuncAttributes attributes;
+    CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 16) == invalid);
+    CHECK(cudaFuncGetAttributes(&attributes, function) == invalid);
+    CHECK(cudaFuncSetCacheConfig(function, cudaFuncCachePreferL1) == invalid);
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, function, 32, 0) == invalid);
+    CHECK(cudaOccupancyMaxPotentialBlockSize(&number, &number, function) == invalid);
+    CHECK(cudaLaunchKernel(function, dim3(1), dim3(1), nullptr, 0, nullptr) == invalid);
+    CHECK(cudaLaunchCooperativeKernel(function, dim3(1), dim3(1), nullptr, 0, nullptr) == invalid);
+    CHECK(cudaGetLastError() == invalid);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  };
+  refuse_all(reinterpret_cast<const void*>(&on_the_host));
+  refuse_all(static_cast<const void*>(&number));
+  refuse_all(static_cast<const void*>(nullptr));
+  cudaLaunchConfig_t config = {};
+  config.gridDim = config.blockDim = dim3(1);
+  int* out = nullptr;
+  CHECK(cudaFuncSetAttribute(&on_the_host, cudaFuncAttributePreferredSharedMemoryCarveout, 50) ==
+        cudaErrorInvalidDeviceFunction);
+  CHECK(cudaLaunchKernelEx(&config, &on_the_host, out, 1, 0) == cudaErrorInvalidDeviceFunction);
+  on_the_host(&number, 3, 0);
+  cudaGetLastError();
+
+  const Kernel<float> kernel = fill;  // the only place that names fill<float>
+  cudaFuncAttributes attributes;
+  CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 16) == cudaSuccess);
+  CHECK(cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess);
+  CHECK(attributes.maxDynamicSharedSizeBytes == 1 << 16);
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, kernel, 1024, 0) == cudaSuccess);
+  CHECK(number == 2);
+  const void* address = *reinterpret_cast<const void* const*>(&kernel);
+  CHECK(cudaFuncGetAttributes(&attributes, address) == cudaSuccess);
+  const std::string text = stderr_of([&] {
+    CHECK(cudaLaunchKernel(address, dim3(1), dim3(1), nullptr, 0, nullptr) == cudaErrorInvalidDeviceFunction);
+  });
+  CHECK(contains(text, "(void*)kernel"));
+  CHECK(cudaGetLastError() == cudaErrorInvalidDeviceFunction);
+}
+
+TEST_CASE("an environment variable with a value that is not allowed") {
+  for (const char* variable : {"SIMT_ORDER", "SIMT_COPIES", "SIMT_WORKERS"}) {
+    Environment wrong(variable, "sideways");
+    const std::string text = fault_of(cudaErrorInitializationError, [] { nothing<<<1, 1>>>(); });
+    CHECK(contains(text, std::string(variable) + " is 'sideways'; it must be"));
+  }
+  nothing<<<1, 1>>>();
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
 TEST_CASE("every way to launch a kernel") {
   Device<int> out(100);
   const auto all = [&](int value) { return out.host() == std::vector<int>(100, value); };

@@ -15,6 +15,23 @@ template <class T>
 constexpr bool is_copyable_by_bytes = std::is_trivially_copyable_v<T>;
 #endif
 
+namespace analysis {
+// Barriers, shuffles and the like, as they are called by the lanes of one warp together.
+enum class Operation : uint8_t {
+  block_barrier,
+  warp_sync,
+  shuffle,
+  vote,
+  warp_reduce,
+  cluster_arrive,
+  cluster_wait,
+  grid_barrier,
+  fence,
+  texture_read,
+  other
+};
+}  // namespace analysis
+
 enum class Does { load, store, exchange, update };  // an atomic
 enum class Order { relaxed, acquire, release, acquire_release };
 enum class Reach { block, device, system };  // of a fence, or the scope of an atomic

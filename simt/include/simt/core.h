@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "analysis.h"
 #include "vector_types.h"
 
 // Set at each switch of lane; plain thread-local words, so that reading them costs one load. In a program their place
@@ -54,7 +55,8 @@ struct Exchange {
   uint32_t operand[32];
 };
 using Combine = void (*)(Exchange& exchange, uint32_t mask);
-uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, const char* name, Site site);
+uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
+                         analysis::Operation operation, const char* name, Site site);
 // The lanes of the calling warp that are at the same call together.
 uint32_t active_mask(Site site);
 uint32_t lane_id();

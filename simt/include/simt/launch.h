@@ -153,11 +153,29 @@ constexpr auto handle() {
   return kernel;
 }
 
+// The translator lets g++ list the kernels of each program and library, as places a little before their entries.
+#ifdef __x86_64__
+constexpr int kBytesBeforeKernel = 16;
+#else
+constexpr int kBytesBeforeKernel = 16 * 4;
+#endif
+void note_kernels(const char* const* begin, const char* const* end);
+bool is_kernel(const void* function);
+
 cudaError_t refuse(cudaError_t error);  // the last error, from now on
 LaunchConfig from_cuda(const cudaLaunchConfig_t& config);
 int blocks_per_multiprocessor(int block_size, size_t shared);
 
 }  // namespace simt
+
+extern "C" {
+extern const char* const __start___patchable_function_entries[] __attribute__((weak, visibility("hidden")));
+extern const char* const __stop___patchable_function_entries[] __attribute__((weak, visibility("hidden")));
+}
+namespace {
+[[maybe_unused]] const bool simt_kernels_are_known =
+    (simt::note_kernels(__start___patchable_function_entries, __stop___patchable_function_entries), true);
+}
 
 // --- Launch --------------------------------------------------------------------------------------------------------
 
@@ -223,9 +241,16 @@ cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig
 
 // --- Occupancy: by threads, blocks and shared memory of the modelled multiprocessor; registers are not modelled -----
 
+namespace simt {
 template <class Kernel>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel, int block_size, size_t shared,
-                                                                   unsigned) {
+bool is_no_kernel(Kernel kernel) {
+  return !is_kernel((const void*)kernel);
+}
+}  // namespace simt
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel kernel, int block_size,
+                                                                   size_t shared, unsigned) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   if (!blocks || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
   *blocks = simt::blocks_per_multiprocessor(block_size, shared);
   return cudaSuccess;
@@ -240,33 +265,38 @@ cudaError_t occupancy_block_size(int* grid, int* block, size_t (*shared_of)(void
                                  int limit);
 }  // namespace simt
 template <class Kernel>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel, size_t shared = 0, int limit = 0) {
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel kernel, size_t shared = 0, int limit = 0) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   const auto same = [](void* context, int) { return *static_cast<size_t*>(context); };
   return simt::occupancy_block_size(grid, block, same, &shared, limit);
 }
 template <class SharedOfBlock, class Kernel>
-cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel, SharedOfBlock shared,
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, Kernel kernel, SharedOfBlock shared,
                                                            int limit = 0) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   const auto ask = [](void* context, int size) {
     return static_cast<size_t>((*static_cast<SharedOfBlock*>(context))(size));
   };
   return simt::occupancy_block_size(grid, block, ask, &shared, limit);
 }
 template <class Kernel>
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel, int blocks, int block_size) {
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Kernel kernel, int blocks, int block_size) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   if (!bytes || blocks < 1 || block_size < 1) return simt::refuse(cudaErrorInvalidValue);
   const size_t part = 228 * 1024 / static_cast<size_t>(blocks) - 1024, most = 227 * 1024;
   *bytes = part < most ? part : most;
   return cudaSuccess;
 }
 template <class Kernel>
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, Kernel, const cudaLaunchConfig_t* config) {
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, Kernel kernel, const cudaLaunchConfig_t* config) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   if (!size || !config) return simt::refuse(cudaErrorInvalidValue);
   *size = 8;
   return cudaSuccess;
 }
 template <class Kernel>
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel, const cudaLaunchConfig_t* config) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Kernel kernel, const cudaLaunchConfig_t* config) {
+  if (simt::is_no_kernel(kernel)) return simt::refuse(cudaErrorInvalidDeviceFunction);
   if (!clusters || !config) return simt::refuse(cudaErrorInvalidValue);
   const simt::LaunchConfig own = simt::from_cuda(*config);
   const unsigned threads = own.block.x * own.block.y * own.block.z;

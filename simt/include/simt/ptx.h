@@ -506,7 +506,8 @@ template <int count, bool transposed>
 SIMT_FOR_CALLER inline void ldmatrix(uint32_t (&d)[count], const void* address, Site site = Site::here()) {
   Rows<count> rows = {};
   if (lane_id() < 8 * count) rows.own = *static_cast<const uint4*>(address);
-  warp_collective(&combine_ldmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0, "ldmatrix", site);
+  warp_collective(&combine_ldmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0,
+                  analysis::Operation::other, "ldmatrix", site);
   for (int m = 0; m < count; ++m) d[m] = rows.parts[m];
 }
 
@@ -532,7 +533,8 @@ template <int count, bool transposed>
 SIMT_FOR_CALLER inline void stmatrix(void* address, const uint64_t (&a)[count], Site site = Site::here()) {
   Rows<count> rows = {};
   for (int m = 0; m < count; ++m) rows.parts[m] = static_cast<uint32_t>(a[m]);
-  warp_collective(&combine_stmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0, "stmatrix", site);
+  warp_collective(&combine_stmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0,
+                  analysis::Operation::other, "stmatrix", site);
   if (lane_id() < 8 * count) *static_cast<uint4*>(address) = rows.own;
 }
 

@@ -88,7 +88,8 @@ T shuffle(unsigned mask, const T& value, unsigned operand, int width, const char
   if (width < 1 || width > warpSize || (width & (width - 1)))
     device_fault(cudaErrorIllegalInstruction, "the width of a shuffle must be 1, 2, 4, 8, 16 or 32", site);
   const uint32_t packed = (operand & 31) | static_cast<unsigned>(width) << 8;
-  return from_word<T>(warp_collective(&combine_shuffle<kind>, mask, to_word(value), packed, name, site));
+  return from_word<T>(
+      warp_collective(&combine_shuffle<kind>, mask, to_word(value), packed, analysis::Operation::shuffle, name, site));
 }
 
 // --- Votes and matches ---------------------------------------------------------------------------------------------
@@ -105,7 +106,8 @@ inline void combine_vote(Exchange& exchange, uint32_t mask) {
 }
 
 inline VoteResult vote(unsigned mask, bool predicate, const char* name, Site site) {
-  return from_word<VoteResult>(warp_collective(&combine_vote, mask, 0, predicate, name, site));
+  return from_word<VoteResult>(
+      warp_collective(&combine_vote, mask, 0, predicate, analysis::Operation::vote, name, site));
 }
 
 inline void combine_match_any(Exchange& exchange, uint32_t mask) {
@@ -174,13 +176,14 @@ void combine_reduce(Exchange& exchange, uint32_t mask) {
 
 template <class Operation, class T>
 T reduce(unsigned mask, T value, const char* name, Site site) {
-  return from_word<T>(warp_collective(&combine_reduce<Operation, T>, mask, to_word(value), 0, name, site));
+  return from_word<T>(warp_collective(&combine_reduce<Operation, T>, mask, to_word(value), 0,
+                                      analysis::Operation::warp_reduce, name, site));
 }
 
 inline void combine_nothing(Exchange&, uint32_t) {}
 
 inline void warp_barrier(unsigned mask, const char* name, Site site) {
-  warp_collective(&combine_nothing, mask, 0, 0, name, site);
+  warp_collective(&combine_nothing, mask, 0, 0, analysis::Operation::warp_sync, name, site);
 }
 
 // The lanes that are at one place together. A line alone is not enough: both branches of a condition may call the same
@@ -192,7 +195,8 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
 #endif
   const auto address = [](const void* code) { return reinterpret_cast<uint64_t>(code); };
   const uint64_t place = address(__builtin_return_address(0)) ^ address(caller) << 32 ^ address(caller) >> 32;
-  return static_cast<uint32_t>(warp_collective(&combine_match_any, at_line, place, 0, "__activemask", site));
+  return static_cast<uint32_t>(
+      warp_collective(&combine_match_any, at_line, place, 0, analysis::Operation::vote, "__activemask", site));
 }
 
 }  // namespace simt
@@ -246,13 +250,14 @@ inline int __uni_sync(unsigned mask, int predicate, simt::Site site = simt::Site
 
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, simt::Site site = simt::Site::here()) {
-  return static_cast<unsigned>(
-      simt::warp_collective(&simt::combine_match_any, mask, simt::to_word(value), 0, "__match_any_sync", site));
+  return static_cast<unsigned>(simt::warp_collective(&simt::combine_match_any, mask, simt::to_word(value), 0,
+                                                     simt::analysis::Operation::vote, "__match_any_sync", site));
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* all_equal, simt::Site site = simt::Site::here()) {
-  const unsigned equal = static_cast<unsigned>(
-      simt::warp_collective(&simt::combine_match_all, mask, simt::to_word(value), 0, "__match_all_sync", site));
+  const unsigned equal =
+      static_cast<unsigned>(simt::warp_collective(&simt::combine_match_all, mask, simt::to_word(value), 0,
+                                                  simt::analysis::Operation::vote, "__match_all_sync", site));
   *all_equal = equal != 0;
   return equal;
 }

@@ -36,7 +36,7 @@ T shuffle(unsigned mask, const T& value, unsigned operand, unsigned width, const
     T result = value;
     const Parcel<T> parcel{&value, &result};
     simt::warp_collective(&combine_parcels<kind, T>, mask, reinterpret_cast<uint64_t>(&parcel),
-                          (operand & 31) | width << 8, name, site);
+                          (operand & 31) | width << 8, simt::analysis::Operation::shuffle, name, site);
     return result;
   }
 }

@@ -1,0 +1,92 @@
+#include "environment.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "launch.h"
+
+namespace simt {
+
+namespace {
+
+constexpr int kMostWorkers = 1024;
+
+std::string is_not_allowed(const char* variable, const std::string& allowed) {
+  return std::string(variable) + " is '" + std::getenv(variable) + "'; it must be " + allowed;
+}
+
+bool is_set(const char* variable, const char* value) {
+  const char* text = std::getenv(variable);
+  return text && std::strcmp(text, value) == 0;
+}
+
+int asked_number_of_workers() {  // 0 if there is none, or what there is makes no sense
+  const char* text = std::getenv("SIMT_WORKERS");
+  const int asked = text ? std::atoi(text) : 0;
+  return asked >= 1 && asked <= kMostWorkers ? asked : 0;
+}
+
+// SIMT_ORDER: forward (default), reversed, or the seed of a shuffle.
+std::string set_order(Launch& launch) {
+  const char* text = std::getenv("SIMT_ORDER");
+  const std::string order = text ? text : "forward";
+  std::vector<uint32_t> lanes(32), warps(launch.warps_per_block);
+  std::iota(lanes.begin(), lanes.end(), 0);
+  std::iota(warps.begin(), warps.end(), 0);
+  if (order == "reversed") {
+    std::reverse(lanes.begin(), lanes.end());
+    std::reverse(warps.begin(), warps.end());
+    launch.copies_land_early = true;
+  } else if (!order.empty() && order.find_first_not_of("0123456789") == std::string::npos) {
+    std::mt19937_64 random(std::strtoull(text, nullptr, 10));
+    const auto shuffle = [&](std::vector<uint32_t>& v) {
+      for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[random() % i]);
+    };
+    shuffle(lanes);
+    shuffle(warps);
+  } else if (order != "forward") {
+    return is_not_allowed("SIMT_ORDER", "forward, reversed or a seed (a number)");
+  }
+  launch.forward = std::is_sorted(lanes.begin(), lanes.end());
+  for (uint32_t position = 0; position < 32; ++position) {
+    launch.lane_at[position] = static_cast<uint8_t>(lanes[position]);
+    launch.position_of[lanes[position]] = static_cast<uint8_t>(position);
+  }
+  launch.warp_at = warps;
+  return "";
+}
+
+// SIMT_COPIES: whether asynchronous copies land early or late. By default the order decides.
+std::string set_copies(Launch& launch) {
+  if (!std::getenv("SIMT_COPIES")) return "";
+  launch.copies_land_early = is_set("SIMT_COPIES", "early");
+  return launch.copies_land_early || is_set("SIMT_COPIES", "late") ? ""
+                                                                   : is_not_allowed("SIMT_COPIES", "early or late");
+}
+
+}  // namespace
+
+std::string read_environment(Launch& launch) {
+  launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
+  launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
+  if (std::getenv("SIMT_WORKERS") && !asked_number_of_workers())
+    return is_not_allowed("SIMT_WORKERS", "a number from 1 to " + std::to_string(kMostWorkers));
+  const std::string wrong = set_order(launch);
+  return wrong.empty() ? set_copies(launch) : wrong;
+}
+
+unsigned workers_asked() {
+  if (const int asked = asked_number_of_workers()) return static_cast<unsigned>(asked);
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1u, static_cast<unsigned>(CPU_COUNT(&cpus)));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace simt

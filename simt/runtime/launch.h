@@ -1,0 +1,48 @@
+// A launch that runs.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda_runtime_api.h"
+#include "simt/launch.h"
+#include "simt/stats.h"
+
+namespace simt {
+
+// One kernel launch, shared by the workers that run it.
+struct Launch {
+  const char* kernel = nullptr;    // its name; null where it was launched by its address
+  const void* function = nullptr;  // its address, where known
+  dim3 grid, block, cluster;
+  size_t dynamic_shared = 0;
+  bool cooperative = false;
+  const BoundKernel* body = nullptr;
+
+  uint64_t id = 0;
+  unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
+  uint64_t blocks_per_gang = 1, gangs = 0;
+  bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
+  bool barriers_may_differ = false;    // SIMT_BARRIERS=any
+  bool copies_land_early = false;      // SIMT_COPIES, or else whether the order is reversed
+
+  // The order in which threads of a block run.
+  uint8_t lane_at[32] = {};      // scheduling position -> lane
+  uint8_t position_of[32] = {};  // lane -> scheduling position
+  bool forward = true;           // both are the identity
+  std::vector<uint32_t> warp_at;
+
+  std::atomic<uint64_t> next_gang{0};
+  std::atomic<bool> failed{false};
+  std::atomic<size_t> shared_used{0};  // dynamic and static bytes of a block, known once a block has run
+
+  std::mutex mutex;  // guards what follows
+  cudaError_t error = cudaSuccess;
+  std::string message;
+  bool others_may_run = false;  // after its fault
+  LaunchStats stats;
+};
+
+}  // namespace simt

@@ -1,0 +1,63 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "launch.h"
+
+namespace simt {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience(5);
+constexpr const char* kClear = "\r\033[K";
+
+struct Shown {
+  std::mutex mutex;  // guards what follows
+  const Launch* launch = nullptr;
+  std::chrono::steady_clock::time_point begin;
+  bool is_there = false;
+};
+Shown& shown() {  // never destroyed: the watchdog outlives main
+  static auto* shown = new Shown;
+  return *shown;
+}
+
+}  // namespace
+
+Progress::Progress(const Launch& launch) {
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  shown().launch = &launch;
+  shown().begin = std::chrono::steady_clock::now();
+}
+
+Progress::~Progress() {
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  shown().launch = nullptr;
+  if (shown().is_there) std::fputs(kClear, stderr);
+  shown().is_there = false;
+}
+
+void show_progress() {
+  static const bool is_wanted = [] {
+    const char* asked = std::getenv("SIMT_PROGRESS");
+    return asked ? std::strcmp(asked, "0") != 0 : isatty(2) != 0;
+  }();
+  if (!is_wanted) return;
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  const Launch* launch = shown().launch;
+  if (!launch || std::chrono::steady_clock::now() - shown().begin < kPatience) return;
+  const uint64_t gangs = std::min<uint64_t>(launch->next_gang, launch->gangs);
+  std::fprintf(stderr, "%ssimt: kernel %s: %llu of %llu blocks started", kClear, launch->kernel ? launch->kernel : "",
+               static_cast<unsigned long long>(gangs * launch->blocks_per_gang),
+               static_cast<unsigned long long>(launch->gangs * launch->blocks_per_gang));
+  shown().is_there = true;
+}
+
+}  // namespace simt
