@@ -400,7 +400,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
         "simt/simtcc",
         "simt/driver/command.py",
         "simt/runtime/launch.cpp",
-        "simt/analysis/lockstep.h",
+        "simt/runtime/lockstep.h",
     ]
     assert {"CMakeLists.txt", "binding/binding.cu", "rms_norm/py.typed"} <= names
     assert {f"repository/{name}" for name in of_repository} <= names
