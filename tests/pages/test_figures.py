@@ -112,6 +112,8 @@ RIGHT = [  # what is asked, what the data say, what stands before it on the page
     ("geomean(each us liger / us ours)", "1.105", HEADER),
     ("lowest(us); rows=64 cols=4096", "liger", HEADER),
     ('us liger rows=64 cols=8192 memory="in place"', "9.00", HEADER),
+    ("count(each us ours) ; by=rows,cols", "3", HEADER),
+    ("max(us ours rows=1, us ours rows=64 cols=4096)", "5", HEADER),
     ("max(each us ours); by=cols rows=64", "8", HEADER),
     ("cluster_8_us in header/wide groups=132", "5.00", ""),
     ("max(each one_block_us / cluster_8_us); in header/wide", "2.0", ""),

@@ -46,7 +46,7 @@ PARTS = re.compile(
 )
 BEGINS_A_LINE = re.compile(r"(?:^|\n)[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?$")
 BLOCK_INSIDE = re.compile(r"\n\s*(?:[-+*>#|:=]|\d+[.)]\s)")  # a list, a quotation: where a line begins so, it is one
-TOKEN = re.compile(r'[(),]|[^\s(),"]*"[^"]*"|[^\s(),]+')
+TOKEN = re.compile(r'[^\s(),"]*"[^"]*"|\w+=[^\s(),"]+(?:,[^\s(),"]+)*|[(),]|[^\s(),]+')
 NAMES = ("stage", "competitor", "variant")
 SHORT_COLUMNS = {"us": "microseconds", "copy": "copy_microseconds", "ms": "milliseconds"}
 INTEGERS = (
@@ -56,7 +56,15 @@ INTEGERS = (
 TIMES = ["never", "once", "twice", *(f"{integer} times" for integer in INTEGERS[3:])]
 SHARES = {
     **{"half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a sixth": 1 / 6, "a seventh": 1 / 7},
-    **{"an eighth": 1 / 8, "a ninth": 1 / 9, "a tenth": 1 / 10, "two thirds": 2 / 3, "three quarters": 3 / 4},
+    **{
+        "an eighth": 1 / 8,
+        "a ninth": 1 / 9,
+        "a tenth": 1 / 10,
+        "two thirds": 2 / 3,
+        "two fifths": 2 / 5,
+        "three fifths": 3 / 5,
+        "three quarters": 3 / 4,
+    },
     **{"four fifths": 4 / 5, "nine tenths": 9 / 10},
 }
 ARITHMETIC, COMPARISONS = "+-*/", ("<", "<=", ">", ">=")
