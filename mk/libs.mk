@@ -34,7 +34,7 @@ analysis: prepare
 # changed only if its text did.
 MADE := $(LADDERS:%=%/ladder.cpp) $(OPERATORS)
 sources: $(BUILD)/tools.ok
-	@PYTHONPATH=tools python3 -B -m ladder.sources
+	@PYTHONPATH=tools python3 -B -m ladder.core.sources
 $(MADE:%=build/generated/%): sources
 	@:
 $(MADE:%=$(BUILD)/%.o): $(BUILD)/%.o: build/generated/% $(FLAGS_FILE) $(DEVICE_FILES) | $(LIBSIMT)

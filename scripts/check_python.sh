@@ -38,4 +38,4 @@ for log in build/check_python/*.log; do
   grep -E '^(FAILED|ERROR)' "$log" || true
 done
 [ $failed = 0 ] || { echo "check_python: a test failed; the logs say why" >&2; exit 1; }
-PYTHONPATH=$PWD/build/python_package/cuda/site:$PYTHONPATH "$python" bench/host_time.py
+PYTHONPATH=$PWD/build/python_package/cuda/site:$PYTHONPATH "$python" bench/norm/host_time.py

@@ -10,11 +10,13 @@ This is a module of gemm_peers.py, no command.
 import ctypes
 import math
 
-import ggml
-from ladder import graph_timing, kernel_library, ladders
-from ladder.competitors import DTYPE_CODES, Missing, version_of
+from ladder.core import ladders
+from ladder.measure import graph_timing, kernel_library
 
-QUANTIZED = 3  # q4_gemm_dtype of bench/q4_abi
+from bench.gemm import ggml
+from bench.norm.competitors import DTYPE_CODES, Missing, version_of
+
+QUANTIZED = 3  # q4_gemm_dtype of bench/abi/q4_gemm
 BLOCK = 32
 FLOAT32_SUMS = 2.0**-17  # of some hundred blocks, in any order
 TO_8_BITS = 2.0**-6  # x in q8_1: about a third of it is usual
@@ -106,7 +108,7 @@ class InGraph(graph_timing.Graph):
 
 
 class Library:
-    """bench/q4_abi, and what it needs of PyTorch."""
+    """bench/abi/q4_gemm, and what it needs of PyTorch."""
 
     def __init__(self, torch, path, stream):
         self.torch, self.stream, self.lib = torch, stream, ctypes.CDLL(str(path))
@@ -299,10 +301,10 @@ class LlamaCpp:
 
 
 def build_library():
-    """bench/q4_abi for this GPU."""
+    """bench/abi/q4_gemm for this GPU."""
     command = [*kernel_library.compiler("cuda"), "-t", "0"]
     return kernel_library.build_folder(
-        ladders.ROOT / "bench/q4_abi", ladders.ROOT / "build/peers/libq4_gemm.so", command
+        ladders.ROOT / "bench/abi/q4_gemm", ladders.ROOT / "build/peers/libq4_gemm.so", command
     )
 
 

@@ -5,9 +5,11 @@ A module of gemm_peers.py, no command.
 
 import math
 
-import gemm_competitors
-from ladder import competitors, gemm_tables, graph_timing
-from ladder.gemm_tables import COLD, NORM, PEERS, WARM
+from ladder.measure import graph_timing
+
+from bench.gemm import gemm_competitors, gemm_tables
+from bench.gemm.gemm_tables import COLD, NORM, PEERS, WARM
+from bench.norm import competitors
 
 
 class Contest:

@@ -7,11 +7,11 @@
 With dependent launches, or with _plain at the end with plain ones. y is bfloat16. A module of gemm_peers.py, no command.
 """
 
-from gemm_competitors import QUANTIZED, TO_8_BITS, TO_BFLOAT16, InGraph
-from gemm_contest import Contest
-from ladder import competitors, peers
-from ladder.competitors import DTYPE_CODES, EPS
-from ladder.gemm_tables import NORM
+from bench.gemm.gemm_competitors import QUANTIZED, TO_8_BITS, TO_BFLOAT16, InGraph
+from bench.gemm.gemm_contest import Contest
+from bench.gemm.gemm_tables import NORM
+from bench.norm import competitors, peers
+from bench.norm.competitors import DTYPE_CODES, EPS
 
 CODE = DTYPE_CODES["bfloat16"]
 WAYS = ["fused", "fused_plain", "two", "apart", "apart_plain"]
@@ -43,7 +43,7 @@ class Input:
 
 
 class Way:
-    """One of the ways, as a competitor of bench/gemm_contest.py."""
+    """One of the ways, as a competitor of bench/gemm/gemm_contest.py."""
 
     quantizes, limit, version = False, TO_8_BITS + TO_BFLOAT16, ""
 

@@ -1,8 +1,8 @@
 """Times include/q4_gemm beside its peers, and its norm beside a norm, a quantization and a product apart.
 
-    python3 bench/gemm_peers.py                                 both, on the shapes of the tables
-    python3 bench/gemm_peers.py --products --shape 4096x1x14336 --shape 5120x3x8192 --peers cublas
-    python3 bench/gemm_peers.py --ggml FOLDER                   with llama.cpp's libggml files, without its package
+    python3 bench/gemm/gemm_peers.py                                 both, on the shapes of the tables
+    python3 bench/gemm/gemm_peers.py --products --shape 4096x1x14336 --shape 5120x3x8192 --peers cublas
+    python3 bench/gemm/gemm_peers.py --ggml FOLDER                   with llama.cpp's libggml files, without its package
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table, with how to install
 it. The default run writes profiling_results/<gpu>/q4_gemm/, any other build/gemm_peers/: peers.csv and norm.csv (after
@@ -19,12 +19,13 @@ import re
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-import gemm_competitors
-import gemm_contest
-import gemm_norm
-from ladder import command_line, competitors, gemm_tables, ladders, machine, peers, results
-from ladder.gemm_tables import NORM, PEERS
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT)]
+from ladder.core import command_line, ladders, machine, results
+
+from bench.gemm import gemm_competitors, gemm_contest, gemm_norm, gemm_tables
+from bench.gemm.gemm_tables import NORM, PEERS
+from bench.norm import competitors, peers
 
 COLUMNS = [2**i for i in range(10)]
 LAYERS = [(4096, 4096), (1024, 4096), (12288, 4096), (4096, 12288), (151936, 4096)]  # of Qwen3-8B

@@ -1,14 +1,16 @@
-"""include/q4_gemm beside its peers, and its norm beside separate launches: what bench/gemm_peers.py stores, and tables.
+"""include/q4_gemm beside its peers, and its norm beside separate launches: what bench/gemm/gemm_peers.py stores, and tables.
 
 Both CSVs have one row for each competitor at each shape; one that was not timed has its reason in the row. In peers.csv
 a time is cold, with copies of the weights in turn, or warm, with one copy that the L2 cache holds. error is that of y
 against float64, as a norm of the difference over the norm, and limit the largest that the competitor's roundings allow.
 """
 
-from . import peer_tables, results
-from .ladders import Unusable
-from .markdown import link, table
-from .results import number
+from ladder.core import registry, results
+from ladder.core.ladders import Unusable
+from ladder.core.markdown import link, table
+from ladder.core.results import number
+
+from bench.norm import peer_tables
 
 FOLDER = "q4_gemm"  # of a GPU's results; the ladder of that name has it too
 PEERS, NORM = "peers", "norm"
@@ -157,8 +159,9 @@ def is_chosen(key, words):
     return not named or matrix in named or any(word[:3] == "not" and word[3:] != matrix for word in named)
 
 
+@registry.csv_table(f"{FOLDER}/{PEERS}", f"{FOLDER}/{NORM}", form="[cold|warm] [rates] [MxK|notMxK ...]")
 def markdown(path, page, words):
-    """The table of one file with its captions; the words of the marker are cold or warm, rates, and a matrix."""
+    """include/q4_gemm beside its peers, and its norm beside separate launches, with captions."""
     kind = path.stem
     unknown = [word for word in words if word not in (COLD, WARM, "rates") and "x" not in word]
     if unknown:

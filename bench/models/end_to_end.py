@@ -1,9 +1,9 @@
 """Times models before and after their norms are patched: tokens a second, and the share of a step that RMSNorm takes.
 
-    python3 bench/end_to_end.py                                          all models, eager and as a CUDA graph
-    python3 bench/end_to_end.py --models qwen3-8b:bfloat16 --inputs decode_1,prefill_2048
-    python3 bench/end_to_end.py --add --models qwen3-8b:float16 --inputs decode_1 --compile
-    python3 bench/end_to_end.py --tiny --output build/end_to_end         whether it works, on any machine
+    python3 bench/models/end_to_end.py                                          all models, eager and as a CUDA graph
+    python3 bench/models/end_to_end.py --models qwen3-8b:bfloat16 --inputs decode_1,prefill_2048
+    python3 bench/models/end_to_end.py --add --models qwen3-8b:float16 --inputs decode_1 --compile
+    python3 bench/models/end_to_end.py --tiny --output build/end_to_end         whether it works, on any machine
 
 Needs PyTorch with CUDA, transformers, the package of python/ and an NVIDIA GPU with 40 GB; nothing is downloaded, since
 the weights are random. Writes profiling_results/<gpu>/header/end_to_end.csv after each input of each model, so that an
@@ -24,9 +24,14 @@ import sys
 import time
 import types
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import command_line, competitors, graph_timing, ladders, machine, model_tables, peers, results
-from ladder.ladders import Unusable
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT)]
+from ladder.core import command_line, ladders, machine, results
+from ladder.core.ladders import Unusable
+from ladder.measure import graph_timing
+
+from bench.models import model_tables
+from bench.norm import competitors, peers
 
 MODELS = """
 qwen3-8b:bfloat16 qwen3-8b:float16 qwen3-8b:mixed qwen2.5-7b:float16 qwen2.5-7b:float32 qwen3-vl-8b:float16
@@ -116,8 +121,6 @@ class Device:
 
         self.versions = {"torch": torch.__version__, "transformers": transformers.__version__}
         if self.is_gpu:
-            from ladder import peers
-
             gpu = peers.Gpu(torch)
             self.name, self.facts, self.peak, self.stream = "cuda", gpu.facts, gpu.peak, gpu.stream
         else:
@@ -386,9 +389,10 @@ def work_of(device, models, given, store):
 
 def run(given):
     try:
-        import models
         import torch
         import transformers  # noqa: F401
+
+        from bench.models import models
     except ImportError as error:
         raise Unusable(f"PyTorch and transformers are needed (pip install -r bench/requirements.txt): {error}")
     try:

@@ -1,4 +1,4 @@
-"""Models before and after their norms are patched: what bench/end_to_end.py stores, and the tables made from it.
+"""Models before and after their norms are patched: what bench/models/end_to_end.py stores, and the tables made from it.
 
 A CSV has one row for each variant (stock, patched, patched_pdl, without_norms) of each input of each model, in each way
 (eager, graph), with torch.compile or without. milliseconds is the median of a step: a decode step, a prefill, an image.
@@ -7,10 +7,12 @@ difference over the norm), and limit is twice the stock model's. norms counts th
 of the language model.
 """
 
-from . import peer_tables, results
-from .ladders import Unusable
-from .markdown import link, table
-from .results import number
+from ladder.core import registry, results
+from ladder.core.ladders import Unusable
+from ladder.core.markdown import link, table
+from ladder.core.results import number
+
+from bench.norm import peer_tables
 
 COLUMNS = (
     "model types input batch tokens variant compiled way verdict milliseconds spread_percent tokens_per_s samples "
@@ -164,8 +166,9 @@ def caption(path, page, shapes):
     )
 
 
+@registry.csv_table("header/end_to_end", form="[tokens|shares] [text|image] [compiled]")
 def markdown(path, page, words=()):
-    """The tables of all ways, in the forms that the marker names; image: those of the model that sees images."""
+    """Whole models before and after, by every way to run them, in the forms that the marker names; image: those of the model that sees images."""
     shapes = read(path)
     unknown = [word for word in words if word not in (*FORMS, "image", "text", "compiled")]
     if unknown:

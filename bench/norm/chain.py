@@ -4,7 +4,7 @@
     make chain ARGS="--residual --hidden 4096 --rows 16,128,256 --peers liger,torch_compile"
     make chain ARGS="--variant held=build/held.so --variant first=build/first.so --rows 256"
 
-A chain is one CUDA graph of several layers, each with weights of its own (tools/ladder/chain_timing.py). What a norm
+A chain is one CUDA graph of several layers, each with weights of its own (bench/norm/chain_timing.py). What a norm
 adds is the time of the chain less that of the same chain without norms, a layer. "Nothing" is the chain without norms
 once more, and "this header, again" the same library once more, at another address: controls of the measurement. Needs
 PyTorch with CUDA, nvcc and an NVIDIA GPU, and is run after pip install liger-kernel flashinfer-python quack-kernels,
@@ -16,9 +16,12 @@ import pathlib
 import random
 import time
 
-from . import chain_tables, chain_timing, competitors, graph_timing, ladders, machine, peer_tables, peers, results
-from .chain_tables import NOTHING
-from .chain_timing import ATTENTION, RESIDUAL
+from ladder.core import ladders, machine, results
+from ladder.measure import graph_timing
+
+from bench.norm import chain_tables, chain_timing, competitors, peer_tables, peers
+from bench.norm.chain_tables import NOTHING
+from bench.norm.chain_timing import ATTENTION, RESIDUAL
 
 ROWS = [1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
 # Hidden size: intermediate size, of Qwen3 1.7B, 8B and 14B and of Llama 3 70B; all have 8 heads of 128 for k and for v.
@@ -50,7 +53,9 @@ def numbers(text):
 def variant(text):
     name, _, path = text.partition("=")
     if not name or not path:
-        raise argparse.ArgumentTypeError(f"{text} is no variant; say NAME=PATH, PATH of a library of bench/c_abi")
+        raise argparse.ArgumentTypeError(
+            f"{text} is no variant; say NAME=PATH, PATH of a library of bench/abi/rms_norm"
+        )
     return name, pathlib.Path(path)
 
 
@@ -61,9 +66,15 @@ def arguments(parser):
     parser.add_argument("--hidden", type=numbers, help="with commas; by default " + ",".join(map(str, MODELS)))
     parser.add_argument("--inner", type=peers.positive, help="width between the two products, instead of the models'")
     parser.add_argument("--peers", type=peers.names, help="only these, with commas: " + ", ".join(competitors.PEERS))
-    parser.add_argument("--library", type=pathlib.Path, metavar="PATH", help="bench/c_abi, built; else it is compiled")
     parser.add_argument(
-        "--variant", type=variant, action="append", metavar="NAME=PATH", help="one more library of bench/c_abi to time"
+        "--library", type=pathlib.Path, metavar="PATH", help="bench/abi/rms_norm, built; else it is compiled"
+    )
+    parser.add_argument(
+        "--variant",
+        type=variant,
+        action="append",
+        metavar="NAME=PATH",
+        help="one more library of bench/abi/rms_norm to time",
     )
     parser.add_argument("--no-plain", action="store_true", help="the header with dependent launch only")
     parser.add_argument("--no-pdl", action="store_true", help="leave out programmatic dependent launch")

@@ -9,10 +9,12 @@ kernels of each are on the GPU. launches counts a norm's.
 
 import math
 
-from . import peer_tables, results
-from .ladders import Unusable
-from .markdown import link, table
-from .results import number
+from ladder.core import registry, results
+from ladder.core.ladders import Unusable
+from ladder.core.markdown import link, table
+from ladder.core.results import number
+
+from bench.norm import peer_tables
 
 COLUMNS = (
     "form rows hidden inner dtype competitor memory verdict added_microseconds error_microseconds low_microseconds "
@@ -185,8 +187,9 @@ def where_behind(shapes):
     return [" ".join([*said, error]), *([table(first, body, (0, 4))] if body else [])]
 
 
+@registry.csv_table("header/chain")
 def markdown(path, page):
-    """The tables of all hidden sizes, with the captions."""
+    """What the header and its peers add to a layer, at all hidden sizes, with captions."""
     shapes = read(path)
     parts = []
     for key, chosen in groups(shapes).items():

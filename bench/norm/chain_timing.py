@@ -17,7 +17,7 @@ import math
 import statistics
 import time
 
-from . import graph_timing
+from ladder.measure import graph_timing
 
 DTYPE = "bfloat16"
 RESIDUAL, ATTENTION = "residual", "attention"

@@ -45,7 +45,7 @@ def version_of(package):
 
 
 class Options(ctypes.Structure):
-    """rms_norm_options of bench/c_abi/c_abi.h."""
+    """rms_norm_options of bench/abi/rms_norm/c_abi.h."""
 
     _fields_ = [
         ("eps", ctypes.c_float),
@@ -71,7 +71,7 @@ def made(makers, say):
 
 
 def library(path):
-    """bench/c_abi/c_abi.cu's functions, with the types of their arguments."""
+    """bench/abi/rms_norm/c_abi.cu's functions, with the types of their arguments."""
     lib = ctypes.CDLL(str(path))
     pointer, integer, count = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
     last = [count, count, ctypes.POINTER(Options), pointer]

@@ -1,7 +1,7 @@
 """Times what one eager call of RMSNorm takes the host: of this project's package, of PyTorch and of the peers.
 
-    python3 bench/host_time.py                      needs PyTorch with CUDA, the package of python/, and an NVIDIA GPU
-    python3 bench/host_time.py --output DIRECTORY
+    python3 bench/norm/host_time.py                      needs PyTorch with CUDA, the package of python/, and an NVIDIA GPU
+    python3 bench/norm/host_time.py --output DIRECTORY
 
 One row of 4096 bfloat16 numbers, whose kernel is shorter than a call, so that the host does not wait for the GPU. A
 sample is the time of 500 calls until the last one returns. All take turns. Peers that are not installed are left out.
@@ -15,8 +15,12 @@ import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-from ladder import competitors, graph_timing, results
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT)]
+from ladder.core import results
+from ladder.measure import graph_timing
+
+from bench.norm import competitors, peers
 
 CALLS, SAMPLES = 500, 40
 INFERENCE = ", inference mode"
@@ -91,8 +95,6 @@ def main():
         sys.exit("host_time: PyTorch is needed (pip install torch)")
     if not torch.cuda.is_available():
         sys.exit("host_time: an NVIDIA GPU is needed that PyTorch can use")
-    from ladder import peers
-
     gpu = peers.Gpu(torch)
     x = torch.randn(1, 4096, device="cuda", dtype=torch.bfloat16)
     weight, y = torch.ones(4096, device="cuda", dtype=torch.bfloat16), torch.empty_like(x)

@@ -5,10 +5,10 @@ A CSV has one row for each competitor at each shape. A competitor that was not t
 
 import math
 
-from . import results
-from .ladders import Unusable
-from .markdown import link, table
-from .results import number
+from ladder.core import registry, results
+from ladder.core.ladders import Unusable
+from ladder.core.markdown import link, table
+from ladder.core.results import number
 
 FILES = {"peers_forward": "RMSNorm forward", "peers_residual": "residual add + RMSNorm"}
 COLUMNS = (
@@ -178,8 +178,9 @@ def measured_on(shapes):
     return f"{row['gpu']}{clock}, CUDA {row['cuda_runtime']}, {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}"
 
 
+@registry.csv_table(*(f"header/{name}" for name in FILES))
 def markdown(path, page):
-    """The table of one file with its captions."""
+    """The header beside its peers at every shape, with captions."""
     shapes = read(path)
     header, body = lines(shapes)
     words = [0, 1, header.index("fastest peer")]

@@ -19,8 +19,11 @@ import re
 import sys
 import time
 
-from . import competitors, graph_timing, kernel_library, ladders, machine, peer_tables, results
-from .ladders import Unusable
+from ladder.core import ladders, machine, results
+from ladder.core.ladders import Unusable
+from ladder.measure import graph_timing, kernel_library
+
+from bench.norm import competitors, peer_tables
 
 FORWARD = """
 8192x8192:f32:noweight 1x4096 16x4096 64x4096 256x4096 2048x4096 8192x4096 4096x8192 32768x4096 32768x8192 32768x1024
@@ -104,11 +107,11 @@ def requirements():
 
 
 def build_library(torch):
-    """bench/c_abi for this GPU, in build/peers/."""
+    """bench/abi/rms_norm for this GPU, in build/peers/."""
     major, minor = torch.cuda.get_device_capability()
     command = [machine.find_nvcc(), "-t", "0", f"-arch=sm_{major}{minor}"]
     target = ladders.ROOT / "build/peers/librms_norm.so"
-    return competitors.library(kernel_library.build_folder(ladders.ROOT / "bench/c_abi", target, command))
+    return competitors.library(kernel_library.build_folder(ladders.ROOT / "bench/abi/rms_norm", target, command))
 
 
 class Gpu:

@@ -9,7 +9,9 @@ import sys
 
 import pytest
 from conftest import ROOT, full_but, make, run
-from ladder import cpu_device, exercises, grade, ideas, ladders, machine, rules
+from ladder.core import ladders, machine
+from ladder.grader import exercises, grade, ideas, rules
+from ladder.measure import cpu_device
 from right_submissions import RIGHT
 from wrong_submissions import FOOLING, WRONG
 

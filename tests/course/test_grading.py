@@ -4,7 +4,7 @@ import re
 
 import pytest
 from conftest import FULL, make, run
-from ladder import exercises, grade
+from ladder.grader import exercises, grade
 from right_submissions import RIGHT
 from test_exercises import BUILT, edited, source
 from wrong_submissions import FOOLING, WRONG

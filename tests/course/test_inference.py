@@ -6,7 +6,8 @@ import re
 
 import pytest
 from conftest import program, run
-from ladder import cpu_device, ladders, results
+from ladder.core import ladders, results
+from ladder.measure import cpu_device
 
 LADDER = ladders.find("inference")
 CONTROLS, REPLAY = f"{LADDER.path}/controls", f"{LADDER.path}/model_replay"

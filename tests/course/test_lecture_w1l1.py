@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import BACKEND, BUILD, ROOT, run
 from fakes import read
-from ladder import ladders, results
+from ladder.core import ladders, results
 from test_claims import counter
 
 FOLDER = "lectures/W1L1_first_kernel"

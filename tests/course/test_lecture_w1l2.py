@@ -9,7 +9,7 @@ import time
 import pytest
 from conftest import BACKEND, ENVIRONMENT, ROOT, make, program, run
 from fakes import read
-from ladder import ladders
+from ladder.core import ladders
 
 LESSON = "lectures/W1L2_memory_bandwidth"
 PROGRAM = program(LESSON)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from conftest import BACKEND, ROOT, program, run
-from ladder import cpu_device, ladders
+from ladder.core import ladders
+from ladder.measure import cpu_device
 
 LESSON = ROOT / "lectures/W2L1_reduction"
 PEERS = "lectures/W2L1_reduction/peers"

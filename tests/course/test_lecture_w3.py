@@ -12,7 +12,9 @@ import pytest
 from conftest import BACKEND, ROOT, program, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
-from ladder import counters, ladders, profile, results, roofline, timed
+from ladder.core import ladders, results
+from ladder.measure import counters, profile, timed
+from ladder.pages import roofline
 from test_claims import counter
 
 ROOFLINE = "lectures/W3L1_roofline"

@@ -7,7 +7,7 @@ import re
 import pytest
 from conftest import BACKEND, ROOT, make, program, run
 from fakes import read
-from ladder import ladders, results
+from ladder.core import ladders, results
 from test_claims import counter
 
 FOLDER = "lectures/W4L1_hopper"

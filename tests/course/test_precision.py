@@ -9,7 +9,8 @@ import re
 import numpy
 import pytest
 from conftest import program, run
-from ladder import cpu_device, ladders, results
+from ladder.core import ladders, results
+from ladder.measure import cpu_device
 
 LADDER = ladders.find("precision")
 PAGE = (LADDER.folder / "README.md").read_text(encoding="utf-8")

@@ -4,7 +4,8 @@ import re
 
 import pytest
 from conftest import program, run
-from ladder import cpu_device, ladders, results
+from ladder.core import ladders, results
+from ladder.measure import cpu_device
 
 LADDER = ladders.find("q4_gemm")
 GIVEN = LADDER.analyze

@@ -4,7 +4,8 @@ import argparse
 import re
 
 import pytest
-from ladder import exercises, ladders, quiz
+from ladder.core import ladders
+from ladder.grader import exercises, quiz
 
 QUESTIONS = quiz.questions()
 

@@ -7,7 +7,9 @@ import re
 
 import pytest
 from conftest import program, run
-from ladder import cpu_device, grid_tables, ladders
+from ladder.core import ladders
+from ladder.measure import cpu_device
+from ladder.pages import grid_tables
 
 LADDER = ladders.find("serving")
 builds = pytest.mark.builds(LADDER.path)

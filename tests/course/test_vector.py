@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from conftest import BACKEND, ENVIRONMENT, ROOT, program, run
-from ladder import ladders
+from ladder.core import ladders
 
 FOLDER = "assignment1/rms_norm/vector"
 PROGRAM = program(FOLDER)

@@ -7,7 +7,8 @@ import shutil
 import pytest
 from conftest import BACKEND, FULL, LADDER, ROOT, cores, make, program, run
 from fakes import read
-from ladder import cpu_device, ladders, markers, results
+from ladder.core import ladders, markers, results
+from ladder.measure import cpu_device
 
 pytestmark = pytest.mark.builds()
 
@@ -42,7 +43,7 @@ def lines_of(folder, stage):
 
 @each(STAGES)
 def test_a_stage_does_what_its_write_up_says(counted, stage):
-    """The claims are in the marker of the page's own table; tools/ladder/markers.py says what they mean."""
+    """The claims are in the marker of the page's own table; tools/ladder/core/markers.py says what they mean."""
     claimed = cpu_device.claimed(stage)
     found = cpu_device.counted(path_of(counted, stage), stage.ladder.analyze)
     assert {name: found[name] for name in claimed} == claimed

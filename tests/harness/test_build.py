@@ -9,10 +9,12 @@ import shutil
 
 import pytest
 from conftest import BACKEND, LADDER, cores, make, run
-from ladder import ladders
+from ladder.core import ladders
 
 # What make builds.
-pytestmark = pytest.mark.builds(*(one.path for one in ladders.all_ladders() if one.path.parts[0].startswith("assignment")))
+pytestmark = pytest.mark.builds(
+    *(one.path for one in ladders.all_ladders() if one.path.parts[0].startswith("assignment"))
+)
 
 STAGE = "05_warp_shuffle"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from conftest import program, run
-from ladder import ladders
+from ladder.core import ladders
 
 pytestmark = pytest.mark.builds("{ladder.path}/mutants")
 

@@ -60,7 +60,9 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("file", ["q4_tune/few_16.cu", "q4_tune/exact.cu", "q4_tune/reference.cu", "q4_abi/float32.cu"])
+@pytest.mark.parametrize(
+    "file", ["q4_tune/few_16.cu", "q4_tune/exact.cu", "q4_tune/reference.cu", "abi/q4_gemm/float32.cu"]
+)
 def test_what_measures_q4_gemm_compiles_for_hopper(file, tmp_path):
     """make compile-check leaves bench/ out."""
     options = ["-std=c++17", "-O3", f"-I{ROOT}", *OPTIONS, "-arch=sm_90a", "-fatbin", "-o", tmp_path / "code"]

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from conftest import ROOT, run
-from ladder import ladders
+from ladder.core import ladders
 
 LADDERS = ladders.all_ladders()
 FOLDERS = [stage for ladder in LADDERS for stage in ladder.stages if stage.folder != ladder.folder]

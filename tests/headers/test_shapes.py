@@ -1,10 +1,10 @@
-"""The header on shapes outside the peers' tables: the program of bench/shapes, and what it stored."""
+"""The header on shapes outside the peers' tables: the program of bench/norm/shapes, and what it stored."""
 
 import pytest
 from conftest import program, run
-from ladder import results
+from ladder.core import results
 
-SHAPES = "bench/shapes"
+SHAPES = "bench/norm/shapes"
 STORED = sorted(results.store().glob("*/header/shapes.csv"))
 
 

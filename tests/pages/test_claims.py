@@ -7,8 +7,8 @@ sentence to read again. Each test names its page.
 import functools
 
 import pytest
-from ladder import ladders, results
-from ladder.counters import SHORT
+from ladder.core import ladders, results
+from ladder.measure.counters import SHORT
 
 LADDER = ladders.all_ladders()[0]
 STORED = [results.store() / gpu / LADDER.id for gpu in results.stored_gpus(f"{LADDER.id}/controls.csv")]

@@ -4,7 +4,7 @@ As in test_claims.py: a new measurement that fails here says which sentence to r
 """
 
 import pytest
-from ladder import results
+from ladder.core import results
 from test_claims import counter
 from test_claims_of_types_and_rows import rows, stored
 

@@ -6,8 +6,10 @@ As in test_claims.py: a new measurement that fails here says which sentence to r
 import functools
 
 import pytest
-from ladder import cpu_device, grid_tables, ladders, results, timed
-from ladder.counters import SHORT
+from ladder.core import ladders, results
+from ladder.measure import cpu_device, timed
+from ladder.measure.counters import SHORT
+from ladder.pages import grid_tables
 
 
 def stored(ladder, needed):

@@ -5,7 +5,8 @@ import re
 import pytest
 from conftest import ROOT
 from ladder import __main__ as command_line
-from ladder import ladders, readme, terms
+from ladder.core import ladders
+from ladder.pages import readme, terms
 
 COURSE = (ROOT / "COURSE.md").read_text(encoding="utf-8")
 LADDERS = ladders.all_ladders()

@@ -8,7 +8,8 @@ import pytest
 from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
 from fakes import CONTROLS, NAMES, VECTOR, Machine, refused
-from ladder import figures, ladders, results, site
+from ladder.core import ladders, results
+from ladder.pages import figures, site
 
 COUNTERS = "name,metric,unit,value\nduration,gpu__time_duration.sum,ns,{ns}\nbusy,dram__throughput.avg.pct_of_peak_sustained_elapsed,%,{busy}\n"
 PEERS = """\

@@ -4,7 +4,7 @@ A new measurement that fails here says which sentence to read again.
 """
 
 import pytest
-from ladder import results
+from ladder.core import results
 from test_claims import SQUARE, STORED, counter, times
 
 pytestmark = pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.parent.name)

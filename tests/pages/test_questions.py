@@ -4,7 +4,8 @@ import re
 
 import pytest
 from conftest import ROOT
-from ladder import ladders, readme
+from ladder.core import ladders
+from ladder.pages import readme
 
 HEADING = re.compile(r"^## (?:Questions to try|Three questions)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import ROOT
 from ladder import __main__ as command_line
-from ladder import site as site_job
+from ladder.pages import site as site_job
 
 GENERATOR = pathlib.Path(sys.executable).with_name("zensical")
 

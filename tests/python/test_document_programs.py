@@ -13,7 +13,7 @@ os.environ.setdefault("BACKEND", BACKEND)
 PRECISION, SERVING = ROOT / "assignment1/rms_norm/precision", ROOT / "assignment1/rms_norm/serving"
 sys.path[:0] = [str(PRECISION), str(ROOT / "tools")]
 import rms_norm as package
-from ladder import graph_timing
+from ladder.measure import graph_timing
 
 DEVICE = "cuda" if BACKEND == "cuda" else "cpu"
 

@@ -14,7 +14,7 @@ install()
 from rms_norm import flashinfer, vllm
 
 sys.path.insert(0, str(ROOT / "tools"))
-from ladder import graph_timing
+from ladder.measure import graph_timing
 
 ON_GPU = BACKEND == "cuda"
 DEVICE = "cuda" if ON_GPU else "cpu"

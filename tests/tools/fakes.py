@@ -18,7 +18,7 @@ from unittest import mock
 from conftest import ENVIRONMENT, LADDER, ROOT, run
 from fake_ladder import STAGES
 from ladder import __main__ as command_line
-from ladder import ladders
+from ladder.core import ladders
 
 VECTOR, LECTURE = "assignment1/rms_norm/vector", "lectures/W2L1_reduction"
 # Two ladders with stages of equal names, one of them of another operator; and a lecture whose stages are files.
@@ -161,6 +161,8 @@ class Machine:
         """The same as a process of its own, whose output holds that of the programs it starts."""
         if not (self.root / "tools").exists():
             shutil.copytree(ROOT / "tools", self.root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+            for path in ROOT.glob("bench/**/*.py"):
+                self.write(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
         environment = {"PYTHONPATH": str(self.root / "tools"), **self.environment(changed)}
         return run(sys.executable, "-m", "ladder", *words, cwd=self.root, **environment)
 

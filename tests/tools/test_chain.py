@@ -11,8 +11,10 @@ import pytest
 from conftest import TORCH
 from fakes import Machine
 from ladder import __main__ as command_line
-from ladder import chain, chain_tables, chain_timing, competitors, ladders, results
-from ladder.chain_timing import ATTENTION, RESIDUAL
+from ladder.core import ladders, results
+
+from bench.norm import chain, chain_tables, chain_timing, competitors
+from bench.norm.chain_timing import ATTENTION, RESIDUAL
 
 
 def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
@@ -25,7 +27,7 @@ def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
     return [str({**dict.fromkeys(chain_tables.COLUMNS, ""), **known, **values}[name]) for name in chain_tables.COLUMNS]
 
 
-FUNCTIONS = ["forward", "fused_add", "workspace_bytes", "copy", "error"]  # of bench/c_abi
+FUNCTIONS = ["forward", "fused_add", "workspace_bytes", "copy", "error"]  # of bench/abi/rms_norm
 ROWS = [
     row("ours", 2.5),
     row("ours_pdl", 1.75),

@@ -6,8 +6,9 @@ import shutil
 import pytest
 from conftest import ROOT
 from fakes import Machine, executable, raw_csv, read
-from ladder import compare, results
-from ladder.counters import CONFLICTS, HARDWARE, OPCODES, PATCHED, REQUESTS, SECTORS
+from ladder.core import results
+from ladder.measure import compare
+from ladder.measure.counters import CONFLICTS, HARDWARE, OPCODES, PATCHED, REQUESTS, SECTORS
 
 MEASURED = sorted(path.parent for path in results.store().glob("*/known_answers_ncu.csv"))
 STAGES = ["W2L1/ncu_small/reduction0", "W2L1/ncu_small/reduction5"]

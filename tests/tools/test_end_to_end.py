@@ -1,13 +1,15 @@
-"""bench/end_to_end.py and the tables of its results: on invented numbers, and with TORCH=1 on tiny models."""
+"""bench/models/end_to_end.py and the tables of its results: on invented numbers, and with TORCH=1 on tiny models."""
 
 import contextlib
 import csv
 import re
 
 import pytest
-from conftest import BACKEND, ROOT, TORCH
-from ladder import model_tables, results
-from ladder.ladders import Unusable
+from conftest import BACKEND, TORCH
+from ladder.core import results
+from ladder.core.ladders import Unusable
+
+from bench.models import model_tables
 
 MODEL = {"model": "Qwen3-8B", "types": "bfloat16", "input": "decode_32", "batch": 32, "tokens": 1, "norms": 145}
 
@@ -140,8 +142,7 @@ def end_to_end(monkeypatch):
 
     torch = pytest.importorskip("torch")
     install()
-    monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    import end_to_end
+    from bench.models import end_to_end
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -192,8 +193,9 @@ def test_tiny_models(end_to_end, tmp_path, capsys):
 @pytest.mark.parametrize("fault", ["eps", "weight_offset"])
 def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
     """Norms with ten times the eps, or with weights that are larger by 1e-5."""
-    import models
     import rms_norm.torch as ours
+
+    from bench.models import models
 
     @contextlib.contextmanager
     def faulty(model):

@@ -1,4 +1,4 @@
-"""bench/gemm_peers.py: its command line, the tables of its results on invented numbers, and llama.cpp's library where it
+"""bench/gemm/gemm_peers.py: its command line, the tables of its results on invented numbers, and llama.cpp's library where it
 is installed, or in the folder that GGML_FOLDER names."""
 
 import contextlib
@@ -11,14 +11,12 @@ import gguf
 import numpy
 import pytest
 from conftest import ROOT, TORCH, run
-from ladder import competitors, gemm_tables, machine, peers, results
-from ladder.gemm_tables import COLD, NORM, PEERS, WARM
-from ladder.ladders import Unusable
+from ladder.core import machine, results
+from ladder.core.ladders import Unusable
 
-
-@pytest.fixture(autouse=True)
-def path_of_bench(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+from bench.gemm import gemm_tables
+from bench.gemm.gemm_tables import COLD, NORM, PEERS, WARM
+from bench.norm import competitors, peers
 
 
 def row(kind, competitor, microseconds=None, shape=(4096, 14336, 1), **values):
@@ -121,7 +119,7 @@ def test_the_table_of_the_norm(tmp_path):
 
 
 def chosen(*words):
-    import gemm_peers
+    from bench.gemm import gemm_peers
 
     return gemm_peers.complete(gemm_peers.arguments().parse_args(list(words)))
 
@@ -150,15 +148,13 @@ def test_only_the_default_run_replaces_the_stored_tables():
     ],
 )
 def test_a_bad_command_line_ends_with_2(words, complaint, capsys):
-    import gemm_peers
+    from bench.gemm import gemm_peers
 
     assert gemm_peers.main(words) == 2 and complaint in capsys.readouterr().err
 
 
 def test_without_pytorch_and_numpy_one_sentence_says_what_is_needed():
-    code = (
-        "import sys; sys.modules.update(numpy=None, torch=None); sys.path[:0] = ['bench', 'tools']; import gemm_peers; "
-    )
+    code = "import sys; sys.modules.update(numpy=None, torch=None); sys.path[:0] = ['.', 'tools']; from bench.gemm import gemm_peers; "
     result = run(sys.executable, "-c", f"{code} sys.exit(gemm_peers.main([]))")
     assert result.returncode == 1 and "PyTorch is needed" in result.stderr, result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -186,8 +182,7 @@ class Timer:
 
 def contest(monkeypatch, timers, **of_competitor):
     """A Contest over competitors with these timers; a wrong y is one whose error is above the limit."""
-    import gemm_competitors
-    import gemm_contest
+    from bench.gemm import gemm_competitors, gemm_contest
 
     class Torch:
         class cuda:
@@ -259,7 +254,7 @@ class FakeTorch:
 
 def fake_run(monkeypatch, tmp_path, outcomes, *words):
     """The program with a Contest whose outcomes are given, one for each shape: rows, or what is raised."""
-    import gemm_peers
+    from bench.gemm import gemm_peers
 
     outcomes, asked = iter(outcomes), []
 
@@ -322,7 +317,7 @@ def test_a_wrong_header_ends_with_1(monkeypatch, tmp_path, capsys):
 
 
 def test_a_package_or_a_library_that_is_not_there_says_how_to_install_it(tmp_path, monkeypatch):
-    import ggml
+    from bench.gemm import ggml
 
     monkeypatch.setattr(ggml.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ggml.NotThere, match="not installed: .*pip install llama-cpp-python"):
@@ -335,7 +330,7 @@ def test_a_package_or_a_library_that_is_not_there_says_how_to_install_it(tmp_pat
 
 
 def test_the_package_s_libraries_are_in_its_folder(tmp_path, monkeypatch):
-    import ggml
+    from bench.gemm import ggml
 
     (tmp_path / "llama_cpp").mkdir()
     (tmp_path / "llama_cpp/__init__.py").write_text("raise ImportError('it is not imported')\n")
@@ -345,7 +340,7 @@ def test_the_package_s_libraries_are_in_its_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("m, n, k", [(64, 1, 256), (512, 3, 1024), (96, 40, 96)])
 def test_ggml_multiplies_on_the_cpu(m, n, k):
-    import ggml
+    from bench.gemm import ggml
 
     try:
         backend = ggml.Backend(os.environ.get("GGML_FOLDER") or ggml.folder_of_package(), "cpu")
@@ -385,7 +380,7 @@ def quantized(x):
 @needs_torch
 def test_the_weights_are_those_of_the_blocks_and_x_is_what_q8_1_makes_of_it():
     torch = pytest.importorskip("torch")
-    import gemm_competitors
+    from bench.gemm import gemm_competitors
 
     torch.manual_seed(1)
     matrix, x = gemm_competitors.Matrix(torch, 70, 96, "cpu"), gemm_competitors.columns(torch, 5, 96, "cpu")
@@ -400,7 +395,7 @@ def test_the_weights_are_those_of_the_blocks_and_x_is_what_q8_1_makes_of_it():
 @needs_torch
 def test_a_small_fault_is_found_and_the_right_roundings_are_not():
     torch = pytest.importorskip("torch")
-    import gemm_competitors
+    from bench.gemm import gemm_competitors
 
     torch.manual_seed(1)
     matrix, x = gemm_competitors.Matrix(torch, 128, 14336, "cpu"), gemm_competitors.columns(torch, 3, 14336, "cpu")
@@ -433,7 +428,7 @@ extern "C" int lend(void* pointer, size_t bytes) { return cudaHostRegister(point
 @pytest.mark.full
 def test_the_c_interface_multiplies_on_the_cpu_device(tmp_path):
     (tmp_path / "lend.cu").write_text(LEND, encoding="utf-8")  # the CPU device refuses memory that it does not know
-    files = [*sorted((ROOT / "bench/q4_abi").glob("*.cu")), "lend.cu"]
+    files = [*sorted((ROOT / "bench/abi/q4_gemm").glob("*.cu")), "lend.cu"]
     words = ["-std=c++17", "-O1", f"-I{ROOT}/include", "-shared", "-Xcompiler", "-fPIC", *files, "-o", "library.so"]
     made = run(ROOT / "simt/simtcc", *words, cwd=tmp_path, timeout=900)
     assert made.returncode == 0, made.stderr

@@ -6,7 +6,7 @@ import pytest
 from conftest import LADDER, ROOT
 from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, refused
 from ladder import __main__ as command_line
-from ladder import ladders
+from ladder.core import ladders
 
 
 @pytest.fixture(scope="module")

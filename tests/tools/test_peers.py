@@ -9,7 +9,10 @@ import pytest
 from fake_ladder import ladder_csv
 from fakes import NAMES, Machine
 from ladder import __main__ as command_line
-from ladder import competitors, graph_timing, ladders, machine, peer_tables, peers, results
+from ladder.core import ladders, machine, results
+from ladder.measure import graph_timing
+
+from bench.norm import competitors, peer_tables, peers
 
 
 def row(competitor, microseconds=None, shape=(64, 4096, "bfloat16", 1), **values):

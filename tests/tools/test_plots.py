@@ -10,7 +10,8 @@ from conftest import ROOT, run
 from fake_ladder import STAGES, ladder_csv
 from fakes import CONTROLS, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
-from ladder import drawing, ladders, pictures, readme, results
+from ladder.core import ladders, results
+from ladder.pages import drawing, pictures, readme
 
 COLD_WARM = """\
 buffer_bytes,cold_gb_per_s,cold_percent_of_datasheet,warm_apparent_gb_per_s,variant,l2_bytes,gpu,cuda_runtime,date
@@ -159,7 +160,7 @@ def test_a_csv_of_something_else_is_refused(machine):
 
 
 def test_every_picture_is_in_a_page_and_says_what_it_shows():
-    """The pictures of tools/ladder/pictures.py, each of which has a title in it and an alternative text in its pages."""
+    """The pictures of tools/ladder/pages/pictures.py, each of which has a title in it and an alternative text in its pages."""
     pages = "\n".join(path.read_text(encoding="utf-8") for path in readme.pages())
     drawn_ones = sorted((ROOT / "plots").glob("*pictures_*.svg"))
     assert len(drawn_ones) >= 9

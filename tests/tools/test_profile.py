@@ -4,8 +4,8 @@ import pytest
 from conftest import LADDER, program, run
 from fake_ladder import STAGES
 from fakes import WITH_CONTROLS, Machine, executable, raw_csv, read, refused
-from ladder import ncu, profile
-from ladder.counters import COUNTERS, DURATION
+from ladder.measure import ncu, profile
+from ladder.measure.counters import COUNTERS, DURATION
 
 INSTRUCTIONS = "smsp__inst_executed.sum"
 ALL = dict.fromkeys(COUNTERS, ("%", "50.5"))

@@ -9,7 +9,8 @@ import shutil
 import pytest
 from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
-from ladder import q4_tune, results
+from ladder import q4_tune
+from ladder.core import results
 from ladder.q4_tune import ANY_SIZE, Few, Many
 from test_header import SIMTCC
 from tuner import measures

@@ -5,7 +5,7 @@ from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
 from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
-from ladder import timed
+from ladder.measure import timed
 
 COUNTERS_CSV = """\
 name,metric,unit,value

@@ -10,7 +10,8 @@ import pytest
 from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
 from ladder import __main__ as command_line
-from ladder import results, tune
+from ladder import tune
+from ladder.core import results
 from test_header import SIMTCC, build, summary
 from tuner import measures
 

@@ -4,45 +4,18 @@ Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad comma
 """
 
 import argparse
+import importlib
 import sys
 
-from . import (
-    analyze,
-    bench,
-    chain,
-    command_line,
-    compare,
-    grade,
-    ladders,
-    machine,
-    peers,
-    plots,
-    profile,
-    quiz,
-    readme,
-    results,
-    site,
-    stage,
-    terms,
-    tune_job,
-)
+from .core import command_line, ladders, machine, registry, results, stage
 
-JOBS = {
-    "bench": bench,
-    "profile": profile,
-    "analyze": analyze,
-    "compare": compare,
-    "tune": tune_job,
-    "peers": peers,
-    "chain": chain,
-    "readme": readme,
-    "plot": plots,
-    "site": site,
-    "terms": terms,
-    "stage": stage,
-    "grade": grade,
-    "quiz": quiz,
+OF_EXERCISES = {  # a function of grader/grade.py, and what it does
+    "exercise": ("write_skeleton", "Writes the skeleton of an exercise to my/, never over a file that is there."),
+    "watch": ("watch", "Grades an exercise each time that its file is saved."),
+    "hint": ("hint", "Prints the next hint of an exercise."),
+    "solution": ("solution", "Prints the stage that an exercise was cut from."),
 }
+OF_MAKE = ("list", "where", "analyze-options", "build")
 
 
 def list_stages(given):
@@ -50,7 +23,7 @@ def list_stages(given):
         if given.folders:
             print(ladder.path)
             continue
-        small = bench.options({name: 1025 if name == list(ladder.main)[-1] else 3 for name in ladder.main})
+        small = ladders.options({name: 1025 if name == list(ladder.main)[-1] else 3 for name in ladder.main})
         for one in ladder.stages:
             target, program, options = stage.target(one)
             print(one.id, *([target, program, " ".join(map(str, small)), options] if given.programs else []), sep="\t")
@@ -66,10 +39,11 @@ def where(given):
 def analyze_options(given):
     """For mk/stage.mk: the input of make analyze as options of a ladder's program."""
     found = ladders.find(given.ladder)
-    print(*bench.options(found.analyze or {}))
+    print(*ladders.options(found.analyze or {}))
 
 
-def parser_of_all():
+def parser_for(words):
+    """The parser of all jobs; if the words name one of them, no other one's module is imported."""
     parser = argparse.ArgumentParser(prog="ladder", description="The jobs of the course. make help lists them, too.")
     jobs = parser.add_subparsers(dest="job", metavar="JOB", required=True)
 
@@ -79,8 +53,16 @@ def parser_of_all():
         job.set_defaults(run=run)
         return job
 
-    for name, module in JOBS.items():
-        module.arguments(add(name, module.__doc__, module.run))
+    there = {**registry.listed("JOBS"), **dict.fromkeys(OF_EXERCISES, "ladder.grader.grade")}
+    asked = words[0] if words else ""
+    for name in [asked] if asked in there else [] if asked in OF_MAKE else there:
+        module = importlib.import_module(there[name])
+        if name in OF_EXERCISES:
+            function, about = OF_EXERCISES[name]
+            job = add(name, about, getattr(module, function))
+            job.add_argument("exercise", nargs="?", default="", help="05, vector/07 or W2L1/5")
+        else:
+            module.arguments(add(name, module.__doc__, module.run))
     listed = add("list", "Prints every stage as LADDER/STAGE.", list_stages)
     listed.add_argument("--folders", action="store_true", help="the folders of the ladders instead")
     about = "with what make builds, the program below build/, and the options of a small input and of the stage"
@@ -88,17 +70,6 @@ def parser_of_all():
     add("where", "Prints the folder of this machine's results.", where)
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
     asked.add_argument("ladder")
-    for name, about, run in (
-        (
-            "exercise",
-            "Writes the skeleton of an exercise to my/, never over a file that is there.",
-            grade.write_skeleton,
-        ),
-        ("watch", "Grades an exercise each time that its file is saved.", grade.watch),
-        ("hint", "Prints the next hint of an exercise.", grade.hint),
-        ("solution", "Prints the stage that an exercise was cut from.", grade.solution),
-    ):
-        add(name, about, run).add_argument("exercise", nargs="?", default="", help="05, vector/07 or W2L1/5")
     built = add("build", "Builds the program of a stage: what make NAME does.", lambda given: stage.build(given.name))
     built.add_argument("name")
     return parser
@@ -106,7 +77,8 @@ def parser_of_all():
 
 def main(words=None):
     """The exit code."""
-    return command_line.exit_code(parser_of_all(), words, "what had been stored is as it was")
+    words = sys.argv[1:] if words is None else words
+    return command_line.exit_code(parser_for(words), words, "what had been stored is as it was")
 
 
 if __name__ == "__main__":

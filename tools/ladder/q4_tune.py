@@ -17,7 +17,7 @@ import operator
 import statistics
 
 from . import tune
-from .ladders import Unusable
+from .core.ladders import Unusable
 from .tune import ANY_SIZE, limit, number
 
 JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"

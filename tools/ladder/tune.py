@@ -17,8 +17,8 @@ In small problems the time of a shape is the mean of a plain and a dependent lau
 import collections
 import math
 
-from . import results
-from .ladders import Unusable
+from .core import results
+from .core.ladders import Unusable
 
 JOB, LEAF = "make tune", "bench/tune"
 CSV = f"{results.HEADER}/tune.csv"

@@ -11,8 +11,9 @@ import pathlib
 import re
 import subprocess
 
-from . import ladders, machine, q4_tune, results, tune
-from .ladders import Unusable
+from . import q4_tune, tune
+from .core import ladders, machine, results
+from .core.ladders import Unusable
 
 HEADERS = {"rms_norm": tune, "q4_gemm": q4_tune}
 LINE = re.compile(r"^      \{", re.MULTILINE)  # of a table

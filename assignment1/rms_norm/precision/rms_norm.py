@@ -24,8 +24,8 @@ try:
     import torch
 except ImportError:
     sys.exit("rms_norm.py: PyTorch is needed (pip install torch)")
-from ladder import graph_timing, kernel_library
-from ladder.ladders import Unusable
+from ladder.core.ladders import Unusable
+from ladder.measure import graph_timing, kernel_library
 
 SHAPES = ["4096x512", "4096x1024", "4096x2048", "4096x4096", "4096x8192", "8192x8192"]
 ON_CPU_DEVICE = ["64x512", "64x1024", "64x2048"]

@@ -19,8 +19,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import layernorm
-from ladder import graph_timing
-from ladder.ladders import Unusable
+from ladder.core.ladders import Unusable
+from ladder.measure import graph_timing
 
 TOKENS = [256, 512, 1024, 2048, 4096, 8192]
 HIDDEN_SIZES = [768, 1024, 2048, 4096, 5120, 8192]

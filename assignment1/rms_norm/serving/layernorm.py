@@ -16,7 +16,7 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
-from ladder import kernel_library
+from ladder.measure import kernel_library
 
 DTYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32}
 CODES = {dtype: code for code, dtype in enumerate(DTYPES.values())}  # Dtype of common/operators/rms_norm_serving.h

@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import layernorm
-from ladder import graph_timing
+from ladder.measure import graph_timing
 
 DEVICES = layernorm.devices()
 ON_GPU = DEVICES != ["cpu"]

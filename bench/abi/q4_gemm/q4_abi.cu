@@ -1,7 +1,7 @@
 // include/q4_gemm behind a C ABI: what a language without C++ templates calls, and what is timed beside its peers.
 // Functions that return an int return a cudaError_t; types that are not named here are cudaErrorInvalidValue.
 //
-//   nvcc -t 0 -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -Iinclude bench/q4_abi/*.cu -o libq4_gemm.so
+//   nvcc -t 0 -std=c++17 -O3 -arch=native -shared -Xcompiler -fPIC -Iinclude bench/abi/q4_gemm/*.cu -o libq4_gemm.so
 #include "q4_abi.h"
 
 #include <q4_gemm/q4_gemm.cuh>

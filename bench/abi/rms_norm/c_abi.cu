@@ -2,7 +2,7 @@
 // Every function returns a cudaError_t as an int; types that c_abi.h does not name, or a weight that is neither of x's
 // type nor float32, are cudaErrorInvalidValue.
 //
-//   nvcc -t 0 -std=c++17 -O3 -shared -Xcompiler -fPIC -Iinclude bench/c_abi/*.cu -o librms_norm.so
+//   nvcc -t 0 -std=c++17 -O3 -shared -Xcompiler -fPIC -Iinclude bench/abi/rms_norm/*.cu -o librms_norm.so
 #include "c_abi.h"
 
 #include <rms_norm/rms_norm.cuh>

@@ -36,7 +36,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 DEFAULT = "matrix"  # the ladder of S=05
 KEYS = {
     *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
@@ -195,6 +195,11 @@ def all_ladders():
             if other.id == ladder.id:
                 raise Unusable(f"{ladder.path} and {other.path} would both be the ladder {ladder.id}; rename one")
     return ladders
+
+
+def options(given):
+    """An input on the program's command line: {"rows": 3} -> --rows 3."""
+    return [word for name, value in given.items() for word in (f"--{name}", value)]
 
 
 def listing(ladders):

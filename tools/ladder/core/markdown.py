@@ -2,6 +2,8 @@
 
 import os
 
+from . import ladders, results
+
 
 def table(header, rows, words=(0,)):
     """A Markdown table; the columns numbered in `words` hold words, the others numbers."""
@@ -11,6 +13,16 @@ def table(header, rows, words=(0,)):
 
 def link(text, target, page):
     return f"[{text}]({os.path.relpath(target, page.parent)})"
+
+
+def image(gpu, name, text, page):
+    """The plot, if it has been drawn."""
+    path = ladders.ROOT / "plots" / f"{gpu}_{name}.png"
+    return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
+
+
+def source(path, page):
+    return f"From {link(results.shown(path), path, page)}."
 
 
 def code(text, width=60):

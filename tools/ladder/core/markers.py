@@ -7,30 +7,8 @@
     <!-- stage idea="..." change="..." removes="..." -->   for the lists of stages on other pages
 
 NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters.
-    stages [idea|change|removes|barriers|bytes|sectors ...]    what every stage's page says of it
-    ladder                                                     the plot and the table of all stages
-    counters [STAGE|FROM..TO ...] [counters=NAME,...] [input=NAME]   Nsight Compute's; short names are in counters.py
-    details STAGE section="..." [table="..."]                  of its whole report: a section's first table, one more
-                                                               and Nsight Compute's advice, as it prints them
-    output NAME                                                what a program printed on the GPU, by outputs of ladder.json
-    cpu_device [STAGE] CLAIMS [differs=...] [unread=...]       a stage's accesses, and what the page claims of them
-                                                               (lanes=5.43 conflicts=3.92, which it need not claim: lanes
-                                                               and wavefronts per request of the line with most shared
-                                                               loads; conflicts=WORD: its page speaks of them)
-    ncu_comparison                                             the CPU device's sums beside those of Nsight Compute
-    <sweep> [STAGE ...]                                        of ladder.json: microseconds of the stages by input
-    answers STAGE                                              what lecture W3L2's program says of its stored counters
-    bytes_plot, waits_plot                                     Nsight Compute's counters as pictures
-    roofline                                                   the plot of all ceilings and all ladders
-    <csv> [COLUMN ...]                                         any other CSV that is stored of the ladder
-    header/peers_forward, header/peers_residual, header/peers_plot, header/chain, header/chain_plot
-    header/shapes                                              other sizes
-    header/end_to_end [tokens|shares] [text|image] [compiled], header/end_to_end_plot    bench/end_to_end.py's
-    header/host_time                                           bench/host_time.py's
-    serving/grid_summary                               of its grid.csv: which kernel is faster at how many shapes
-    q4_gemm/peers [cold|warm] [rates] [MxK|notMxK], q4_gemm/norm [MxK]    bench/gemm_peers.py's
-figures may say against=STAGE (else the stage before) and also=COUNTER,... beside the usual few. With input=NAME the
-counters of figures and of counters are those of a profile of ladder.json, not of the main input.
+python3 -m ladder readme --names prints every NAME with its words and values. Where input=NAME is one, the counters are
+those of a profile of ladder.json, not of the main input. What cpu_device claims of a stage's accesses is WANTED below.
 
 A page of several stages names the stage first: <!-- stage reduction5 change="..." -->.
 """
@@ -103,6 +81,15 @@ def blocks(page, text):
     if opened:
         raise Unusable(f"{results.shown(page)}: {written(opened[0])} has no {written(opened[0], 'end')}")
     return found
+
+
+def stage_of(ladder, block):
+    """The stage of a block: the one that it names, or that of the page; None on the ladder's own page."""
+    name = block.words[0] if block.words else block.page.parent.name
+    stage = next((stage for stage in ladder.stages if stage.name == name), None)
+    if block.words and not stage:
+        raise Unusable(f"{block.where}: there is no stage {name} in {ladder.id}")
+    return stage
 
 
 def text_of(page):

@@ -14,6 +14,7 @@ from .ladders import Unusable
 
 MAIN, REPEAT, ENVIRONMENT = "main.csv", "repeat.csv", "environment.txt"
 HEADER = "header"
+OF_THE_RUN = ("gpu", "cuda_runtime", "driver", "date", "sm_clock_mhz")  # columns that say where and when
 CPU_DEVICE = "cpu_device"
 DATASHEET = (
     "datasheet bandwidth"  # of environment.txt: "4814 GB/s", as the programs compute it from clock and bus width

@@ -1,7 +1,7 @@
 """The C++ that make writes from the folders of a ladder: the list of its stages, its description, the list of its mutants.
 
 They go to build/generated/<ladder's path>/, and are touched only where they change, so that nothing is compiled anew.
-Every make starts this module by itself, python3 -m ladder.sources, since to import all of the jobs takes longer.
+Every make starts this module by itself, python3 -m ladder.core.sources, since to import all of the jobs takes longer.
 """
 
 import sys

@@ -4,8 +4,7 @@ import os
 import subprocess
 
 from . import ladders
-from .bench import options
-from .ladders import Stage, Unusable
+from .ladders import Stage, Unusable, options
 
 
 def arguments(parser):

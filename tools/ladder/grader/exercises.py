@@ -18,8 +18,8 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from . import ladders, markers, results
-from .ladders import ROOT, Unusable
+from ..core import ladders, markers, results
+from ..core.ladders import ROOT, Unusable
 
 FOLDER = ROOT / "exercises"
 MINE = ROOT / "my"  # the student's, which git does not see
@@ -139,7 +139,9 @@ def read(stage):
             cuts.append(Cut(lines[0], lines[-1], put))
     task = text[head.end() : DETAILS.search(text).start()].strip() if hints else ""
     if not (task and cuts) or words:
-        raise Unusable(f"{where} needs a task, hints and a cut, as the first lines of tools/ladder/exercises.py say")
+        raise Unusable(
+            f"{where} needs a task, hints and a cut, as the first lines of tools/ladder/grader/exercises.py say"
+        )
     given = {name: int(value) for name, value in given.items()}
     return Exercise(stage, head["title"], wants, given, edges, task, hints, cuts)
 

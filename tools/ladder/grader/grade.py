@@ -15,10 +15,10 @@ import textwrap
 import time
 from dataclasses import dataclass, field
 
-from . import exercises, ideas, machine, results, rules, stage
-from .bench import options
+from ..core import machine, results, stage
+from ..core.ladders import Unusable, options
+from . import exercises, ideas, rules
 from .exercises import MARK, ROOT
-from .ladders import Unusable
 
 SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
 WIDTH = 110

@@ -8,8 +8,8 @@ wanted, and one for a kernel that does not have it, with the line, the figure wa
 import re
 from dataclasses import dataclass
 
-from . import cpu_device
-from .results import number
+from ..core.results import number
+from ..measure import cpu_device
 
 FEW = 0.02  # a line with less than this share of its kind's requests is an edge
 

@@ -8,7 +8,8 @@ import random
 import re
 from dataclasses import dataclass
 
-from . import exercises, ladders, results, rules
+from ..core import ladders, results
+from . import exercises, rules
 
 SHOWS = {
     "values": "some elements are wrong or never written, in whatever order the threads run",

@@ -8,7 +8,7 @@ as on a GPU), and leaves the line that describes the stage as it is.
 import re
 import shlex
 
-from .ladders import ROOT
+from ..core.ladders import ROOT
 
 # What every exercise may include.
 HEADERS = {

@@ -10,9 +10,8 @@ import os
 import pathlib
 import shutil
 
-from . import any_csv, ladders, machine, results, stage
-from .bench import options
-from .ladders import Unusable
+from ..core import ladders, machine, results, stage
+from ..core.ladders import Unusable, options
 
 
 def arguments(parser):
@@ -45,7 +44,7 @@ def compute(ladder, work, out):
     machine.measure(f"{ladder.id}'s experiments", work, 600, program, "--no-small", "--csv-dir", work / ladder.id)
     for name in ladder.computed:
         rows = results.read(work / ladder.id / f"{name}.csv")
-        kept = [column for column in rows[0] if column not in any_csv.ENVIRONMENT or column == "gpu"]
+        kept = [column for column in rows[0] if column not in results.OF_THE_RUN or column == "gpu"]
         results.write_csv(out / ladder.id / f"{name}.csv", kept, [[row[column] for column in kept] for row in rows])
     print(f"analyze: {ladder.id}: {', '.join(ladder.computed)}", flush=True)
 

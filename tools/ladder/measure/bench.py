@@ -16,10 +16,10 @@ import os
 import re
 import time
 
-from . import ladders, machine, outputs, results
-from .ladders import Unusable
+from ..core import ladders, machine, registry, results
+from ..core.ladders import Unusable, options
+from . import outputs
 
-SHAPES = "bench/shapes"
 LONG_KERNEL_US, REPEAT_LIMIT_PERCENT = 50.0, 2.0
 
 
@@ -41,11 +41,6 @@ def measure(name, work, *command):
     output = machine.measure(name, work, 600, *command)
     print(f"bench: {name} took {time.monotonic() - start:.1f} s", flush=True)
     return output
-
-
-def options(given):
-    """An input on the program's command line: {"rows": 3} -> --rows 3."""
-    return [word for name, value in given.items() for word in (f"--{name}", value)]
 
 
 def run_ladder(ladder, name, work, target, *more, experiments=False, program=""):
@@ -108,7 +103,7 @@ def chosen(what):
     if what == results.HEADER:
         return [], True, ""
     if what in ("", "all"):
-        return ladders.all_ladders(), (ladders.ROOT / SHAPES / "Makefile").is_file(), ""
+        return ladders.all_ladders(), True, ""
     name, _, only = what.partition("/")
     for ladder in ladders.all_ladders():
         if name == ladder.id and only in ladder.sweeps:
@@ -141,7 +136,9 @@ def run(given):
         )
     climbed, header, only = chosen(given.what)
     work, out = machine.workplace("bench")
-    machine.build(*targets(climbed, only), *([f"{SHAPES}/program"] if header else []))
+    programs = registry.listed("PROGRAMS") if header else {}
+    programs = {name: place for name, place in programs.items() if (ladders.ROOT / place / "Makefile").is_file()}
+    machine.build(*targets(climbed, only), *(f"{place}/program" for place in programs.values()))
     if only:
         (ladder,) = climbed
         (out / ladder.id).mkdir()
@@ -159,10 +156,10 @@ def run(given):
         for name in ladder.sweeps:
             sweep(ladder, name, work, folder / f"{name}.csv")
         outputs.store(ladder, out)
-    if header:
-        (out / results.HEADER).mkdir()
-        program = ladders.ROOT / "build/cuda" / SHAPES / "shapes"
-        measure("shapes", work, program, "--csv", out / results.HEADER / "shapes.csv")
+    for name, place in programs.items():
+        (out / results.HEADER).mkdir(exist_ok=True)
+        program = ladders.ROOT / "build/cuda" / place / name
+        measure(name, work, program, "--csv", out / results.HEADER / f"{name}.csv")
     complaints = []
     for ladder, before_times in first.items():
         _, rows = run_ladder(ladder, f"{ladder.id} again", work, work / f"{ladder.id}_again.csv")

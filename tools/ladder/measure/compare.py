@@ -12,10 +12,10 @@ import re
 import subprocess
 import time
 
-from . import ladders, machine, ncu, results
-from .bench import options
+from ..core import ladders, machine, results
+from ..core.ladders import Unusable, options
+from . import ncu
 from .counters import CONFLICTS, HARDWARE, MISSING, OPCODES, PATCHED, REQUESTS, SECTORS, SHARED, WAVEFRONTS
-from .ladders import Unusable
 
 ANSWERS = "simt/tests/analysis/known_answers"
 ANSWERS_CSV = "known_answers_ncu.csv"

@@ -3,7 +3,7 @@
 ncu's names as of Nsight Compute 2025.3 for sm_90.
 """
 
-from .ladders import Unusable
+from ..core.ladders import Unusable
 
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
@@ -114,5 +114,7 @@ def metrics(names):
     """ncu's names of short ones."""
     unknown = [name for name in names if name not in SHORT]
     if unknown:
-        raise Unusable(f"there is no counter {', '.join(unknown)}; tools/ladder/counters.py has {', '.join(SHORT)}")
+        raise Unusable(
+            f"there is no counter {', '.join(unknown)}; tools/ladder/measure/counters.py has {', '.join(SHORT)}"
+        )
     return [SHORT[name] for name in names]

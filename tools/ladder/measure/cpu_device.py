@@ -2,10 +2,9 @@
 
 import math
 
-from . import ladders, markers, results
+from ..core import markers, results
+from ..core.results import number
 from .counters import MISSING, REQUESTS, SASS_WAVEFRONTS, SECTORS, SECTORS_EACH
-from .markdown import code, link, table
-from .results import number
 
 # The sums that Nsight Compute has as well: title -> (its metric, what the CPU device sums up).
 COMPARED = {
@@ -107,52 +106,6 @@ def units_of(ladder):
     return "", 1
 
 
-def line_cells(stage, row, before, page):
-    """The cells of one access of one line. Line and source are left out if the row before has them already."""
-    requests, lanes = number(row, "requests"), number(row, "lanes")
-    unit = "sector" if row["sectors"] else "wavefront"
-    transfers, ideal = number(row, f"{unit}s"), number(row, f"ideal_{unit}s")
-    place, file = row["line"], ladders.ROOT / row["file"]
-    if file != stage.source:
-        place = f"{link(file.name, file, page)} {place}"
-    same = before and (before["file"], before["line"]) == (row["file"], row["line"])
-    where = ["", ""] if same else [place, code(row["source"])]
-    what = f"{row['what']} {row['bytes_per_lane']} B"
-    each = [several(transfers / requests, unit), short(ideal / requests)]
-    return [*where, what, short(requests / units_of(stage.ladder)[1]), *each, short(lanes / requests)]
-
-
-def lines(stage, page):
-    """Every line of a stage: its requests, and what they cost; None if the stage has not been counted."""
-    path = path_of(stage)
-    if not path.is_file():
-        return None
-    sums, rows = read(path)
-    given = stage.ladder.analyze
-    accesses = [row for row in rows if row["sectors"] or row["wavefronts"]]
-    cells = [line_cells(stage, row, before, page) for before, row in zip([None, *accesses], accesses)]
-    unit = units_of(stage.ladder)[0]
-    header = [
-        "line",
-        "source",
-        "access",
-        f"requests per {unit}" if unit else "requests",
-        "each takes",
-        "at best",
-        "lanes",
-    ]
-    asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))
-    barriers, shuffles = operations(rows)
-    asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
-    caption = (
-        f"Per {stage.ladder.element or 'element'}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
-        f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
-        f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
-        f"From {link(results.shown(path), path, page)}."
-    )
-    return f"{table(header, cells, words=(0, 1, 2))}\n\n{caption}"
-
-
 def profile_of(folder, stage):
     """(path, scale) of the stored counters: those of the same input, or else those of the main input, scaled to it."""
     given, main = elements(stage.ladder.analyze), elements(stage.ladder.main)
@@ -190,25 +143,3 @@ def comparison(folder, stage):
 
 def agree(here, there):
     return abs(here - there) <= 0.005 * max(here, there)
-
-
-def beside_ncu(folder, ladder, page):
-    """Every stage's sums, counted here and by Nsight Compute on the GPU; None if Nsight Compute counted none."""
-    cells, used = [], set()
-    for stage in ladder.stages if folder and ladder.analyze else []:
-        both = comparison(folder, stage)
-        row = [stage.name]
-        for title in COMPARED:
-            here, there = both.get(title, (None, None))
-            same = here is not None and agree(here, there)
-            row.append("" if here is None else f"{here:,.0f}" if same else f"{here:,.0f} / {there:,.0f}")
-        cells += [row] if both else []
-        used |= {profile_of(folder, stage)[0].parent} if both else set()
-    if not cells:
-        return None
-    sources = " and ".join(link(results.shown(path), path, page) for path in sorted(used))
-    scale = elements(ladder.main) / elements(ladder.analyze)
-    main = ladder.described(ladder.main)
-    scaled = f"; those of {main} are divided by {short(scale)}" if folder / ladder.id / "ncu" in used else ""
-    header = [f"one launch on {ladder.described(ladder.analyze)}", *COMPARED]
-    return f"{table(header, cells)}\n\nThe GPU's counts: {sources}{scaled}."

@@ -9,8 +9,8 @@ import os
 import re
 import shutil
 
-from . import ladders, machine, results
-from .ladders import Unusable
+from ..core import ladders, machine, results
+from ..core.ladders import Unusable
 
 OPTIONS = ["-std=c++17", "-O3", f"-I{ladders.ROOT}", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 

@@ -10,9 +10,9 @@ import re
 import subprocess
 import time
 
-from . import machine
+from ..core import machine
+from ..core.ladders import Unusable
 from .counters import DURATION, MISSING, OPCODES
-from .ladders import Unusable
 
 STORED = "Those of an H200 are in profiling_results/h200/*/ncu; assignment1/rms_norm/PROFILING.md reads them with you."
 NO_NCU = f"""Nsight Compute's command line tool, ncu, is not on PATH, beside nvcc or in /opt/nvidia/nsight-compute.

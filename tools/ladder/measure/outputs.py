@@ -1,4 +1,4 @@
-"""What a ladder's plain programs print on a GPU: make bench stores it, make readme shows it.
+"""What a ladder's plain programs print on a GPU: make bench stores it, make readme shows it (pages/ladder_tables.py).
 
 ladder.json names them: {"errors_launch": "./errors launch"}. In front of the program compute-sanitizer may stand with its
 options. The exit code does not matter, since some of the programs show what an error looks like.
@@ -6,9 +6,8 @@ options. The exit code does not matter, since some of the programs show what an 
 
 import subprocess
 
-from . import ladders, machine, results
-from .ladders import Unusable
-from .markdown import link
+from ..core import ladders, machine
+from ..core.ladders import Unusable
 
 SECONDS = 60
 SANITIZER = "compute-sanitizer"
@@ -46,15 +45,3 @@ def store(ladder, folder):
         path = path_of(folder, ladder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{line.rstrip()}\n" for line in text.splitlines()), encoding="utf-8")
-
-
-def markdown(folder, ladder, block):
-    """A stored output as a block of text under its command; None if it is not stored."""
-    name = block.words[0] if block.words else ""
-    if name not in ladder.outputs:
-        raise Unusable(f"{block.where} must name an output of {ladder.path}/ladder.json: {', '.join(ladder.outputs)}")
-    path = path_of(folder, ladder, name)
-    if not path.is_file():
-        return None
-    text, gpu = path.read_text(encoding="utf-8"), results.environment(path.parent.parent).get("GPU", folder.name)
-    return f"```text\n$ {ladder.outputs[name]}\n{text}```\n\n{gpu}. From {link(results.shown(path), path, block.page)}."

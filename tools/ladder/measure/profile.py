@@ -12,8 +12,9 @@ Clocks are left as found (--clock-control none); before each replay the caches a
 
 import shutil
 
-from . import ladders, machine, ncu, results
-from .bench import options
+from ..core import ladders, machine, results
+from ..core.ladders import options
+from . import ncu
 from .counters import COUNTERS, DURATION, MISSING
 
 SECONDS = 600  # per ladder; the job ends if it takes longer

@@ -2,8 +2,8 @@
 
 import math
 
-from . import results
-from .results import number
+from ..core import results
+from ..core.results import number
 
 COLUMNS = (
     "stage verdict microseconds gb_per_s percent_of_copy percent_of_datasheet copy_microseconds iterations device "

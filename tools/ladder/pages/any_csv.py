@@ -2,11 +2,10 @@
 
 import re
 
-from . import results
-from .ladders import Unusable
-from .markdown import link, table
+from ..core import results
+from ..core.ladders import Unusable
+from ..core.markdown import link, table
 
-ENVIRONMENT = ("gpu", "cuda_runtime", "driver", "date", "sm_clock_mhz")
 TITLES = {
     "graph_microseconds": "in a graph, µs",
     "plain_microseconds": "in a stream, µs",
@@ -70,12 +69,12 @@ def build(path, page, chosen):
         where = f"{results.shown(page)}: {path.name}"
         raise Unusable(f"{where} has no column {', '.join(unknown)}; it has {', '.join(rows[0])}")
     same = [column for column in rows[0] if len({row[column] for row in rows}) == 1 and column not in chosen]
-    same = [column for column in same if len(rows) > 1 or column in ENVIRONMENT]
+    same = [column for column in same if len(rows) > 1 or column in results.OF_THE_RUN]
     columns = list(chosen) or [column for column in rows[0] if column not in same]
     words = [place for place, column in enumerate(columns) if not is_numeric(rows, column)]
     body = table([title(column) for column in columns], [[cell(c, row[c]) for c in columns] for row in rows], words)
     first = rows[0]
-    facts = [column for column in same if column not in ENVIRONMENT and first[column]]
+    facts = [column for column in same if column not in results.OF_THE_RUN and first[column]]
     facts = "; ".join(f"{title(column)} {cell(column, first[column])}" for column in facts)
     where = [first.get("gpu", "")]
     where += [f"clocks as found (SM: at most {first['sm_clock_mhz']} MHz)"] if first.get("sm_clock_mhz") else []

@@ -2,8 +2,9 @@
 what the warps wait for.
 """
 
-from . import counter_tables, results
-from .counters import SHORT
+from ..core import registry, results
+from ..measure.counters import SHORT
+from . import counter_tables
 from .drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, save, start, tidy
 
 SECTOR = 32  # bytes
@@ -21,31 +22,23 @@ OTHER = "#bbbbbb"
 
 
 def profiles(folder, ladder):
-    """{stage: {short name: value}} of the stages named in reports, and what the last file says about itself."""
+    """{stage: {short name: value}} of the stages named in reports, and the facts of the last file for the caption."""
     found, about = {}, {}
     for name in ladder.reports or []:
         path = counter_tables.path_of(folder, ladder.stage(name))
         if path.is_file():
             values, about = counter_tables.read(path)
             found[name] = {short: values.get(metric, ("", None))[1] for short, metric in SHORT.items()}
-    return found, about
+    runtime = results.environment(folder).get("CUDA runtime", "unknown")
+    return found, {"device": about.get("GPU"), "cuda_runtime": runtime, "date": about.get("date")}
 
 
-def draw(folder, ladder, target):
-    found, about = profiles(folder, ladder)
+@registry.plot("{ladder}_bytes", "bytes_plot", "The bytes between kernel, L1, L2 and DRAM, with hit rates")
+def draw_bytes(folder, ladder, target):
+    """A line a stage: kernel, L1, L2 and DRAM as boxes, bytes on the arrows, hit rates in the boxes."""
+    found, row = profiles(folder, ladder)
     if not found:
         return
-    row = {"device": about.get("GPU"), "cuda_runtime": runtime_of(folder), "date": about.get("date")}
-    draw_bytes(ladder, found, row, target.with_name(f"{target.name}_bytes"))
-    draw_waits(ladder, found, row, target.with_name(f"{target.name}_waits"))
-
-
-def runtime_of(folder):
-    return results.environment(folder).get("CUDA runtime", "unknown")
-
-
-def draw_bytes(ladder, found, row, target):
-    """A line a stage: kernel, L1, L2 and DRAM as boxes, bytes on the arrows, hit rates in the boxes."""
     plt = start()
     figure, axes = plt.subplots(figsize=(7.4, 0.9 + 0.78 * len(found)), layout="constrained")
     axes.set_axis_off()
@@ -114,8 +107,12 @@ def arrow(axes, start_at, end_at, y, count, most, color):
     )
 
 
-def draw_waits(ladder, found, row, target):
+@registry.plot("{ladder}_waits", "waits_plot", "The cycles of all warps, by what they wait for")
+def draw_waits(folder, ladder, target):
     """A bar a stage: the cycles of all its warps, by what the warps do in them."""
+    found, row = profiles(folder, ladder)
+    if not found:
+        return
     plt = start()
     figure, axes = plt.subplots(figsize=(7.4, 1.7 + 0.33 * len(found)), layout="constrained")
     tidy(axes)

@@ -4,11 +4,11 @@ import re
 import sys
 import textwrap
 
-from . import machine, results
-from .counters import COUNTERS, MISSING
-from .ladders import Unusable
-from .markdown import link, table
-from .results import number
+from ..core import machine, registry, results
+from ..core.ladders import Unusable
+from ..core.markdown import link, table
+from ..core.results import number
+from ..measure.counters import COUNTERS, MISSING
 
 READER = "lectures/W3L2_nsight_compute/read_report.py"
 ADVICE = ("INF ", "OPT ", "WRN ")  # how ncu's own remarks on a section begin
@@ -101,9 +101,10 @@ def build(folder, page, metrics, stages, profile=""):
     return f"{table(['counter', *(stage.name for stage in stages)], lines)}\n\n{caption}"
 
 
+@registry.table("details", form='STAGE section="..." [table="..."]')
 def details(folder, ladder, block):
     """A section of a stage's stored report as ncu prints it: its first table, the one that the marker names, and ncu's
-    remarks; None if no report is stored."""
+    remarks."""
     stage = ladder.stage(block.words[0]) if block.words else None
     if not stage or "section" not in block.values:
         raise Unusable(f'{block.where} must name a stage and a section, for example 02_name section="Occupancy"')
@@ -126,8 +127,9 @@ def details(folder, ladder, block):
     return f"```text\n{said}\n```\n\nFrom {stage.name}'s report, {link(results.shown(path), path, block.page)}."
 
 
+@registry.table("answers", form="STAGE")
 def answers(folder, ladder, block):
-    """What the program of lecture W3L2 prints of a stage's stored counters; None if none are stored."""
+    """What the program of lecture W3L2 prints of a stage's stored counters."""
     stage = ladder.stage(block.words[0]) if block.words else None
     if not stage:
         raise Unusable(f"{block.where} must name a stage")

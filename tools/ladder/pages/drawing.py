@@ -1,7 +1,7 @@
 """What all plots share: colours, the form of a figure, and how it is saved."""
 
-from . import ladders, results
-from .results import version
+from ..core import ladders, results
+from ..core.results import version
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"

@@ -1,11 +1,10 @@
 """The serving ladder's grid in few numbers: for each function and type, at how many shapes the document's changes, and
 the production header, make a kernel faster or slower, and how much slower at most."""
 
-from . import results
-from .markdown import link, table
-from .results import number
+from ..core import registry, results
+from ..core.markdown import source, table
+from ..core.results import number
 
-LADDER, GRID, SUMMARY = "serving", "grid.csv", "grid_summary"
 PAIRS = (("before", "after"), ("after", "header"))  # the second of both is held against the first
 TITLES = {"before": '"before"', "after": '"after"', "header": "header"}
 
@@ -34,7 +33,9 @@ def compared(rows, first, second):
     return [str(faster), str(len(pairs) - faster - len(slower)), str(len(slower)), *(worst or [""])]
 
 
+@registry.csv_table("serving/grid_summary", file="grid.csv")
 def markdown(path, page):
+    """Of the serving ladder's grid.csv: which kernel is faster at how many shapes."""
     rows = results.read(path, ["function", "dtype", "hidden_size"])
     kinds = {}
     for row in rows:
@@ -47,5 +48,5 @@ def markdown(path, page):
         [*kind, *(cell for pair in PAIRS for cell in compared(of_kind, *pair))]
         for kind, of_kind in [*kinds.items(), (("all", ""), rows)]
     ]
-    said = f"Shapes, and the largest loss at tokens × hidden size. From {link(results.shown(path), path, page)}."
+    said = f"Shapes, and the largest loss at tokens × hidden size. {source(path, page)}"
     return f"{table(header, lines, words=(0, 1, 5, 9))}\n\n{said}"

@@ -6,11 +6,13 @@ files are not there is left out.
 
 import re
 
-from . import cpu_device, ladders, results
+from ..core import ladders, registry, results
+from ..core.results import number
+from ..measure import cpu_device
+from ..measure.counters import SHORT
 from .counter_tables import read as counters_of
-from .counters import SHORT
-from .results import number
-from .svg import BLUE, GREEN, GREY, INK, ORANGE, PALE, PURPLE, SKY, VERMILLION, Picture
+from .drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
+from .svg import GREY, INK, PALE, Picture
 
 LANES, SECTOR, WORD = 32, 32, 4
 LANE_COLORS = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE]
@@ -588,9 +590,11 @@ def draw_report(folder, target):
     picture.save(target.with_name(f"{folder.name}_pictures_report"))
 
 
-def draw(folder, target):
+@registry.plot("pictures")
+def draw(folder, _, target):
     """All pictures; those of a GPU's results have its name."""
+    target = target.with_name("pictures")
     for one in (draw_sectors, draw_tree_and_butterfly, draw_banks, draw_time_lines, draw_exchange):
-        one(target / "pictures")
+        one(target)
     for one in (draw_hierarchy, draw_rows_in_flight, draw_report):
-        one(folder, target / "pictures")
+        one(folder, target)

@@ -8,34 +8,11 @@ into that file's folder, or what is stored if the run was not timed, since then 
 
 import pathlib
 
-from . import (
-    any_csv,
-    chain_tables,
-    counter_plots,
-    ladders,
-    model_tables,
-    peer_tables,
-    pictures,
-    results,
-    roofline,
-    timed,
-)
-from .drawing import (
-    BLACK,
-    BLUE,
-    LINES,
-    PALE,
-    VERMILLION,
-    figure_of,
-    grid_of,
-    parts_of,
-    plain_log_scale,
-    save,
-    start,
-    style_of,
-    tidy,
-)
-from .results import number
+from ..core import ladders, registry, results
+from ..core.results import number
+from ..measure import timed
+from . import any_csv, roofline
+from .drawing import BLACK, BLUE, PALE, VERMILLION, figure_of, grid_of, parts_of, plain_log_scale, save, style_of
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
@@ -61,6 +38,14 @@ def datasheet_of(folder, rows, rate="gb_per_s", percent="percent_of_datasheet"):
     known = [(number(row, rate), number(row, percent)) for row in rows]
     known = [(rate, percent) for rate, percent in known if rate and percent]
     return round(100 * max(known)[0] / max(known)[1], -1) if known else None
+
+
+@registry.plot("{ladder}_bandwidth")
+def draw_main(folder, ladder, target):
+    """The stages on the main input; the ladder of ceilings has the roofline."""
+    path = folder / ladder.id / results.MAIN
+    if path.is_file() and ladder.id != roofline.LADDER:
+        draw_stages(ladder, timed.read(path, ladder), path.parent, target)
 
 
 def draw_stages(ladder, rows, folder, target):
@@ -105,6 +90,16 @@ def draw_stages(ladder, rows, folder, target):
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(GB_PER_S)
     save(plt, figure, target, f"{ladder.id}: {timed.described(ladder, rows[0])}, cold cache", rows[0])
+
+
+@registry.plot("{ladder}")
+def draw_sweeps(folder, ladder, target):
+    """The sweeps of ladder.json, but for those of controls, which are read in tables."""
+    for name, described in ladder.sweeps.items():
+        path = folder / ladder.id / f"{name}.csv"
+        if path.is_file() and "program" not in described:
+            rows = timed.read(path, ladder)
+            draw_sweep(ladder, rows, described["title"], path.parent, target.with_name(f"{target.name}_{name}"))
 
 
 def draw_sweep(ladder, rows, title, folder, target):
@@ -172,8 +167,13 @@ def draw_shapes(ladder, rows, title, target):
     save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
 
 
-def draw_cold_warm(rows, folder, target):
+@registry.plot("{ladder}_cold_warm")
+def draw_cold_warm(folder, ladder, target):
     """W1L2's copy from memory and from the cache."""
+    folder = folder / ladder.id
+    if not (folder / "cold_warm.csv").is_file():
+        return
+    rows = results.read(folder / "cold_warm.csv", COLD_WARM)
     plt, figure, axes = figure_of(3.8)
     sizes = [int(row["buffer_bytes"]) for row in rows]
     for column, label, color, marker in (
@@ -199,8 +199,15 @@ def draw_cold_warm(rows, folder, target):
     save(plt, figure, target, f"copy kernel {rows[0]['variant']}, input and output the same size", rows[0])
 
 
-def draw_magnitude(ladder, rows, target):
+@registry.plot("{ladder}_magnitude")
+def draw_magnitude(folder, ladder, target):
     """The error of stages over the magnitude of a row's elements; where a stage wrote no numbers, what it wrote."""
+    places = [folder / ladder.id, results.store() / results.CPU_DEVICE / ladder.id]  # it needs no GPU
+    path = next((place / "magnitude.csv" for place in places if (place / "magnitude.csv").is_file()), None)
+    if not path:
+        return
+    rows = results.read(path, ["magnitude", "cols", "gpu"])
+    target = target.with_name(f"{path.parent.parent.name}_{ladder.id}_magnitude")
     plt, figure, axes = figure_of(4.2)
     stages = [name for name in MAGNITUDES if name in rows[0]]
     for place, (stage, style) in enumerate((stage, style_of(ladder, stage)) for stage in stages):
@@ -220,166 +227,13 @@ def draw_magnitude(ladder, rows, target):
     save(plt, figure, target, f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6", rows[0])
 
 
-def draw_peers(tables, target):
-    """Time of the copy over each competitor's time: one line per shape, one panel per operator."""
-    plt = start()
-    shapes = [peer_tables.read(table) for table in tables]
-    count = sum(map(len, shapes))
-    figure, panels = plt.subplots(
-        *(len(shapes), 1),
-        figsize=(6.0, 1.9 + 0.21 * count),
-        layout="constrained",
-        sharex=True,
-        squeeze=False,
-        height_ratios=list(map(len, shapes)),
-    )
-    named = dict.fromkeys(name for table in shapes for rows in table.values() for name in rows)
-    peers = [name for name in named if peer_tables.is_peer(name)]
-    styles = {name: (LINES[place % len(LINES)], 5) for place, name in enumerate(peers)}
-    styles[peer_tables.OURS] = ((BLACK, "|"), 10)
-    styles[peer_tables.OURS_PDL] = ((BLACK, "*"), 9)
-    for axes, table, path in zip(panels[:, 0], shapes, tables):
-        tidy(axes)
-        for name, ((color, marker), markersize) in styles.items():
-            points = []
-            for place, rows in enumerate(table.values()):
-                copies = [peer_tables.time_of(rows, copy) for copy in peer_tables.COPIES]
-                copies = [microseconds for microseconds in copies if microseconds]
-                if copies and peer_tables.time_of(rows, name):
-                    points.append((100 * min(copies) / peer_tables.time_of(rows, name), place))
-            if points:
-                label = peer_tables.title(name)
-                axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=markersize, label=label)
-        axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
-        axes.set_yticks(range(len(table)), [peer_tables.shape_name(key) for key in table], fontsize=7)
-        axes.set_ylim(len(table) - 0.5, -0.5)
-        axes.set_title(peer_tables.FILES[path.stem], fontsize=9, loc="left")
-    panels[-1, 0].set_xlim(left=0)
-    panels[-1, 0].set_xlabel("speed, % of the faster copy of the same bytes")
-    entries = dict(reversed(pair) for axes in panels[:, 0] for pair in zip(*axes.get_legend_handles_labels()))
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, frameon=False)
-    row = next(iter(next(iter(shapes[0].values())).values()))
-    save(plt, figure, target, f"in a CUDA graph, median of {row['replays']} replays", row)
-
-
-def draw_chain(path, target):
-    """Microseconds that each competitor adds to a layer over the rows; a panel a form and hidden size."""
-    plt = start()
-    panels = chain_tables.groups(chain_tables.read(path))
-    forms = list(dict.fromkeys(form for form, _, _ in panels))
-    down = -(-len(panels) // len(forms))
-    figure, grid = plt.subplots(
-        *(down, len(forms)),
-        figsize=(3.4 * len(forms) + 0.4, 1.2 + 2.3 * down),
-        layout="constrained",
-        sharex=True,
-        squeeze=False,
-    )
-    named = [name for name in chain_tables.names_of(chain_tables.read(path)) if name not in chain_tables.CONTROLS]
-    peers = [name for name in named if peer_tables.is_peer(name)]
-    styles = {name: (LINES[place % len(LINES)], "-:"[place // len(LINES) % 2]) for place, name in enumerate(peers)}
-    styles[peer_tables.OURS], styles[peer_tables.OURS_PDL] = ((BLACK, "|"), "--"), ((BLACK, "*"), "-")
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
-    places = {form: iter(grid[:, column]) for column, form in enumerate(forms)}
-    for key, shapes in panels.items():
-        axes = next(places[key[0]])
-        tidy(axes)
-        for name in named:
-            (color, marker), dash = styles[name]
-            points = [(count, chain_tables.added(rows, name)) for count, rows in sorted(shapes.items())]
-            points = [(count, microseconds) for count, microseconds in points if microseconds and microseconds > 0]
-            if points:
-                axes.plot(
-                    *zip(*points),
-                    linestyle=dash,
-                    color=color,
-                    marker=marker,
-                    markersize=4,
-                    linewidth=1.2,
-                    label=chain_tables.title(name),
-                )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_title(chain_tables.heading(*key), fontsize=7, loc="left")
-    for axes in grid[-1]:
-        axes.set_xlabel("rows (log scale)")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("µs added (log scale)")
-    entries = dict(reversed(pair) for axes in grid.flat for pair in zip(*axes.get_legend_handles_labels()))
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, frameon=False)
-    row = next(iter(chain_tables.read(path).values()))[chain_tables.NOTHING]
-    save(plt, figure, target, "microseconds that a norm adds to a layer in a CUDA graph, bfloat16", row)
-
-
-def draw_models(path, target):
-    """Time of a step relative to the stock model's, of each input; a panel for eager mode and one for CUDA graphs."""
-    plt, shapes = start(), model_tables.read(path)
-    timed_ways = [way for way, compiled in model_tables.ways(shapes) if not compiled]
-    figure, panels = plt.subplots(
-        *(1, len(timed_ways)),
-        figsize=(3.6 + 2.4 * len(timed_ways), 1.6 + 0.21 * len(shapes)),
-        layout="constrained",
-        sharey=True,
-        squeeze=False,
-    )
-    for axes, way in zip(panels[0], timed_ways):
-        tidy(axes)
-        for variant, (color, marker) in zip(list(model_tables.TITLES)[1:], [LINES[3], (BLACK, "*"), LINES[0]]):
-            points = []
-            for place, rows in enumerate(shapes.values()):
-                stock, time = (model_tables.milliseconds(rows, one, "", way) for one in (model_tables.STOCK, variant))
-                if stock and time:
-                    points.append((100 * time / stock, place))
-            if points:
-                label = model_tables.TITLES[variant]
-                axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=6, label=label)
-        axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
-        axes.set_yticks(
-            range(len(shapes)), [", ".join(model_tables.name_of(*one)) for one in shapes.items()], fontsize=7
-        )
-        axes.set_ylim(len(shapes) - 0.5, -0.5)
-        axes.set_title(model_tables.way_name(way, ""), fontsize=9, loc="left")
-        axes.set_xlabel("time of a step, % of stock")
-    entries = {label: line for axes in panels[0] for line, label in zip(*axes.get_legend_handles_labels())}
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=3, frameon=False)
-    save(plt, figure, target, "whole models with random weights", next(iter(next(iter(shapes.values())).values())))
-
-
 def draw_stored(folder, target):
     """Everything that is stored of one GPU."""
-    ceilings = roofline.rows_of(folder)
-    if ceilings:
-        roofline.draw(folder, ceilings, target / f"{folder.name}_roofline")
-    elif any(ladder.id == roofline.LADDER for ladder in ladders.all_ladders()):
-        print(f"plot: no ceilings of this GPU are stored, so no roofline; make bench S={roofline.LADDER} measures them")
-    for ladder in ladders.all_ladders():
-        own, name = folder / ladder.id, f"{folder.name}_{ladder.id}"
-        if (own / results.MAIN).is_file() and ladder.id != roofline.LADDER:
-            draw_stages(ladder, timed.read(own / results.MAIN, ladder), own, target / f"{name}_bandwidth")
-        for sweep, described in ladder.sweeps.items():
-            if (own / f"{sweep}.csv").is_file() and "program" not in described:  # controls are read in tables
-                rows = timed.read(own / f"{sweep}.csv", ladder)
-                draw_sweep(ladder, rows, described["title"], own, target / f"{name}_{sweep}")
-        counter_plots.draw(folder, ladder, target / name)
-        if (own / "cold_warm.csv").is_file():
-            draw_cold_warm(results.read(own / "cold_warm.csv", COLD_WARM), own, target / f"{name}_cold_warm")
-        for place in (own, results.store() / results.CPU_DEVICE / ladder.id):  # computed on a GPU, or else without one
-            if (place / "magnitude.csv").is_file():
-                rows = results.read(place / "magnitude.csv", ["magnitude", "cols", "gpu"])
-                draw_magnitude(ladder, rows, target / f"{place.parent.name}_{ladder.id}_magnitude")
-                break
-    pictures.draw(folder, target)
-    tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
-    tables = [path for path in tables if path.is_file()]
-    if tables:
-        draw_peers(tables, target / f"{folder.name}_header_peers")
-    chain = folder / results.HEADER / "chain.csv"
-    if chain.is_file():
-        draw_chain(chain, target / f"{folder.name}_header_chain")
-    models = folder / results.HEADER / "end_to_end.csv"
-    if models.is_file():
-        draw_models(models, target / f"{folder.name}_header_end_to_end")
+    registry.load_pages()
+    climbed = ladders.all_ladders()
+    for file, draw in registry.PLOTS.items():
+        for ladder in climbed if "{ladder}" in file else [None]:
+            draw(folder, ladder, target / f"{folder.name}_{file.format(ladder=ladder.id if ladder else '')}")
 
 
 def run(given):

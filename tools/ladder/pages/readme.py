@@ -1,11 +1,12 @@
 """Writes the tables and the figures of sentences into the pages, from what is stored; needs no GPU.
 
-Every .md file may have places for tables between markers (markers.py lists their forms) and for figures in sentences
-(figures.py). Where nothing is stored yet, a place keeps its sentence.
+Every .md file may have places for tables between markers (core/markers.py says how they look) and for figures in
+sentences (figures.py). Where nothing is stored yet, a place keeps its sentence.
 """
 
-from . import figures, ladders, markers, results, tables
-from .ladders import Unusable
+from ..core import ladders, markers, results
+from ..core.ladders import Unusable
+from . import figures, tables
 
 ELSEWHERE = {".git", ".venv", "build", "node_modules"}
 

@@ -3,9 +3,11 @@
 import math
 from dataclasses import dataclass
 
-from . import counter_tables, counters, ladders, results, timed
+from ..core import ladders, registry, results
+from ..core.results import number
+from ..measure import counters, timed
+from . import counter_tables
 from .drawing import BLACK, LINES, save, start, tidy
-from .results import number
 
 LADDER, CEILINGS, INTENSITY = "W3L1", "ceilings.csv", "intensity.csv"  # the sweep of one kernel over its operations
 COLUMNS = "ceiling stage counted tera_per_s percent_of_datasheet gpu cuda_runtime date".split()
@@ -163,9 +165,16 @@ def draw_lines(axes, found, left, right, bottom):
     axes.set_ylim(bottom, 3 * (highest or steepest * right))
 
 
-def draw(folder, rows, target):
+@registry.plot(
+    "roofline", "roofline", "The measured ceilings as slopes and lines, and the stages of every ladder below them"
+)
+def draw(folder, _, target):
     """Above, all ceilings with every stage; below, a panel a ladder with the names of its stages."""
-    climbed = ladders.all_ladders()
+    rows, climbed = rows_of(folder), ladders.all_ladders()
+    if not rows:
+        if any(ladder.id == LADDER for ladder in climbed):
+            print(f"plot: no ceilings of this GPU are stored, so no roofline; make bench S={LADDER} measures them")
+        return
     found = best(ceilings(rows))
     below_it = {ladder: points for ladder, points in of_ladders(folder, climbed).items() if points}
     # After six ladders the colours begin again, each with the marker of the next.

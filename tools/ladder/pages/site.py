@@ -15,9 +15,10 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
-from . import analyze, ladders, machine, readme, results
-from .bench import options
-from .ladders import ROOT, Unusable
+from ..core import ladders, machine, results
+from ..core.ladders import ROOT, Unusable, options
+from ..measure import analyze
+from . import readme
 
 TOOLS = ROOT / "tools/site"
 BUILD = ROOT / "build"

@@ -3,8 +3,7 @@ dark page, too."""
 
 from html import escape
 
-from . import results
-from .drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION  # noqa: F401, for those who draw
+from ..core import results
 
 INK, GREY, PALE = "#222222", "#666666", "#dddddd"
 FONT = "system-ui, 'DejaVu Sans', Arial, sans-serif"

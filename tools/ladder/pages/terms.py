@@ -6,8 +6,9 @@ python3 -m ladder terms names the places without a link; with --write it puts th
 import os
 import re
 
-from . import ladders, readme, results
-from .ladders import Unusable
+from ..core import ladders, results
+from ..core.ladders import Unusable
+from . import readme
 
 GLOSSARY = "GLOSSARY.md"
 PAGES = re.compile(

@@ -33,8 +33,9 @@ import re
 import statistics
 from dataclasses import dataclass, replace
 
-from . import counters, ladders, results
-from .ladders import Unusable
+from ..core import ladders, results
+from ..core.ladders import Unusable
+from ..measure import counters
 
 PLACE = re.compile(  # code is skipped: in it a marker is an example
     r"^ *(?P<fence>```|~~~).*?^ *(?P=fence)|(?P<tick>`+)(?!`)(?:(?!\n\n).)+?(?<!`)(?P=tick)(?!`)"
