@@ -6,7 +6,7 @@ import pytest
 from conftest import LADDER, ROOT
 from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, refused
 from ladder import __main__ as command_line
-from ladder.core import ladders
+from ladder.core import ladders, registry
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_a_bad_command_line_ends_with_2(tree, words):
 def test_help_names_every_job(tree):
     result = tree.run("--help")
     assert result.returncode == 0
-    for job in command_line.JOBS:
+    for job in registry.listed("JOBS"):
         assert f"    {job} " in result.stdout
 
 

@@ -43,7 +43,7 @@ def known(place, ladder):
 def stored_csv(folder, ladder, block, name):
     """A stored CSV as it is, below its plot."""
     place = place_of(folder, ladder, name)
-    if place is None or not place.is_dir():
+    if place is None or ladder and not place.is_dir():
         return None
     path = place / f"{name}.csv"
     if path.is_file():
