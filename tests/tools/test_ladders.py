@@ -5,7 +5,6 @@ import json
 import pytest
 from conftest import LADDER, ROOT
 from fakes import LADDERS, LECTURE, NAMES, VECTOR, Machine, refused
-from ladder import __main__ as command_line
 from ladder.core import ladders, registry
 
 
