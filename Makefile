@@ -53,7 +53,7 @@ help:
 	@echo '                        stage, which it counts the first time; needs no GPU'
 	@echo 'make programs           build every program, run none'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
-	@echo 'make format             run clang-format over every C++ and CUDA file'
+	@echo 'make format             format every C++ and CUDA file with clang-format, and every Python file with ruff'
 	@echo 'make clean              remove what was built'
 	@echo
 	@echo 'The times are those of two cores without a GPU, the first time, without downloads.'
@@ -138,6 +138,9 @@ format:
 .DEFAULT:
 	@PYTHONPATH=tools python3 -B -m ladder build '$@'
 
+# Of links, those that lead into build/ of this tree; the programs in the root are links to such links.
 clean:
+	@find . \( -path ./.git -o -path ./.venv \) -prune -o -type l -exec bash -c \
+	  '[[ $$(readlink -m "$$1") != "$$(pwd -P)"/build/* ]] || rm "$$1"' - {} \;
+	rm -f $(PROGRAMS)
 	rm -rf build
-	find . -path ./.venv -prune -o -type l -lname '*build/*' -exec rm {} + ; rm -f $(PROGRAMS)

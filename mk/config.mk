@@ -9,7 +9,8 @@ comma := ,
 
 # Backend: cuda if there are nvcc and a GPU, else cpu; BACKEND=... overrides.
 ifndef NVCC
-  NVCC := $(firstword $(shell command -v nvcc) $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+  NVCC := $(firstword $(shell command -v nvcc) $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc \
+    $(ROOT)/.venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc))
 endif
 ifndef BACKEND
   HAS_GPU := $(shell { timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' || [ -e /dev/nvidia0 ]; } && echo yes)

@@ -26,6 +26,8 @@ has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
 can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
 with_torch() { [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ]; }
 has_python_h() { python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null; }
+with_nvcc() { [ "$goal" = test ] && [ -n "${FULL:-}" ] && [ "$FULL" != 0 ] && ! has_nvcc; }
+has_nvcc() { command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-}/bin/nvcc" ] || [ -x /usr/local/cuda/bin/nvcc ]; }
 has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 packages=()
@@ -87,7 +89,7 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
 fi
 
 if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.txt .venv/installed.txt; } 2>/dev/null; then
-  echo "setup: installing pytest, clang-format, NumPy, matplotlib and ncu-report into .venv (requirements.txt)"
+  echo "setup: installing pytest, clang-format, ruff, NumPy, matplotlib and ncu-report into .venv (requirements.txt)"
   [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv; python3 -m venv .venv; } ||
     fail_python "python3 -m venv failed (see above); install python3-venv by hand"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt ||
@@ -107,4 +109,12 @@ if with_torch && ! cmp -s requirements-torch.txt .venv/installed_torch.txt; then
   .venv/bin/python -m pip install --quiet --no-compile --no-cache-dir --disable-pip-version-check -r requirements-torch.txt ||
     fail "pip could not install requirements-torch.txt (see above); by hand: .venv/bin/pip install -r requirements-torch.txt"
   cp requirements-torch.txt .venv/installed_torch.txt
+fi
+
+if with_nvcc && ! cmp -s requirements-nvcc.txt .venv/installed_nvcc.txt; then
+  echo "setup: installing nvcc into .venv (requirements-nvcc.txt), which needs 200 MB: the tests compile for GPUs, too"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-nvcc.txt ||
+    fail "pip could not install requirements-nvcc.txt (see above); by hand: .venv/bin/pip install -r requirements-nvcc.txt"
+  ln -sfn lib "$(dirname .venv/lib/python3*/site-packages/nvidia/cu13/lib)/lib64" # where nvcc looks for what it links
+  cp requirements-nvcc.txt .venv/installed_nvcc.txt
 fi

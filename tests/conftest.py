@@ -51,6 +51,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join([TOOLS, *PYTHONPATH])
 if (shutil.which("python3") or "").endswith("/shims/python3"):
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(os.path.realpath(sys.executable)), os.environ["PATH"]])
 
+# Where PATH has no nvcc, that of a toolkit, or the one that set-up installed (requirements-nvcc.txt).
+TOOLKITS = [
+    os.environ.get("CUDA_HOME") or "/usr/local/cuda",
+    *ROOT.glob(".venv/lib/python3*/site-packages/nvidia/cu13"),
+]
+os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *(f"{toolkit}/bin" for toolkit in TOOLKITS)])
+NVCC = shutil.which("nvcc")
+
 # make's own variables would make the builds below belong to the make that started the tests.
 ENVIRONMENT = {
     name: value

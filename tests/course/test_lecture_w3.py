@@ -2,14 +2,13 @@
 
 import importlib.util
 import math
-import os
 import re
 import shutil
 import sys
 import types
 
 import pytest
-from conftest import BACKEND, ROOT, program, run
+from conftest import BACKEND, NVCC, ROOT, program, run
 from fake_ladder import ladder_csv
 from fakes import Machine, read
 from ladder.core import ladders, results
@@ -103,16 +102,14 @@ class TestMachineCode:
     @pytest.fixture(scope="class")
     def loops(self, tmp_path_factory):
         """{(kernel, opcode): (instructions of its loop, how many of them are that)}."""
-        nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-        tools = os.pathsep.join([os.environ["PATH"], os.path.dirname(nvcc)])
-        cuobjdump = shutil.which("cuobjdump", path=tools)
-        if not os.access(nvcc, os.X_OK) or not cuobjdump:
+        cuobjdump = shutil.which("cuobjdump")
+        if not NVCC or not cuobjdump:
             pytest.skip("needs nvcc and cuobjdump, which show the machine code")
-        if "release 13.0" not in run(nvcc, "--version").stdout:
+        if "release 13.0" not in run(NVCC, "--version").stdout:
             pytest.skip("another nvcc than the page's may make other loops")
         cubin = tmp_path_factory.mktemp("sass") / "roofline.cubin"
         words = ["-O3", "-std=c++17", "-arch=sm_90a", "-I.", "-cubin", f"{ROOFLINE}/main.cu", "-o", cubin]
-        compiled = run(nvcc, *words)
+        compiled = run(NVCC, *words)
         assert compiled.returncode == 0, compiled.stderr
         found = {}
         for part in run(cuobjdump, "-sass", cubin).stdout.split("Function : ")[1:]:

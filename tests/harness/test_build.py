@@ -8,7 +8,7 @@ import resource
 import shutil
 
 import pytest
-from conftest import BACKEND, LADDER, cores, make, run
+from conftest import BACKEND, FULL, LADDER, NVCC, cores, make, run
 from ladder.core import ladders
 
 # What make builds.
@@ -17,9 +17,7 @@ pytestmark = pytest.mark.builds(
 )
 
 STAGE = "05_warp_shuffle"
-NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-HAS_NVCC = os.path.exists(NVCC)
-FAST = "-Ofc max" if HAS_NVCC and "--Ofast-compile" in run(NVCC, "--help").stdout else ""
+FAST = "-Ofc max" if NVCC and "--Ofast-compile" in run(NVCC, "--help").stdout else ""
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +165,7 @@ def test_missing_tool_is_named_with_the_command_that_installs_it(built):
     assert "apt-get install g++" in refused.stderr and len(refused.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(not HAS_NVCC, reason="no nvcc on this machine")
+@pytest.mark.skipif(not NVCC and not FULL, reason="no nvcc on this machine")
 class TestWithNvcc:
     # The oldest architecture that the pages name, and the one with Hopper's own instructions; to compile is what matters,
     # and not how fast the code is.

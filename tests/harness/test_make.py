@@ -1,6 +1,7 @@
-"""What make says of itself: its choice of a backend and its jobs, without building anything."""
+"""What make says of itself, its choice of a backend and its jobs, and what it cleans, without building anything."""
 
 import re
+import shutil
 
 import pytest
 from conftest import ROOT, make
@@ -25,6 +26,22 @@ def test_help_names_every_job_once():
     names = "run test stage analyze exercise grade hint quiz bench peers chain tune profile plots readme site programs"
     for job in [*names.split(), "compile-check", "format", "clean"]:
         assert jobs.count(f"\nmake {job} ") == 1, job
+
+
+def test_clean_removes_its_own_links_and_leaves_the_users(tmp_path):
+    tree, others = tmp_path / "tree", tmp_path / "others/build/program"
+    for program in (tree / "build/cpu/a stage/program", tree / "my/build/program", others):
+        program.parent.mkdir(parents=True)
+        program.touch()
+    shutil.copy(ROOT / "Makefile", tree)
+    (tree / "deep/er").mkdir(parents=True)
+    own = {"one": "build/cpu/a stage/program", "deep/er/two": "../../build/cpu/gone"}
+    users = {"three": others, "four": "../others/build", "deep/five": "../my/build/program"}
+    for name, target in {**own, **users}.items():
+        (tree / name).symlink_to(target)
+    cleaned = make("clean", cwd=tree)
+    assert cleaned.returncode == 0 and not (tree / "build").exists(), cleaned.stderr
+    assert [name for name in {**own, **users} if (tree / name).is_symlink()] == list(users)
 
 
 @pytest.mark.parametrize("job", ["run", "test", "stage", "analyze"])

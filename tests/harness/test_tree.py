@@ -150,4 +150,4 @@ def test_scripts_can_be_run():
 
 def test_format():
     checked = run("scripts/format.sh", "--dry-run")
-    assert checked.returncode == 0, checked.stderr
+    assert checked.returncode == 0, checked.stdout + checked.stderr
