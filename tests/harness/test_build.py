@@ -5,7 +5,6 @@ All work on a copy of the tree, in a folder with blanks in its name.
 
 import os
 import resource
-import shutil
 
 import pytest
 from conftest import BACKEND, FULL, LADDER, NVCC, cores, make, run
