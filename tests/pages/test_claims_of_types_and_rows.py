@@ -7,7 +7,7 @@ import functools
 
 import pytest
 from ladder.core import ladders, results
-from ladder.measure import cpu_device, timed
+from ladder.measure import cpu_device
 from ladder.measure.counters import SHORT
 from ladder.pages import grid_tables
 
@@ -267,15 +267,6 @@ class TestInference:
                 assert ways[2] < floor < ways[1]
             else:
                 assert ways[3] > 2 * floor
-
-
-@pytest.mark.parametrize("ladder, copied", [("precision", 8 * 8192 * 8192), ("vector", 8 << 20)])
-def test_the_copy_kernel_s_rate_is_that_of_its_own_bytes(ladder, copied):
-    """Stages that move other bytes stand beside it: 16-bit elements, and a weight."""
-    for gpu in results.stored_gpus(f"{ladder}/main.csv"):
-        measured = timed.read(results.store() / gpu / ladder / results.MAIN, ladders.find(ladder))
-        rate = timed.copy_rate(measured)[0]
-        assert rate * float(measured[0]["copy_microseconds"]) * 1e3 == pytest.approx(copied, rel=0.005)
 
 
 def test_the_counts_that_agree_are_those_that_the_vector_page_names():

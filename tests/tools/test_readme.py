@@ -5,7 +5,6 @@ from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
 from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
-from ladder.measure import timed
 
 COUNTERS_CSV = """\
 name,metric,unit,value
@@ -523,11 +522,3 @@ def test_the_cpu_devices_sums_stand_beside_those_of_the_gpu(tree):
     assert "| 02_reduction5 | 12,800 | 51,200 |" in text and "one launch on 64 × 100 float32" in text
     assert "| 03_tiled | 12,800 / 25,600 | 51,200 / 102,400 |" in text
     assert "01_basic" not in text and "those of 8192 × 8192 float32 are divided by 10,485.76" in text
-
-
-def test_the_copy_s_rate_is_the_one_that_the_percentages_have():
-    """A ladder's stages may move different bytes; the copy kernel's are those of the first."""
-    columns = "gb_per_s microseconds percent_of_copy percent_of_datasheet copy_microseconds".split()
-    whole, half = ("2000", "20", "50.0", "40.0", "10"), ("1800", "11.11", "45.0", "36.0", "10")
-    rows = [dict(zip(columns, cells)) for cells in (whole, half, ("",) * 5)]
-    assert timed.copy_rate(rows) == timed.copy_rate(rows[::-1]) == (4000, 80)

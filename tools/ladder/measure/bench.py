@@ -13,7 +13,6 @@ LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of cont
 """
 
 import os
-import re
 import time
 
 from ..core import ladders, machine, registry, results
@@ -49,7 +48,16 @@ def run_ladder(ladder, name, work, target, *more, experiments=False, program="")
     if ladder.has_experiments and not experiments and not program:
         words += ["--experiment", 1]  # the stages alone
     output = measure(name, work, machine.program(ladder, program), *words)
-    wanted = ["stage", "verdict", *ladder.main, "microseconds", "copy_microseconds", "device", "runtime"]
+    wanted = [
+        "stage",
+        "verdict",
+        *ladder.main,
+        "microseconds",
+        "copy_microseconds",
+        "datasheet_gb_per_s",
+        "device",
+        "runtime",
+    ]
     rows = results.read(target, wanted)
     if not any(row["microseconds"] for row in rows):
         raise Unusable(f"{output}{name} timed nothing; nothing was stored")
@@ -90,12 +98,6 @@ def compare(ladder, first, second, target):
     header = ["kernel", "first_microseconds", "second_microseconds", "difference_percent", "limit_percent"]
     results.write_csv(target, header, table)
     return complaints
-
-
-def datasheet_of(outputs):
-    """The datasheet's bandwidth, "4814 GB/s", from the line in which a program describes the GPU; "" if none knows it."""
-    said = [re.search(r"(\d+ GB/s) datasheet$", output, re.MULTILINE) for output in outputs]
-    return next((found.group(1) for found in said if found), "")
 
 
 def chosen(what):
@@ -145,13 +147,13 @@ def run(given):
         sweep(ladder, only, work, out / ladder.id / f"{only}.csv")
         return store(out, results.target(given.results, machine.gpu()))
 
-    gpu, before, after, first, tables, runtime = machine.gpu(), machine.clocks(), None, {}, [], ""
+    gpu, before, after, first, tables, facts = machine.gpu(), machine.clocks(), None, {}, [], {}
     for ladder in climbed:
         folder = out / ladder.id
         folder.mkdir()
         table, rows = run_ladder(ladder, ladder.id, work, folder / results.MAIN, experiments=ladder.has_experiments)
         after = after or machine.clocks()
-        first[ladder], runtime = times(rows), runtime or results.version(rows[0]["runtime"])
+        first[ladder], facts = times(rows), facts or rows[0]
         tables.append(table)
         for name in ladder.sweeps:
             sweep(ladder, name, work, folder / f"{name}.csv")
@@ -168,7 +170,9 @@ def run(given):
     # One ladder measured alone says for itself where; the others were measured as the GPU's environment.txt says.
     whole = given.what in ("", "all")
     place = out if whole else out / (climbed[0].id if climbed else results.HEADER)
-    text = machine.environment(gpu, runtime, before, after or machine.clocks(), datasheet_of(tables))
+    runtime, datasheet = results.version(facts.get("runtime")), facts.get("datasheet_gb_per_s")
+    datasheet = f"{float(datasheet):.0f} GB/s" if datasheet else ""
+    text = machine.environment(gpu, runtime if facts else "", before, after or machine.clocks(), datasheet)
     (place / results.ENVIRONMENT).write_text(text, encoding="utf-8")
     print("\n" + "\n".join(tables))
     if complaints:

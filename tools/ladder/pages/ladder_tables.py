@@ -20,6 +20,7 @@ def stage_link(stage, page):
     return link(stage.name, stage.source if is_here else stage.page, page)
 
 
+WEIGHT = 0.02  # of the bytes: a stage that also reads a weight still moves the copy kernel's
 STAGE_COLUMNS = {"idea": "the idea", "change": "what changes", "removes": "what it removes"}
 COUNTS = {"barriers": "barriers", "bytes": "bytes per lane and load", "sectors": "sectors per request"}
 
@@ -59,13 +60,14 @@ def measured(row, name):
 
 def copy_cells(rows):
     """The copy kernel of the same run, in the columns of a stage."""
-    rate, percent = timed.copy_rate(rows)
-    microseconds = number(rows[0], "copy_microseconds")
-    if not rate or not microseconds:
+    rate, datasheet, copied = timed.copy_rate(rows[0]), number(rows[0], "datasheet_gb_per_s"), rows[0]["copied_bytes"]
+    if not rate:
         return []
-    same = all(timed.moves_as_much(row, rate) for row in rows)
-    name = "copy kernel, same bytes" if same else f"copy kernel, {rate * microseconds / 1000:.1f} MB"
-    return [[name, f"{microseconds:.2f}", f"{rate:.0f}", "100", f"{percent:.1f}" if percent else ""]]
+    moved = [1e3 * number(row, "gb_per_s") * number(row, "microseconds") for row in rows if row["gb_per_s"]]
+    same = all(abs(count / float(copied) - 1) < WEIGHT for count in moved)
+    name = "copy kernel, same bytes" if same else f"copy kernel, {float(copied) / 1e6:.1f} MB"
+    percent = f"{100 * rate / datasheet:.1f}" if datasheet else ""
+    return [[name, rows[0]["copy_microseconds"], f"{rate:.0f}", "100", percent]]
 
 
 def caption(ladder, path, rows, page):

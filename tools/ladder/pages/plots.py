@@ -29,30 +29,19 @@ def arguments(parser):
     parser.add_argument("--ladder", default=ladders.DEFAULT, help="the ladder of the run; by default %(default)s")
 
 
-def datasheet_of(folder, rows, rate="gb_per_s", percent="percent_of_datasheet"):
-    """The datasheet's GB/s: what is stored of the GPU, or of a run that is not stored, three digits from its fastest
-    row, whose percentage has no more."""
-    stored = results.environment(folder).get(results.DATASHEET, "")
-    if stored:
-        return float(stored.split()[0])
-    known = [(number(row, rate), number(row, percent)) for row in rows]
-    known = [(rate, percent) for rate, percent in known if rate and percent]
-    return round(100 * max(known)[0] / max(known)[1], -1) if known else None
-
-
 @registry.plot("{ladder}_bandwidth")
 def draw_main(folder, ladder, target):
     """The stages on the main input; the ladder of ceilings has the roofline."""
     path = folder / ladder.id / results.MAIN
     if path.is_file() and ladder.id != roofline.LADDER:
-        draw_stages(ladder, timed.read(path, ladder), path.parent, target)
+        draw_stages(ladder, timed.read(path, ladder), target)
 
 
-def draw_stages(ladder, rows, folder, target):
-    """A bar per stage; the copy kernel and the datasheet as lines. folder: where the rows are stored."""
+def draw_stages(ladder, rows, target):
+    """A bar per stage; the copy kernel and the datasheet as lines."""
     plt, figure, axes = figure_of(1.6 + 0.33 * len(rows))
     rates = [number(row, "gb_per_s") or 0 for row in rows]
-    copy, datasheet = timed.copy_rate(rows)[0], datasheet_of(folder, rows)
+    copy, datasheet = timed.copy_rate(rows[0]), number(rows[0], "datasheet_gb_per_s")
     most = max(rates + [copy or 0, datasheet or 0])
     axes.barh([row["stage"] for row in rows], rates, color=BLUE, height=0.7)
     axes.invert_yaxis()
@@ -99,10 +88,10 @@ def draw_sweeps(folder, ladder, target):
         path = folder / ladder.id / f"{name}.csv"
         if path.is_file() and "program" not in described:
             rows = timed.read(path, ladder)
-            draw_sweep(ladder, rows, described["title"], path.parent, target.with_name(f"{target.name}_{name}"))
+            draw_sweep(ladder, rows, described["title"], target.with_name(f"{target.name}_{name}"))
 
 
-def draw_sweep(ladder, rows, title, folder, target):
+def draw_sweep(ladder, rows, title, target):
     """A line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds. Each
     panel has a few stages in colour, and the others in grey behind them."""
     is_rate = timed.is_of_one_size(ladder, rows)
@@ -121,8 +110,8 @@ def draw_sweep(ladder, rows, title, folder, target):
     column = "gb_per_s" if is_rate else "microseconds"
     lines = {stage: points_of(stage, lambda row: number(row, column)) for stage in stages}
     lines = {stage: points for stage, points in lines.items() if points}
-    of_copy = (lambda row: timed.copy_rate([row])[0]) if is_rate else (lambda row: number(row, "copy_microseconds"))
-    copy, datasheet = points_of(None, of_copy), datasheet_of(folder, rows) if is_rate else None
+    of_copy = timed.copy_rate if is_rate else (lambda row: number(row, "copy_microseconds"))
+    copy, datasheet = points_of(None, of_copy), number(rows[0], "datasheet_gb_per_s") if is_rate else None
     values = sorted({int(row[changes]) for row in rows})
     for axes, part in zip(grid, panels):
         for stage, points in lines.items():
@@ -182,9 +171,10 @@ def draw_cold_warm(folder, ladder, target):
     ):
         rates = [number(row, column) for row in rows]
         axes.plot(sizes, rates, color=color, marker=marker, markersize=5, linewidth=1.6, label=label)
-    datasheet = datasheet_of(folder, rows, "cold_gb_per_s", "cold_percent_of_datasheet")
+    datasheet = results.environment(folder).get(results.DATASHEET)
     if datasheet:
-        axes.axhline(datasheet, color=BLACK, linestyle=":", linewidth=1.6, label=f"datasheet, {datasheet:.0f}")
+        rate = float(datasheet.split()[0])
+        axes.axhline(rate, color=BLACK, linestyle=":", linewidth=1.6, label=f"datasheet, {rate:.0f}")
     l2 = int(rows[0]["l2_bytes"])
     label = f"two buffers fill the L2 cache, {any_csv.size(l2)}"
     axes.axvline(l2 / 2, color="#666666", linestyle="--", linewidth=1.2, label=label)
@@ -243,15 +233,13 @@ def run(given):
     if given.csv:
         rows, folder = timed.read(given.csv, ladder), given.csv.parent
         if any(number(row, "gb_per_s") for row in rows):
-            return draw_stages(
-                ladder, rows, folder, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth"
-            )
+            return draw_stages(ladder, rows, folder / f"{results.slug(rows[0]['device'])}_{ladder.id}_bandwidth")
         print("plot: this run was not timed (no GPU), so a stored one is drawn")
     stored = results.stored(given.gpu)
     if stored is None or given.csv and not (stored / ladder.id / results.MAIN).is_file():
         print("plot: no GPU has been measured yet, so there is nothing to draw; make bench measures one")
     elif given.csv:
         rows = timed.read(stored / ladder.id / results.MAIN, ladder)
-        draw_stages(ladder, rows, stored / ladder.id, given.csv.parent / f"{stored.name}_{ladder.id}_bandwidth")
+        draw_stages(ladder, rows, given.csv.parent / f"{stored.name}_{ladder.id}_bandwidth")
     else:
         draw_stored(stored, given.out or ladders.ROOT / "plots")
