@@ -1,11 +1,6 @@
-"""bench/models/end_to_end.py and the tables of its results: on invented numbers, and with TORCH=1 on tiny models."""
-
-import contextlib
-import csv
-import re
+"""The tables of what bench/models/end_to_end.py stores, on invented numbers."""
 
 import pytest
-from conftest import BACKEND, TORCH
 from ladder.core import results
 from ladder.core.ladders import Unusable
 
@@ -131,90 +126,3 @@ def test_the_host_differed_between_the_stored_runs():
             [model_tables.milliseconds(row, "stock", way=way) for row in rows] for way in ("eager", "graph")
         )
         assert max(eager) > 1.2 * min(eager) and max(graph) < 1.02 * min(graph)
-
-
-needs_torch = pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
-
-
-@pytest.fixture
-def end_to_end(monkeypatch):
-    from python_package import install
-
-    torch = pytest.importorskip("torch")
-    install()
-    from bench.models import end_to_end
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield end_to_end
-    torch.set_num_threads(threads)
-
-
-def stored(folder):
-    with open(folder / "end_to_end.csv", newline="") as file:
-        return {(row["model"], row["input"], row["variant"], row["way"]): row for row in csv.DictReader(file)}
-
-
-@pytest.mark.parametrize("words", [["--layers", "-1"], ["--layers", "0"], ["--seconds", "-1"], ["--seconds", "nan"]])
-def test_numbers_that_are_refused(words, end_to_end, capsys):
-    assert end_to_end.main(words) == 2
-    assert f"argument {words[0]}: {words[1]} is not a " in capsys.readouterr().err
-
-
-@needs_torch
-def test_tiny_models(end_to_end, tmp_path, capsys):
-    ways = ["eager", "graph"] if BACKEND == "cuda" else ["eager"]
-
-    def measure(*options):
-        assert end_to_end.main(["--tiny", "--output", str(tmp_path), *options]) == 0
-        return stored(tmp_path)
-
-    rows = measure("--models", "qwen3-8b:float32,qwen3-vl-8b:float16", "--ways", ",".join(ways))
-    for (model, what, variant, way), row in rows.items():
-        assert row["verdict"] == ("refused" if (what, way) == ("image", "graph") else "ok"), row
-        if variant.startswith("patched") and model == "Qwen3-8B":  # other code computes it, with other roundings
-            assert 0 < float(row["error"]) <= float(row["limit"])
-    before = 4 * 4 * len(ways)  # variants, inputs
-    assert len(rows) == before and rows["Qwen3-VL-8B", "image", "stock", "eager"]["norms"] == "0"
-
-    rows = measure("--models", "qwen3-8b:mixed", "--ways", "eager", "--inputs", "prefill_8", "--add")
-    assert len(rows) == before + 4 and rows["Qwen3-8B", "prefill_8", "patched", "eager"]["verdict"] == "ok"
-    capsys.readouterr()
-    assert end_to_end.main(["--models", "gpt-9"]) == 2 and "gpt-9 is no model" in capsys.readouterr().err
-    assert end_to_end.main(["--models", "qwen3-8b:float16", "--inputs", "image"]) == 2
-    assert "image is no input of qwen3-8b" in capsys.readouterr().err
-    for option in ("--variants", "--compile"):
-        assert (
-            end_to_end.main([option, "stock,best"]) == 2 and "stock,best: known are stock, " in capsys.readouterr().err
-        )
-
-
-@needs_torch
-@pytest.mark.parametrize("fault", ["eps", "weight_offset"])
-def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
-    """Norms with ten times the eps, or with weights that are larger by 1e-5."""
-    import rms_norm.torch as ours
-
-    from bench.models import models
-
-    @contextlib.contextmanager
-    def faulty(model):
-        ours.patch_transformers(model)
-        for norm in models.norms_of(model):
-            eps, offset, *options = norm._rms_norm_direct
-            if fault == "eps":
-                eps *= 10
-            else:
-                offset += 1e-5
-            norm._rms_norm_direct = (eps, offset, *options)
-        try:
-            yield
-        finally:
-            ours.unpatch(model)
-
-    monkeypatch.setitem(models.VARIANTS, "patched", faulty)
-    words = ["--tiny", "--models", "qwen3-8b:float32", "--inputs", "prefill_8", "--variants", "stock,patched"]
-    assert end_to_end.main([*words, "--ways", "eager", "--output", str(tmp_path)]) == 1
-    stock, patched = stored(tmp_path).values()
-    assert stock["verdict"] == "ok" and patched["verdict"] == "wrong"
-    assert re.match("the error of the logits is .*, and may be", patched["reason"]) and not patched["milliseconds"]
