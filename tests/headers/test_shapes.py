@@ -25,7 +25,7 @@ def test_bad_command_lines(arguments):
     assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.stderr
 
 
-# How many times as long as a copy of the same bytes a shape may take. bench/README.md says why some are slower.
+# How many times as long as a copy of the same bytes a shape may take. bench/norm/README.md says why some are slower.
 MOST = 1.15
 SLOWER = {"one row": 1.25, "odd, short": 1.19}
 

@@ -71,7 +71,7 @@ HALF_A_PERCENT = {("Qwen3-8B", "bfloat16"), ("Qwen3-VL-8B", "float16"), ("Qwen2.
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
 def test_what_the_page_says_of_the_figures(stored):
-    """bench/README.md, "What the figures say": a new measurement that fails here says which sentence to read again."""
+    """bench/models/README.md, "What the figures say": a new measurement that fails here says which sentence to read again."""
     behind = set()
     for (model, types, what), rows in model_tables.read(stored).items():
         if what == "image":
@@ -92,7 +92,7 @@ def test_what_the_page_says_of_the_figures(stored):
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: path.parts[-3])
 def test_what_the_page_says_of_compiled_models(stored):
-    """bench/README.md, "With torch.compile"."""
+    """bench/models/README.md, "With torch.compile"."""
     left_out = set()
     for (model, types, what), rows in model_tables.read(stored).items():
         stock, patched, pdl = (
@@ -118,7 +118,7 @@ def test_what_the_page_says_of_compiled_models(stored):
 
 
 def test_the_host_differed_between_the_stored_runs():
-    """bench/README.md: the same step of Qwen3-8B in two types."""
+    """bench/models/README.md: the same step of Qwen3-8B in two types."""
     for stored in STORED:
         points = model_tables.read(stored)
         rows = [points["Qwen3-8B", types, "decode_1"] for types in ("bfloat16", "float16")]
