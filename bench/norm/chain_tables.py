@@ -172,6 +172,11 @@ def where_behind(shapes):
             less, more = (sum(test(rows, name) for rows in compared) for test in (is_ahead, is_behind))
             where = f"at {less} of {len(compared)} shapes, more at {more}"
             said.append(f"{launch} adds less than the fastest peer {where}.")
+    both = [rows for rows in shapes.values() if all(behind(rows, name) for name in LAUNCHES)]
+    if both:
+        better = [min(LAUNCHES, key=lambda name, rows=rows: added(rows, name)) for rows in both]
+        less, more = (sum(map(test, both, better)) for test in (is_ahead, is_behind))
+        said.append(f"Launched in the better of the two ways, it adds less at {less} of {len(both)}, more at {more}.")
     for (form, hidden, inner, count), rows in shapes.items():
         if any(is_behind(rows, name) for name in LAUNCHES):
             peer = fastest_peer(rows)

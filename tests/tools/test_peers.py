@@ -374,21 +374,3 @@ def test_the_peers_are_drawn_from_the_stored_files(tree):
     first, second = ((tree.root / folder / "fake-9000_header_peers.svg").read_text() for folder in ("first", "second"))
     assert first == second and "Liger" in first and "NVIDIA Fake 9000" in first
     assert (tree.root / "first/fake-9000_header_peers.png").stat().st_size > 0
-
-
-STORED = sorted(results.store().glob("*/header/peers_forward.csv"))
-
-
-@pytest.mark.skipif(not STORED, reason="no header/peers_forward.csv stored yet: make peers on a GPU writes it")
-def test_what_the_page_says_of_the_fastest_peers():
-    for path in STORED:
-        forward, residual = peer_tables.read(path), peer_tables.read(path.with_name("peers_residual.csv"))
-        of_both = [*forward.values(), *residual.values()]
-        assert min(peer_tables.speed_up(rows, peer_tables.OURS_PDL) for rows in of_both) >= 1
-        plain = [
-            {peer_tables.shape_name(key): peer_tables.speed_up(rows, peer_tables.OURS) for key, rows in shapes.items()}
-            for shapes in (forward, residual)
-        ]
-        slower = {"1 × 4096 float32": 0.93, "32768 × 256 bfloat16": 0.955, "32768 × 8192 bfloat16": 0.997}
-        assert {name for name, ratio in plain[0].items() if ratio < 0.999} == set(slower)
-        assert all(plain[0][name] > ratio for name, ratio in slower.items()) and min(plain[1].values()) > 0.997
