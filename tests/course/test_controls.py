@@ -1,6 +1,6 @@
 """The controls, kernels between two stages: they are checked as strictly as stages, and lie where the pages say.
 
-Without a GPU this shows that they are right, and not what they are worth: test_claims.py reads their stored times.
+Without a GPU this shows that they are right, and not what they are worth: the stages' pages say that, from their stored times.
 """
 
 import re

@@ -7,7 +7,7 @@ import pytest
 from conftest import BACKEND, BUILD, ROOT, run
 from fakes import read
 from ladder.core import ladders, results
-from test_claims import counter
+from test_claims_of_types_and_rows import counter
 
 FOLDER = "lectures/W1L1_first_kernel"
 LESSON, PROGRAMS = ROOT / FOLDER, BUILD / FOLDER

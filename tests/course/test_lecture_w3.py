@@ -14,7 +14,7 @@ from fakes import Machine, read
 from ladder.core import ladders, results
 from ladder.measure import counters, profile, timed
 from ladder.pages import roofline
-from test_claims import counter
+from test_claims_of_types_and_rows import counter
 
 ROOFLINE = "lectures/W3L1_roofline"
 PROGRAM = program(ROOFLINE)

@@ -8,7 +8,7 @@ import pytest
 from conftest import BACKEND, ROOT, make, program, run
 from fakes import read
 from ladder.core import ladders, results
-from test_claims import counter
+from test_claims_of_types_and_rows import counter
 
 FOLDER = "lectures/W4L1_hopper"
 LESSON, PROGRAM = ROOT / FOLDER, program(FOLDER)

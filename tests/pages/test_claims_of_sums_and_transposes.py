@@ -1,12 +1,11 @@
 """What the pages of W2L1, W2L3 and the vector ladder's sweeps say in words of the stored times and counters.
 
-As in test_claims.py: a new measurement that fails here says which sentence to read again. Each class names its pages.
+A new measurement that fails here says which sentence to read again. Each class names its pages.
 """
 
 import pytest
 from ladder.core import results
-from test_claims import counter
-from test_claims_of_types_and_rows import rows, stored
+from test_claims_of_types_and_rows import counter, rows, stored
 
 
 def times(path, *names):

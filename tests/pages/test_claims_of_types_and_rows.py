@@ -1,6 +1,6 @@
 """What the pages of four ladders say in words of the stored times and counters, as inequalities.
 
-As in test_claims.py: a new measurement that fails here says which sentence to read again. Each test names its pages.
+A new measurement that fails here says which sentence to read again. Each test names its pages.
 """
 
 import functools
@@ -27,7 +27,11 @@ def times(folder):
 
 
 def counter(folder, stage, name):
-    path = next((folder / "ncu").glob(f"{stage}_*.csv"))
+    path = next(
+        path
+        for path in (folder / "ncu").glob(f"{stage}*.csv")
+        if path.stem.split("_")[0] == stage or path.stem == stage
+    )
     return float({row["metric"]: row["value"] for row in rows(path)}[SHORT[name]])
 
 

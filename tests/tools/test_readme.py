@@ -5,6 +5,7 @@ from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
 from fakes import CONTROLS, LADDERS, LECTURE, NAMES, VECTOR, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
+from ladder.core import ladders, results
 
 COUNTERS_CSV = """\
 name,metric,unit,value
@@ -23,6 +24,18 @@ PROFILING = "assignment1/rms_norm/PROFILING.md"
 def test_no_page_is_stale(capsys):
     """README.md, the stages' pages, PROFILING.md and the lectures show what is stored; make readme renews them."""
     assert command_line.main(["readme", "--check"]) == 0, capsys.readouterr().err
+
+
+SWEEPS = [(ladder, name) for ladder in ladders.all_ladders() for name in ("main", *ladder.sweeps)]
+
+
+@pytest.mark.parametrize("ladder, name", SWEEPS, ids=[f"{ladder.id}/{name}" for ladder, name in SWEEPS])
+def test_every_stored_sweep_has_every_stage(ladder, name):
+    described = ladder.sweeps.get(name, {})
+    wanted = [stage.name for stage in ladder.stages] if name == "main" else ladder.timed_by(name)
+    for gpu in results.stored_gpus(f"{ladder.id}/{name}.csv"):
+        timed_there = {row["stage"] for row in results.read(results.store() / gpu / ladder.id / f"{name}.csv")}
+        assert "program" in described or not set(wanted) - timed_there
 
 
 def block(name, inside="Not measured yet.", more=""):
