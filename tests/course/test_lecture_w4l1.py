@@ -6,7 +6,8 @@ import re
 
 import pytest
 from conftest import BACKEND, ROOT, make, program, run
-from ladder.core import ladders
+from fakes import read
+from ladder.core import ladders, results
 
 FOLDER = "lectures/W4L1_hopper"
 LESSON, PROGRAM = ROOT / FOLDER, program(FOLDER)
