@@ -58,7 +58,7 @@ LIBCOMMON := $(BUILD)/libcommon.a
 ifeq ($(BACKEND),cpu)
   LIBSIMT := $(ROOT)/build/simt/libsimt.a
   DEVICE_FILES := $(wildcard $(addprefix $(ROOT)/simt/,simtcc *.py driver/*.py)) \
-    $(shell find $(ROOT)/simt/include -type f 2>/dev/null)
+    $(shell find $(ROOT)/simt/include $(ROOT)/simt/extras/include -type f 2>/dev/null)
 endif
 
 ifneq ($(BACKEND_SAID),$(BACKEND))

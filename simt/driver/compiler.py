@@ -35,8 +35,8 @@ class Compiler:
         return options + command.build["compile"] + (CUDA_WARNINGS if language == "cu" else []) + own
 
     def macros_for(self, language):
-        include = ["-D__NVCC__", "-D__SIMT__=1", "-isystem", str(SIMT / "include")]
-        return include + (CUDA_MACROS if language == "cu" else []) + self.command.macros
+        folders = ["-isystem", str(SIMT / "include"), "-isystem", str(SIMT / "extras/include")]
+        return ["-D__NVCC__", "-D__SIMT__=1", *folders] + (CUDA_MACROS if language == "cu" else []) + self.command.macros
 
     def preprocess(self, path, language, *arguments):
         """g++ on a source as the student wrote it; other languages than CUDA may be compiled at once."""

@@ -42,5 +42,5 @@
 #include "simt/device.h"
 #include "simt/launch.h"
 #include "simt/math.h"
-#include "simt/texture.h"
+#include "simt/texture.h"  // of ../extras
 #endif

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "texture_types.h"
 #include "vector_types.h"
 
 #define __DRIVER_TYPES_H__  // programs ask for it
@@ -69,6 +68,8 @@ typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUmemPoolHandle_st* cudaMemPool_t;
+typedef struct cudaArray* cudaArray_t;
+typedef const struct cudaArray* cudaArray_const_t;
 typedef struct CUfunc_st* cudaFunction_t;
 
 typedef void(CUDART_CB* cudaHostFn_t)(void* userData);

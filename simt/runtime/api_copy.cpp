@@ -5,9 +5,10 @@
 
 #include "memory.h"
 #include "streams.h"
-#include "textures.h"
 
 using namespace simt;
+
+bool (*simt::find_array)(cudaArray_const_t array, cudaPitchedPtr& place, size_t& element) = nullptr;
 
 namespace {
 
@@ -123,7 +124,8 @@ Box pitched(const cudaPitchedPtr& p, const cudaPos& at = {}) {
 
 bool from_array(cudaArray_const_t array, cudaPos at, Extent extent, Box& box, size_t& element) {
   cudaPitchedPtr place;
-  if (!find_array(array, place, element) || at.x + extent.width > place.xsize || at.y + extent.height > place.ysize)
+  if (!find_array || !find_array(array, place, element) || at.x + extent.width > place.xsize ||
+      at.y + extent.height > place.ysize)
     return false;
   at.x *= element;
   box = pitched(place, at);
@@ -227,8 +229,7 @@ cudaError_t enqueue_fill(const cudaMemsetParams& p, cudaStream_t stream) {
 }
 }  // namespace simt
 
-// --- __device__ and __constant__ variables are plain variables of the program
-// ------------------------------------------
+// --- Symbols: __device__ and __constant__ variables are plain variables of the program -----------------------------
 
 namespace simt {
 

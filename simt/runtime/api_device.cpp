@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "limits.h"
+#include "device_limits.h"
 #include "memory.h"
 #include "state.h"
-#include "textures.h"
 
 using namespace simt;
 
@@ -193,8 +192,7 @@ cudaError_t cudaDeviceReset() {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
   reset_streams();
-  reset_pools();
-  reset_arrays();
+  reset_extras();
   release_all();
   clear_errors();
   return cudaSuccess;

@@ -6,20 +6,6 @@
 
 namespace simt {
 
-cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies) {
-  StreamState& state = stream_state();
-  const auto node = state.nodes.insert({graph, type, std::move(operation), std::move(dependencies)});
-  state.graphs.find(graph)->nodes.push_back(node);
-  return node;
-}
-
-void destroy_graph(cudaGraph_t handle) {
-  StreamState& state = stream_state();
-  if (const Graph* graph = state.graphs.find(handle))
-    for (cudaGraphNode_t node : graph->nodes) state.nodes.erase(node);
-  state.graphs.erase(handle);
-}
-
 namespace {
 
 // The graph's nodes as steps in order of creation, except that a node comes after those it depends on; false where

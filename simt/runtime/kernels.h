@@ -1,6 +1,6 @@
 // The program's kernels, and what it has set of them.
 #pragma once
-#include "limits.h"
+#include "device_limits.h"
 #include "simt/launch.h"
 
 namespace simt {

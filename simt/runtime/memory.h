@@ -62,4 +62,8 @@ class OpenRange {
   size_t size_ = 0;
 };
 
+// Where an array lies, its rows without gaps, and the bytes of an element; false for what is no array. Null in a
+// program without arrays, which are the extras'.
+extern bool (*find_array)(cudaArray_const_t array, cudaPitchedPtr& place, size_t& element);
+
 }  // namespace simt

@@ -1,7 +1,7 @@
 // How many blocks are resident together, by threads, blocks and shared memory of the imaginary multiprocessor.
 #include <algorithm>
 
-#include "limits.h"
+#include "device_limits.h"
 #include "simt/launch.h"
 
 namespace simt {

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace simt {
 
@@ -22,12 +23,16 @@ backtrace_state* debug_information() {
 
 bool starts_with(const char* text, const char* start) { return std::strncmp(text, start, std::strlen(start)) == 0; }
 
+bool is_in(std::initializer_list<const char*> folders, const std::string& path) {
+  for (const char* folder : folders)
+    if (path.find(folder) != std::string::npos) return true;
+  return false;
+}
+
 bool is_students_file(const std::string& path) {
   for (const char* start : {"/usr/include/", "/usr/lib/"})
     if (starts_with(path.c_str(), start)) return false;
-  for (const char* folder : {"/simt/include/", "/simt/runtime/", "/simt/analysis/", "/include/c++/"})
-    if (path.find(folder) != std::string::npos) return false;
-  return true;
+  return !is_in({"/simt/include/", "/simt/runtime/", "/simt/analysis/", "/simt/extras/", "/include/c++/"}, path);
 }
 
 // Debug information of the C library may be installed, and names files that are not there.
@@ -82,7 +87,8 @@ std::string real_path(const std::string& path) {
 CodeRange program_function_at(uintptr_t code) {
   if (in_system_library(code)) return {};
   const std::vector<Frame> frames = frames_of(code);
-  if (frames.empty() || frames.back().file.empty() || frames.back().file.find("/simt/runtime/") != std::string::npos)
+  if (frames.empty() || frames.back().file.empty() ||
+      is_in({"/simt/runtime/", "/simt/extras/runtime/"}, frames.back().file))
     return {};
   CodeRange range;
   const auto keep = [](void* range, uintptr_t, const char*, uintptr_t begin, uintptr_t size) {
@@ -94,7 +100,7 @@ CodeRange program_function_at(uintptr_t code) {
 
 bool stands_in_headers(uintptr_t code) {
   const std::vector<Frame> frames = frames_of(code);
-  return !frames.empty() && real_path(frames.back().file).find("/simt/include/") != std::string::npos;
+  return !frames.empty() && is_in({"/simt/include/", "/simt/extras/include/"}, real_path(frames.back().file));
 }
 
 std::string symbol_of(uintptr_t code) {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "cuda_runtime_api.h"
+#include "device_limits.h"
 #include "fiber.h"
 #include "launch.h"
-#include "limits.h"
 #include "lockstep.h"
 #include "simt/core.h"
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <vector>
 
 namespace simt {
 
@@ -49,6 +50,22 @@ cudaError_t record(cudaError_t error) {
   if (sticky() != cudaSuccess) error = sticky();
   if (error != cudaSuccess) last_error = error;
   return error;
+}
+
+namespace {
+std::vector<void (*)()>& forgetting() {
+  static auto* functions = new std::vector<void (*)()>;
+  return *functions;
+}
+}  // namespace
+
+bool at_device_reset(void (*forget)()) {
+  forgetting().push_back(forget);
+  return true;
+}
+
+void reset_extras() {
+  for (void (*forget)() : forgetting()) forget();
 }
 
 cudaError_t not_supported(const std::string& sentence) {

@@ -56,6 +56,9 @@ cudaError_t check_device_wait();
 bool is_capturing(cudaStream_t stream);
 
 void reset_streams();  // cudaDeviceReset: streams, events and graphs are gone
-void reset_pools();
+
+// What the extras, which a program links only where it calls them, have to forget then. Called before main.
+bool at_device_reset(void (*forget)());
+void reset_extras();
 
 }  // namespace simt

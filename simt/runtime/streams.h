@@ -1,4 +1,5 @@
-// Streams, events, captures and graphs, behind the handles of the API. Guarded by api_mutex().
+// Streams, events, captures and graphs, behind the handles of the API. Guarded by api_mutex(). Work runs when it is
+// submitted, so a stream is always idle between two calls; it is only validated, and recorded where it is captured.
 #pragma once
 #include <chrono>
 #include <map>
@@ -100,6 +101,8 @@ Capture* capture_of(Stream& stream);  // null when it is not being captured
 cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies);
 void destroy_graph(cudaGraph_t graph);
 void end_capture(Capture& capture);
+cudaError_t spoil(Capture& capture, cudaError_t error);  // which it returns
+extern thread_local cudaStreamCaptureMode thread_capture_mode;
 cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type);
 cudaError_t enqueue_fill(const cudaMemsetParams& parameters, cudaStream_t stream);
 

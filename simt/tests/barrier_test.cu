@@ -1,11 +1,9 @@
-// Block barriers and their votes, and the barriers in memory: cuda::barrier, latch, semaphore and __mbarrier_t.
+// Block barriers and their votes, and the barriers in memory: cuda::barrier and __mbarrier_t.
 #include "testing.h"
 
 #include <cooperative_groups.h>
 #include <cuda_awbarrier_primitives.h>
 #include <cuda/barrier>
-#include <cuda/latch>
-#include <cuda/semaphore>
 #include <cuda/std/chrono>
 #include <cuda/std/utility>
 
@@ -376,7 +374,7 @@ TEST_CASE("bulk copies deliver the bytes that the barrier expects") {
 }
 #endif
 
-// --- The C functions, latches and semaphores -----------------------------------------------------------------------
+// --- The C functions -----------------------------------------------------------------------------------------------
 
 __global__ void c_barrier(int* out) {
   __shared__ __mbarrier_t bar;
@@ -395,37 +393,11 @@ __global__ void c_barrier(int* out) {
   if (t == 0) __mbarrier_inval(&bar);
 }
 
-__global__ void latch_and_semaphore(int* out) {
-  __shared__ unsigned char latch_memory[sizeof(cuda::latch<cuda::thread_scope_block>)];
-  __shared__ unsigned char semaphore_memory[sizeof(cuda::binary_semaphore<cuda::thread_scope_block>)];
-  auto* latch = reinterpret_cast<cuda::latch<cuda::thread_scope_block>*>(latch_memory);
-  auto* semaphore = reinterpret_cast<cuda::binary_semaphore<cuda::thread_scope_block>*>(semaphore_memory);
-  __shared__ int inside, total;
-  const int t = int(threadIdx.x);
-  if (t == 0) {
-    new (latch) cuda::latch<cuda::thread_scope_block>(blockDim.x);
-    new (semaphore) cuda::binary_semaphore<cuda::thread_scope_block>(1);
-    inside = total = 0;
-  }
-  __syncthreads();
-  semaphore->acquire();
-  inside += 1;
-  if (inside == 1) total += 1;
-  __nanosleep(10);
-  inside -= 1;
-  semaphore->release();
-  latch->arrive_and_wait();
-  if (t == 0) *out = total;
-}
-
-TEST_CASE("__mbarrier_t, cuda::latch and cuda::binary_semaphore") {
-  Device<int> out(64), total(1);
+TEST_CASE("__mbarrier_t") {
+  Device<int> out(64);
   c_barrier<<<1, 64>>>(out.data);
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 64; ++i) CHECK(out.host()[size_t(i)] == 63 - i + 3);
-  latch_and_semaphore<<<1, 40>>>(total.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  CHECK(total.host()[0] == 40);
 }
 
 // --- Faults --------------------------------------------------------------------------------------------------------

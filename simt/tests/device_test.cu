@@ -1,7 +1,6 @@
 // Device properties and settings, and CUDA's error codes.
 #include <cuda.h>
 #include <cuda_profiler_api.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include <cstring>
 
@@ -96,8 +95,6 @@ TEST_CASE("settings") {
   CHECK(config == cudaFuncCachePreferShared);
   CHECK(cudaProfilerStop() == cudaSuccess);
   CHECK(cudaProfilerStart() == cudaSuccess);
-  nvtxRangePush("range");
-  nvtxRangePop();
   cudaGetLastError();
 }
 

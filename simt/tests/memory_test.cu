@@ -41,12 +41,6 @@ std::string message_of_crash(int signal, Action action) {
   });
 }
 
-void fails(cudaError_t expected, cudaError_t error) {
-  CHECK(cudaGetErrorName(error) == std::string(cudaGetErrorName(expected)));
-  CHECK(cudaGetLastError() == expected);
-  CHECK(cudaGetLastError() == cudaSuccess);
-}
-
 }  // namespace
 
 TEST_CASE("host code that accesses device memory ends as on a GPU, with the reason") {
@@ -439,40 +433,6 @@ TEST_CASE("pointers tell where they point") {
   CHECK(a.type == cudaMemoryTypeUnregistered);
   CHECK(cudaFreeHost(pinned) == cudaSuccess);
   CHECK(cudaFree(managed) == cudaSuccess);
-}
-
-TEST_CASE("stream-ordered allocation and pools") {
-  cudaStream_t stream;
-  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
-  cudaMemPool_t standard, pool;
-  REQUIRE(cudaDeviceGetDefaultMemPool(&standard, 0) == cudaSuccess);
-  float* p = nullptr;
-  REQUIRE(cudaMallocAsync(&p, 1000, stream) == cudaSuccess);
-  uint64_t used = 0, threshold = 123, got = 0;
-  CHECK(cudaMemPoolGetAttribute(standard, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess);
-  CHECK(used == 1000);
-  CHECK(cudaMemPoolSetAttribute(standard, cudaMemPoolAttrReleaseThreshold, &threshold) == cudaSuccess);
-  CHECK(cudaMemPoolGetAttribute(standard, cudaMemPoolAttrReleaseThreshold, &got) == cudaSuccess);
-  CHECK(got == 123);
-  fill<<<1, 32, 0, stream>>>(p, 1, 0, 250);
-  CHECK(cudaFreeAsync(p, stream) == cudaSuccess);
-  fails(cudaErrorInvalidValue, cudaFreeAsync(p, stream));
-  CHECK(cudaMemPoolGetAttribute(standard, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess);
-  CHECK(used == 0);
-
-  cudaMemPoolProps properties = {};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location = {cudaMemLocationTypeDevice, 0};
-  properties.maxSize = 4096;
-  REQUIRE(cudaMemPoolCreate(&pool, &properties) == cudaSuccess);
-  REQUIRE(cudaMallocFromPoolAsync(&p, 4000, pool, stream) == cudaSuccess);
-  float* more = nullptr;
-  fails(cudaErrorMemoryAllocation, cudaMallocFromPoolAsync(&more, 4000, pool, stream));
-  CHECK(cudaFree(p) == cudaSuccess);
-  CHECK(cudaMemPoolDestroy(pool) == cudaSuccess);
-  fails(cudaErrorInvalidValue, cudaMallocFromPoolAsync(&p, 4, pool, stream));
-  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
-  fails(cudaErrorInvalidResourceHandle, cudaMallocAsync(&p, 4, stream));
 }
 
 TEST_CASE("memory of other processes is refused with a sentence") {

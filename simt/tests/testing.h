@@ -67,6 +67,13 @@ inline std::string at_line(const char* file, int line) {
   return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
 }
 
+// An error that is the last one, once.
+inline void fails(cudaError_t expected, cudaError_t error) {
+  CHECK(cudaGetErrorName(error) == std::string(cudaGetErrorName(expected)));
+  CHECK(cudaGetLastError() == expected);
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
 struct Environment {  // set for a scope, or unset for a nullptr
   const char* name;
   std::string old;

@@ -1,5 +1,6 @@
 // CUDA arrays and texture objects, with CUDA's names and numbers.
 #pragma once
+#include "driver_types.h"
 
 enum cudaChannelFormatKind : int {
   cudaChannelFormatKindSigned = 0,
@@ -12,8 +13,6 @@ struct cudaChannelFormatDesc {
   enum cudaChannelFormatKind f;
 };
 
-typedef struct cudaArray* cudaArray_t;
-typedef const struct cudaArray* cudaArray_const_t;
 typedef struct cudaMipmappedArray* cudaMipmappedArray_t;
 #define cudaArrayDefault 0x00
 #define cudaArrayLayered 0x01

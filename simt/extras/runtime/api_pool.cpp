@@ -44,13 +44,13 @@ cudaError_t allocate_from(cudaMemPool_t handle, void** pointer, size_t size, cud
   return error;
 }
 
-}  // namespace
-
-void reset_pools() {
+const bool are_forgotten = at_device_reset([] {
   Pools& p = pools();
   p.table.clear();
   p.current = p.standard = p.create(0);
-}
+});
+
+}  // namespace
 
 }  // namespace simt
 

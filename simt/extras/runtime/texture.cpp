@@ -11,7 +11,6 @@
 #include "scheduler_parts.h"
 #include "simt/rounding.h"
 #include "state.h"
-#include "textures.h"
 
 using namespace simt;
 
@@ -294,14 +293,16 @@ void wrong_texel(bool is_float, const char* function, Site site) {
                site);
 }
 
-bool find_array(cudaArray_const_t array, cudaPitchedPtr& place, size_t& element) {
+namespace {
+
+bool find_this_array(cudaArray_const_t array, cudaPitchedPtr& place, size_t& element) {
   if (!is_array(array)) return false;
   element = array->element;
   place = {array->data, array->width * element, array->width, array->height};
   return true;
 }
 
-void reset_arrays() {
+void forget_all() {
   for (const cudaArray* array : arrays()) delete array;
   arrays().clear();
   for (Texture* texture : textures()) {
@@ -310,6 +311,10 @@ void reset_arrays() {
   }
   textures().clear();
 }
+
+const bool are_known = at_device_reset(forget_all) && (find_array = find_this_array);
+
+}  // namespace
 
 }  // namespace simt
 

@@ -1,0 +1,132 @@
+#include "streams.h"
+
+#include <algorithm>
+
+#include "memory.h"
+
+namespace simt {
+
+thread_local cudaStreamCaptureMode thread_capture_mode = cudaStreamCaptureModeGlobal;
+
+StreamState& stream_state() {
+  static auto* state = new StreamState;  // outlives the objects that destroy streams at exit
+  return *state;
+}
+
+bool is_legacy(cudaStream_t stream) { return !stream || stream == cudaStreamLegacy; }
+
+Stream* find_stream(cudaStream_t stream) {
+  static Stream legacy{0, 0, 1, nullptr, {}};
+  static thread_local Stream per_thread{0, 0, 2, nullptr, {}};
+  if (is_legacy(stream)) return &legacy;
+  if (stream == cudaStreamPerThread) return &per_thread;
+  return stream_state().streams.find(stream);
+}
+
+Capture* capture_of(Stream& stream) {
+  if (stream.capture && stream.capture->ended) {
+    stream.capture.reset();
+    stream.frontier.clear();
+  }
+  return stream.capture.get();
+}
+
+cudaError_t spoil(Capture& capture, cudaError_t error) {
+  capture.invalidated = true;
+  return error;
+}
+
+bool is_capturing(cudaStream_t handle) {
+  Stream* stream = find_stream(handle);
+  return stream && capture_of(*stream);
+}
+
+cudaError_t check_unsafe_call() {
+  for (const auto& capture : stream_state().captures) {
+    const bool own = capture->thread == std::this_thread::get_id();
+    const bool forbidden =
+        thread_capture_mode == cudaStreamCaptureModeRelaxed ? false
+        : own                                               ? capture->mode != cudaStreamCaptureModeRelaxed
+              : thread_capture_mode == cudaStreamCaptureModeGlobal && capture->mode == cudaStreamCaptureModeGlobal;
+    if (forbidden) return spoil(*capture, cudaErrorStreamCaptureUnsupported);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t check_legacy_stream() {
+  for (const auto& capture : stream_state().captures)
+    if (capture->blocking) return spoil(*capture, cudaErrorStreamCaptureImplicit);
+  return cudaSuccess;
+}
+
+cudaError_t check_device_wait() {
+  cudaError_t error = cudaSuccess;
+  for (const auto& capture : stream_state().captures) error = spoil(*capture, cudaErrorStreamCaptureUnsupported);
+  return error;
+}
+
+cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type) {
+  struct Open {
+    Open() { open_device_memory(); }
+    ~Open() { close_device_memory(); }
+  };
+  struct HostFunction {
+    HostFunction() { in_host_function = true; }
+    ~HostFunction() { in_host_function = false; }
+  };
+  if (type == cudaGraphNodeTypeKernel) {
+    const Open open;
+    return operation();
+  }
+  if (type == cudaGraphNodeTypeHost) {
+    const HostFunction host_function;
+    return operation();
+  }
+  return operation();
+}
+
+cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType type) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  if (is_stopped()) return record(sticky());
+  Stream* stream = find_stream(handle);
+  if (!stream) return record(cudaErrorInvalidResourceHandle);
+  if (Capture* capture = capture_of(*stream)) {
+    if (capture->invalidated) return record(cudaErrorStreamCaptureInvalidated);
+    stream->frontier = {add_node(capture->graph, type, std::move(operation), stream->frontier)};
+    return cudaSuccess;
+  }
+  const cudaError_t error = is_legacy(handle) ? check_legacy_stream() : cudaSuccess;
+  return record(error == cudaSuccess ? run_operation(operation, type) : error);
+}
+
+void end_capture(Capture& capture) {
+  capture.ended = true;
+  auto& active = stream_state().captures;
+  active.erase(std::remove_if(active.begin(), active.end(), [](const auto& c) { return c->ended; }), active.end());
+}
+
+void reset_streams() {
+  StreamState& state = stream_state();
+  while (!state.captures.empty()) end_capture(*state.captures.back());
+  state.streams.clear();
+  state.events.clear();
+  state.execs.clear();
+  state.graphs.clear();
+  state.nodes.clear();
+}
+
+cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies) {
+  StreamState& state = stream_state();
+  const auto node = state.nodes.insert({graph, type, std::move(operation), std::move(dependencies)});
+  state.graphs.find(graph)->nodes.push_back(node);
+  return node;
+}
+
+void destroy_graph(cudaGraph_t handle) {
+  StreamState& state = stream_state();
+  if (const Graph* graph = state.graphs.find(handle))
+    for (cudaGraphNode_t node : graph->nodes) state.nodes.erase(node);
+  state.graphs.erase(handle);
+}
+
+}  // namespace simt
