@@ -11,4 +11,15 @@ PAGES = [
     "bench.models.model_plots",
 ]
 STORED = ["header/shapes", "header/host_time"]
+STORES = {
+    "header/peers_*": ("the RMSNorm header beside its peers", "make peers"),
+    "header/chain*": ("what the header and its peers add to a layer", "make chain"),
+    "header/end_to_end*": ("whole models with patched norms", "python3 bench/models/end_to_end.py"),
+    "header/host_time.csv": ("the host's part of a call from Python", "python3 bench/norm/host_time.py"),
+    "header/shapes.csv": ("the header on other shapes", "make bench S=header"),
+    "header/tune*": ("every candidate of the header's kernels", "make tune"),
+    "q4_gemm/tune*": ("every candidate of the q4_gemm header's kernels", "make tune S=q4_gemm"),
+    "q4_gemm/peers*": ("the q4_gemm header beside its peers", "python3 bench/gemm/gemm_peers.py"),
+    "q4_gemm/norm*": ("norm and product together and apart", "python3 bench/gemm/gemm_peers.py"),
+}
 PROGRAMS = {"shapes": "bench/norm/shapes"}

@@ -5,8 +5,8 @@ import re
 import pytest
 from conftest import ROOT
 from ladder import __main__ as command_line
-from ladder.core import ladders
-from ladder.pages import readme, terms
+from ladder.core import ladders, markers
+from ladder.pages import terms
 
 COURSE = (ROOT / "COURSE.md").read_text(encoding="utf-8")
 LADDERS = ladders.all_ladders()
@@ -74,7 +74,7 @@ def test_no_page_has_a_link_within_a_link():
     within = re.compile(r"\]\([^()\s]*\)(?:\w|[^\[\]]*\]\()")
     assert within.search("a [barrier](G.md#b)r over\nthe grid](G.md#c)") and within.search("[lane](G.md#lane)s")
     assert not within.search("[a](b.md), [c](d.md)")
-    for page in readme.pages():
+    for page in markers.pages():
         text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         assert not within.search(text), page
 

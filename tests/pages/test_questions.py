@@ -4,15 +4,14 @@ import re
 
 import pytest
 from conftest import ROOT
-from ladder.core import ladders
-from ladder.pages import readme
+from ladder.core import ladders, markers
 
 HEADING = re.compile(r"^## (?:Questions to try|Three questions)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 QUESTION = re.compile(
     r"^\*\*(\d+)\.\*\* \[(any machine|GPU)\] (\S.*?)\n\n<details><summary>Answer</summary>\n\n(\S.*?)\n\n</details>$",
     re.MULTILINE | re.DOTALL,
 )
-PAGES = {page: HEADING.findall(page.read_text(encoding="utf-8")) for page in readme.pages()}
+PAGES = {page: HEADING.findall(page.read_text(encoding="utf-8")) for page in markers.pages()}
 WITH_QUESTIONS = [page for page, sections in PAGES.items() if sections]
 
 

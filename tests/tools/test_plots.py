@@ -4,14 +4,13 @@ import re
 import shutil
 import sys
 
-import matplotlib.figure
 import pytest
 from conftest import ROOT, run
 from fake_ladder import STAGES, ladder_csv
 from fakes import CONTROLS, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
-from ladder.core import ladders, results
-from ladder.pages import drawing, pictures, readme
+from ladder.core import ladders, markers, results
+from ladder.pages import drawing, pictures
 
 COLD_WARM = """\
 buffer_bytes,cold_gb_per_s,cold_percent_of_datasheet,warm_apparent_gb_per_s,variant,l2_bytes,gpu,cuda_runtime,date
@@ -44,36 +43,18 @@ def machine(tmp_path):
 
 def drawn(folder):
     found = folder.iterdir() if folder.is_dir() else []
-    return {path.name: path.read_bytes() for path in found if path.suffix in (".png", ".svg")}
-
-
-@pytest.fixture
-def vectors_only(monkeypatch):
-    """Pixels take long to draw and are not compared. Without them a figure is laid out all the same."""
-    save = matplotlib.figure.Figure.savefig
-
-    def save_vectors(figure, path, **options):
-        if path.suffix == ".svg":
-            return save(figure, path, **options)
-        given = figure.dpi
-        figure.dpi = options["dpi"]
-        figure.draw_without_rendering()
-        figure.dpi = given
-        path.touch()
-
-    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", save_vectors)
+    return {path.name: path.read_bytes() for path in found if path.suffix == ".svg"}
 
 
 @pytest.mark.full
-def test_stored_plots_are_not_stale(tmp_path, vectors_only):
+def test_stored_plots_are_not_stale(tmp_path):
     """The SVG is text and the same for the same data; make plots renews it."""
     gpus = results.stored_gpus()
     for gpu in gpus:
         assert command_line.main(["plot", "--gpu", gpu, "--out", str(tmp_path)]) == 0
     for name, content in drawn(tmp_path).items():
         assert (ROOT / "plots" / name).is_file(), f"{name} has not been drawn: make plots"
-        if name.endswith(".svg"):
-            assert (ROOT / "plots" / name).read_bytes() == content, f"{name} is stale: make plots"
+        assert (ROOT / "plots" / name).read_bytes() == content, f"{name} is stale: make plots"
     assert set(drawn(ROOT / "plots")) == set(drawn(tmp_path)), "a plot of what is not stored"
 
 
@@ -96,7 +77,7 @@ def test_the_same_data_give_the_same_files(machine, tmp_path):
     for folder in ("first", "second"):
         assert machine.run("plot", "--out", tmp_path / folder).returncode == 0
     first = drawn(tmp_path / "first")
-    assert set(first) == {f"fake-9000_{kind}.{suffix}" for kind in KINDS for suffix in ("png", "svg")}
+    assert set(first) == {f"fake-9000_{kind}.svg" for kind in KINDS}
     assert first == drawn(tmp_path / "second")
     assert b"<dc:date>" not in first["fake-9000_matrix_bandwidth.svg"]
 
@@ -115,13 +96,13 @@ def test_a_run_of_a_gpu_is_drawn_beside_its_csv(machine, tmp_path):
     environment = {"PYTHONPATH": "", "PATH": machine.environment({})["PATH"]}
     for name in ("tools", "plots"):
         shutil.copytree(
-            ROOT / name, machine.root / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "*.svg")
+            ROOT / name, machine.root / name, ignore=shutil.ignore_patterns("__pycache__", "*.svg")
         )
     result = run(
         sys.executable, machine.root / "plots/plot_bandwidth.py", "--run", run_csv, cwd=tmp_path, **environment
     )
     assert result.returncode == 0 and "stored" not in result.stdout, result.stderr
-    assert set(drawn(run_csv.parent)) == {"fake-9000_matrix_bandwidth.png", "fake-9000_matrix_bandwidth.svg"}
+    assert set(drawn(run_csv.parent)) == {"fake-9000_matrix_bandwidth.svg"}
     assert drawn(machine.root / "plots") == {}
 
 
@@ -158,9 +139,14 @@ def test_a_csv_of_something_else_is_refused(machine):
     refused(machine.run("plot", "--run", machine.write("other.csv", "a,b\n1,2\n")), "lacks the column")
 
 
+def test_every_plot_is_in_a_page():
+    pages = "\n".join(markers.text_of(page) for page in markers.pages())
+    assert [path.name for path in (ROOT / "plots").glob("*.svg") if f"plots/{path.name})" not in pages] == []
+
+
 def test_every_picture_is_in_a_page_and_says_what_it_shows():
     """The pictures of tools/ladder/pages/pictures.py, each of which has a title in it and an alternative text in its pages."""
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in readme.pages())
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in markers.pages())
     drawn_ones = sorted((ROOT / "plots").glob("*pictures_*.svg"))
     assert len(drawn_ones) >= 9
     for path in drawn_ones:

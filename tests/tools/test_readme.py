@@ -136,11 +136,11 @@ def test_a_ladder_s_own_environment_comes_before_the_gpu_s(fresh):
 
 
 def test_a_plot_is_shown_once_it_is_drawn(fresh):
-    fresh.write("plots/fake-9000_matrix_bandwidth.png", "a picture")
+    fresh.write("plots/fake-9000_matrix_bandwidth.svg", "a picture")
     assert "README.md" in fresh.readme("--check").stderr
     fresh.readme()
-    assert "](plots/fake-9000_matrix_bandwidth.png)\n\n|" in fresh.page("README.md")
-    assert "](../../../plots/fake-9000_matrix_bandwidth.png)" in fresh.page(f"{LADDER}/README.md")
+    assert "](plots/fake-9000_matrix_bandwidth.svg)\n\n|" in fresh.page("README.md")
+    assert "](../../../plots/fake-9000_matrix_bandwidth.svg)" in fresh.page(f"{LADDER}/README.md")
     assert "![" not in fresh.page(f"{VECTOR}/README.md")
 
 

@@ -23,4 +23,22 @@ PAGES = [
     "ladder.pages.counter_plots",
     "ladder.pages.roofline",
     "ladder.pages.pictures",
+    "ladder.pages.index",
 ]
+STORES = {
+    "environment.txt": ("the GPU, its driver, its clocks and the compilers", "make bench"),
+    "gpu_check.txt": ("what every check on a GPU said", "scripts/gpu_check.sh"),
+    "known_answers_ncu.*": (
+        "Nsight Compute's counts beside those of the CPU device's analysis",
+        "scripts/gpu_check.sh",
+    ),
+    "*/main.csv": ("the stages on the main input", "make bench S={ladder}"),
+    "*/repeat.csv": ("the same once more, to see how times repeat", "make bench S={ladder}"),
+    "*/environment.txt": ("where and when, if the ladder was measured alone", "make bench S={ladder}"),
+    "*/outputs/*": ("what programs print", "make bench S={ladder}"),
+    "*/ncu_small/*": ("hardware counters on the input of make analyze", "scripts/gpu_check.sh"),
+    "*/ncu_details/*": ("Nsight Compute's whole report as text", "make profile S={ladder}"),
+    "*/ncu/*": ("hardware counters on the main input", "make profile S={ladder}"),
+    "*/ncu_*/*": ("hardware counters on another input of ladder.json", "make profile S={ladder}"),
+    "*/reports/*": ("reports for Nsight Compute's window", "make profile S={ladder}"),
+}

@@ -14,7 +14,7 @@ A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
                "without": [stages that are left out]}}, or "stages": [the only ones]; with "program":
                "controls/rms_norm_controls" those of another
                program below the ladder's folder, whose kernels are no stages: controls that separate two changes;
-               with "type" that of its elements, if it is not the ladder's
+               with "type" that of its elements, if it is not the ladder's; with "plot": false only read in tables
     profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
     details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
     reports    stages of which make profile stores a report for ncu's window and for Python, if it is small: [names]

@@ -17,7 +17,7 @@ def link(text, target, page):
 
 def image(gpu, name, text, page):
     """The plot, if it has been drawn."""
-    path = ladders.ROOT / "plots" / f"{gpu}_{name}.png"
+    path = ladders.ROOT / "plots" / f"{gpu}_{name}.svg"
     return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
 
 

@@ -17,9 +17,10 @@ import math
 import re
 from dataclasses import dataclass
 
-from . import results
+from . import ladders, results
 from .ladders import Unusable
 
+ELSEWHERE = {".git", ".venv", "build", "node_modules"}
 BLOCK = re.compile(r"^<!-- (?:table:([\w/-]+)|(figures)):(begin|end)(.*?) -->$", re.MULTILINE)
 STAGE = re.compile(r"^<!-- stage\b(.*?)-->$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
@@ -90,6 +91,12 @@ def stage_of(ladder, block):
     if block.words and not stage:
         raise Unusable(f"{block.where}: there is no stage {name} in {ladder.id}")
     return stage
+
+
+def pages():
+    """Every page of the tree."""
+    root = ladders.ROOT
+    return sorted(path for path in root.rglob("*.md") if not ELSEWHERE & set(path.relative_to(root).parts))
 
 
 def text_of(page):

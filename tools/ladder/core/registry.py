@@ -4,6 +4,7 @@ tools/ladder, and each folder of the root that has a plugin.py, list in it
     JOBS      {name: module}    python3 -m ladder NAME calls the module's arguments(parser) and run(given)
     PAGES     [module]          their tables and plots register themselves here when they are imported
     STORED    [name]            tables that show a CSV as it is; until it is stored, a page keeps its sentence
+    STORES    {pattern: (what, command)}    what the files are that a command writes to profiling_results/<gpu>/
     PROGRAMS  {name: folder}    programs of which make bench stores the table, as header/<name>.csv
 so that nothing here names what compares with other libraries. A job imports what it needs when it starts.
 """
@@ -96,8 +97,8 @@ def plugins():
 
 
 def listed(what):
-    """{name: module or folder} of JOBS or PROGRAMS of all plugins."""
-    return {name: value for plugin in plugins() for name, value in getattr(plugin, what, {}).items()}
+    """JOBS, STORES or PROGRAMS of all plugins, tools/ladder's last."""
+    return {name: value for plugin in reversed(plugins()) for name, value in getattr(plugin, what, {}).items()}
 
 
 @functools.cache

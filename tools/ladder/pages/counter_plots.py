@@ -2,7 +2,9 @@
 what the warps wait for.
 """
 
-from ..core import registry, results
+import re
+
+from ..core import markers, registry, results
 from ..measure.counters import SHORT
 from . import counter_tables
 from .drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, save, start, tidy
@@ -21,10 +23,19 @@ REASONS = {  # short names of counters.py: what a warp waits for
 OTHER = "#bbbbbb"
 
 
+def is_shown(ladder):
+    """Whether a page of the tree has a marker of these plots for the ladder."""
+    mine = rf"table:({ladder.id}/)?(bytes|waits)_plot:begin"
+    named = rf"table:{ladder.id}/(bytes|waits)_plot:begin"
+    return any(
+        re.search(mine if ladder.folder in page.parents else named, markers.text_of(page)) for page in markers.pages()
+    )
+
+
 def profiles(folder, ladder):
     """{stage: {short name: value}} of the stages named in reports, and the facts of the last file for the caption."""
     found, about = {}, {}
-    for name in ladder.reports or []:
+    for name in ladder.reports if is_shown(ladder) else []:
         path = counter_tables.path_of(folder, ladder.stage(name))
         if path.is_file():
             values, about = counter_tables.read(path)

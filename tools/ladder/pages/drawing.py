@@ -96,7 +96,6 @@ def save(plt, figure, target, what, row, settle=False):
         for axes in figure.axes:
             axes.set_position([round(place, 6) for place in axes.get_position().bounds])
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target.with_suffix(".png"), dpi=200)
-    figure.savefig(target.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    figure.savefig(target.with_suffix(".svg"), metadata={"Date": None, "Creator": None, "Title": what})
     plt.close(figure)
-    print(f"plot: {results.shown(target)}.png and .svg")
+    print(f"plot: {results.shown(target)}.svg")

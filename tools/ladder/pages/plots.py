@@ -1,4 +1,4 @@
-"""Draws what is stored of a GPU as PNG and SVG into plots/; needs no GPU.
+"""Draws what is stored of a GPU as SVG into plots/; needs no GPU.
 
 Of each ladder its stages beside the copy kernel and the datasheet, and its sweeps: bandwidth where all inputs have as
 many elements, else microseconds where one parameter changes, and percent of the copy kernel where several do. Of some
@@ -86,7 +86,7 @@ def draw_sweeps(folder, ladder, target):
     """The sweeps of ladder.json, but for those of controls, which are read in tables."""
     for name, described in ladder.sweeps.items():
         path = folder / ladder.id / f"{name}.csv"
-        if path.is_file() and "program" not in described:
+        if path.is_file() and "program" not in described and described.get("plot", True):
             rows = timed.read(path, ladder)
             draw_sweep(ladder, rows, described["title"], target.with_name(f"{target.name}_{name}"))
 

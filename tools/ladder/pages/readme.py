@@ -8,17 +8,10 @@ from ..core import ladders, markers, results
 from ..core.ladders import Unusable
 from . import figures, tables
 
-ELSEWHERE = {".git", ".venv", "build", "node_modules"}
-
 
 def arguments(parser):
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that are stale")
     parser.add_argument("--gpu", default="", help="whose stored results; by default the H200's")
-
-
-def pages():
-    root = ladders.ROOT
-    return sorted(path for path in root.rglob("*.md") if not ELSEWHERE & set(path.relative_to(root).parts))
 
 
 def required():
@@ -52,7 +45,7 @@ def run(given):
     if lacking:
         raise Unusable(f"there is no {', '.join(map(results.shown, lacking))}")
     stale, wrong, of_sentences = {}, [], figures.Figures(folder)
-    for page in pages():
+    for page in markers.pages():
         before, with_tables = renewed(page, folder, wanted.get(page, ()))
         after, found = of_sentences.renewed(page, with_tables)
         wrong += map(str, found)

@@ -15,10 +15,9 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
-from ..core import ladders, machine, results
+from ..core import ladders, machine, markers, results
 from ..core.ladders import ROOT, Unusable, options
 from ..measure import analyze
-from . import readme
 
 TOOLS = ROOT / "tools/site"
 BUILD = ROOT / "build"
@@ -75,7 +74,7 @@ class Site:
 
     def __init__(self, folder):
         self.folder = folder
-        self.pages = readme.pages()
+        self.pages = markers.pages()
         self.linked = {}  # of files that are no pages: where they stand in the site
 
     def write(self, place, text):

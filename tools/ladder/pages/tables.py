@@ -63,6 +63,8 @@ def stored_csv(folder, ladder, block, name):
 def build(block, folder):
     """The text of a block, from the folder of a GPU's results; None if nothing is stored for it yet."""
     registry.load_pages()
+    if block.name.startswith("index/") and block.name in registry.TABLES:  # of the whole tree
+        return registry.TABLES[block.name].make(folder, None, block)
     ladder, name = ladder_of(block)
     own = registry.TABLES.get(f"{ladder.id if ladder else results.HEADER}/{name}")
     found = own or (registry.TABLES.get("<sweep>" if name in ladder.sweeps else name) if ladder else None)

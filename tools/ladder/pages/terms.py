@@ -6,9 +6,8 @@ python3 -m ladder terms names the places without a link; with --write it puts th
 import os
 import re
 
-from ..core import ladders, results
+from ..core import ladders, markers, results
 from ..core.ladders import Unusable
-from . import readme
 
 GLOSSARY = "GLOSSARY.md"
 PAGES = re.compile(
@@ -93,7 +92,7 @@ def linked(text, glossary):
 
 
 def pages():
-    return [page for page in readme.pages() if PAGES.fullmatch(str(page.relative_to(ladders.ROOT)))]
+    return [page for page in markers.pages() if PAGES.fullmatch(str(page.relative_to(ladders.ROOT)))]
 
 
 def run(given):

@@ -1,0 +1,62 @@
+"""The indexes of what is stored: each file of profiling_results/ with the command that writes it, and each plot."""
+
+import fnmatch
+import html
+import re
+
+from ..core import ladders, registry, results
+from ..core.ladders import Unusable
+from ..core.markdown import link, table
+
+TITLE = re.compile(r"<(?:dc:)?title>(.*?)</(?:dc:)?title>", re.DOTALL)
+
+
+def kind_of(path, climbed):
+    """(what it is, the command that writes it) of a file; Unusable if no command does."""
+    gpu, *inside = path.relative_to(results.store()).parts
+    ladder = climbed.get(inside[0]) if len(inside) > 1 else None
+    name, stem = "/".join(inside), path.stem
+    if gpu == results.CPU_DEVICE and ladder:
+        counted = stem in [stage.name for stage in ladder.stages]
+        what = "the accesses of each stage, line by line" if counted else "experiments that compute no time"
+        return what, f"make analyze S={ladder.id}/all"
+    for pattern, (what, command) in registry.listed("STORES").items():
+        if fnmatch.fnmatch(name, pattern):
+            return what, command.format(ladder=inside[0])
+    if ladder and path.suffix == ".csv" and len(inside) == 2:
+        if stem in ladder.sweeps:
+            return "the stages on other inputs", f"make bench S={ladder.id}"
+        if ladder.has_experiments:
+            return "experiments", f"make bench S={ladder.id}"
+    raise Unusable(
+        f"{results.shown(path)}: no command is known that writes it; add it to STORES of a plugin.py, or delete it"
+    )
+
+
+@registry.table("index/profiling_results", without_gpu=True)
+def stored(folder, ladder, block):
+    """Every file of profiling_results/, by folder, with the command that writes it."""
+    climbed = {ladder.id: ladder for ladder in ladders.all_ladders()}
+    found = {}
+    for path in sorted(path for path in results.store().glob("*/**/*") if path.is_file()):
+        if "logs" not in path.parts:
+            found.setdefault((path.parent, *kind_of(path, climbed)), []).append(path)
+    lines, before = [], None
+    for (place, what, command), paths in found.items():
+        names = (
+            ", ".join(link(path.name, path, block.page) for path in paths) if len(paths) < 7 else f"{len(paths)} files"
+        )
+        shown = link(f"{place.relative_to(results.store())}/", place, block.page) if place != before else ""
+        lines.append([shown, names, what, f"`{command}`"])
+        before = place
+    return table(["folder", "files", "what they hold", "written by"], lines, range(4))
+
+
+@registry.table("index/plots", without_gpu=True)
+def plots(folder, ladder, block):
+    """Every plot and what it shows, by its title."""
+    lines = []
+    for path in sorted((ladders.ROOT / "plots").glob("*.svg")):
+        title = TITLE.search(path.read_text(encoding="utf-8"))
+        lines.append([link(path.name, path, block.page), html.unescape(title.group(1)) if title else ""])
+    return table(["plot", "what it shows"], lines, range(2))
