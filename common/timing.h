@@ -45,7 +45,8 @@ using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
 
 // How many copies of the memory that a launch touches are needed to outgrow the L2 cache: pool_bytes of them, or 64. A
-// problem several times as large as the L2 cache needs no copy. (tools/ladder/measure/graph_timing.py has the peers' pool.)
+// problem several times as large as the L2 cache needs no copy. (tools/ladder/measure/graph_timing.py has that of
+// peers.)
 constexpr double kPoolBytes = 600e6;
 int64_t copies_for(double bytes, const Device& device, double pool_bytes = kPoolBytes);
 

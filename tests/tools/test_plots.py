@@ -95,9 +95,7 @@ def test_a_run_of_a_gpu_is_drawn_beside_its_csv(machine, tmp_path):
     run_csv = machine.write("run/run.csv", ladder_csv(factor={"03_tiled": 2}))
     environment = {"PYTHONPATH": "", "PATH": machine.environment({})["PATH"]}
     for name in ("tools", "plots"):
-        shutil.copytree(
-            ROOT / name, machine.root / name, ignore=shutil.ignore_patterns("__pycache__", "*.svg")
-        )
+        shutil.copytree(ROOT / name, machine.root / name, ignore=shutil.ignore_patterns("__pycache__", "*.svg"))
     result = run(
         sys.executable, machine.root / "plots/plot_bandwidth.py", "--run", run_csv, cwd=tmp_path, **environment
     )

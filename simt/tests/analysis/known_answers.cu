@@ -1,6 +1,6 @@
 // Kernels whose memory traffic is known by hand: one access pattern each, of one warp where nothing else is said.
-// known_answers.csv says what each costs and why; test_known_answers.py asks the analysis, tools/ladder/measure/compare.py a
-// GPU.
+// known_answers.csv says what each costs and why; test_known_answers.py asks the analysis,
+// tools/ladder/measure/compare.py a GPU.
 //
 // What keeps the compilers from doing something else: indices hang on `lane`, which they cannot know (`one` is 1, but
 // only at run time); every loaded value is stored and every stored tile is read; the sides of a branch differ in type,

@@ -16,7 +16,9 @@ def kind_of(path, climbed):
     gpu, *inside = path.relative_to(results.store()).parts
     ladder = climbed.get(inside[0]) if len(inside) > 1 else None
     name, stem = "/".join(inside), path.stem
-    if gpu == results.CPU_DEVICE and ladder:
+    if gpu == results.CPU_DEVICE and not ladder:
+        return "the compiler, whose loads are counted", "make analyze S=all"
+    if gpu == results.CPU_DEVICE:
         counted = stem in [stage.name for stage in ladder.stages]
         what = "the accesses of each stage, line by line" if counted else "experiments that compute no time"
         return what, f"make analyze S={ladder.id}/all"
@@ -38,18 +40,19 @@ def stored(folder, ladder, block):
     """Every file of profiling_results/, by folder, with the command that writes it."""
     climbed = {ladder.id: ladder for ladder in ladders.all_ladders()}
     found = {}
-    for path in sorted(path for path in results.store().glob("*/**/*") if path.is_file()):
-        if "logs" not in path.parts:
-            found.setdefault((path.parent, *kind_of(path, climbed)), []).append(path)
-    lines, before = [], None
-    for (place, what, command), paths in found.items():
-        names = (
-            ", ".join(link(path.name, path, block.page) for path in paths) if len(paths) < 7 else f"{len(paths)} files"
-        )
-        shown = link(f"{place.relative_to(results.store())}/", place, block.page) if place != before else ""
-        lines.append([shown, names, what, f"`{command}`"])
-        before = place
-    return table(["folder", "files", "what they hold", "written by"], lines, range(4))
+    for path in sorted(results.store().glob("*/**/*"), key=lambda path: (path.parent, path.name)):
+        if path.is_file() and "logs" not in path.parts:
+            what, command = kind_of(path, climbed)
+            found.setdefault((path.parent, command), {}).setdefault(what, []).append(path)
+    lines = []
+    for (place, command), kinds in found.items():
+        holds = []
+        for what, paths in kinds.items():
+            names = [link(path.name, path, block.page) for path in paths]
+            holds.append(f"{', '.join(names) if len(names) < 7 else f'{len(names)} files'}: {what}")
+        folder = link(f"{place.relative_to(results.store())}/", place, block.page)
+        lines.append([folder, f"`{command}`", "<br>".join(holds)])
+    return table(["folder", "written by", "holds"], lines, range(3))
 
 
 @registry.table("index/plots", without_gpu=True)

@@ -4,13 +4,16 @@ Every .md file may have places for tables between markers (core/markers.py says 
 sentences (figures.py). Where nothing is stored yet, a place keeps its sentence.
 """
 
-from ..core import ladders, markers, results
+import textwrap
+
+from ..core import ladders, markers, registry, results
 from ..core.ladders import Unusable
 from . import figures, tables
 
 
 def arguments(parser):
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that are stale")
+    parser.add_argument("--names", action="store_true", help="write nothing; print what a marker may name")
     parser.add_argument("--gpu", default="", help="whose stored results; by default the H200's")
 
 
@@ -39,7 +42,18 @@ def renewed(page, folder, wanted=()):
     return text, result + text[last:]
 
 
+def print_names():
+    """Every table by name, with the words and values of its marker."""
+    registry.load_pages()
+    for name, one in registry.TABLES.items():
+        print(f"{name} {one.form}".strip())
+        print(textwrap.indent(textwrap.dedent(f"    {one.about}"), "    "))
+    print("<csv> [COLUMN ...]\n    any other CSV that is stored of the ladder, and " + ", ".join(registry.stored()))
+
+
 def run(given):
+    if given.names:
+        return print_names()
     folder, wanted = results.stored(given.gpu), required()
     lacking = [page for page in wanted if not page.is_file()]
     if lacking:
