@@ -14,7 +14,6 @@ from fakes import Machine, read
 from ladder.core import ladders, results
 from ladder.measure import counters, profile, timed
 from ladder.pages import roofline
-from test_claims_of_types_and_rows import counter
 
 ROOFLINE = "lectures/W3L1_roofline"
 PROGRAM = program(ROOFLINE)
@@ -147,85 +146,6 @@ class TestPage:
         main, text = ladders.find("W3L1").main, PAGE.read_text(encoding="utf-8")
         assert f"reads {4e-6 * main['n']:.0f} MB, {main['repeats']} times" in text
         assert main["n"] % (132 * 64 * 256) == 0  # as many tiles for each of an H200's SMs
-
-
-class TestMeasured:
-    """What W3L1's page says in words of the times and counters of an H200."""
-
-    FOLDER = results.store() / "h200/W3L1"
-
-    def count(self, stage, name):
-        return counter(self.FOLDER, stage, name)
-
-    def test_every_memory_was_the_one_that_limits(self):
-        n, turns = ladders.find("W3L1").main.values()
-        assert self.count("01_dram_read", "dram_read") == pytest.approx(4 * n * turns, rel=0.001)
-        assert self.count("03_l2_read", "dram_read") == pytest.approx(4 * n, rel=0.001)
-        assert self.count("01_dram_read", "dram_busy") == pytest.approx(96, abs=0.5)
-        assert self.count("03_l2_read", "l2_read_hits") > 99.5 and self.count("04_shared_read", "l1_busy") > 99.5
-        assert self.count("04_shared_read", "load_wavefronts") == pytest.approx(
-            4 * self.count("04_shared_read", "shared_loads"), rel=0.001
-        )
-        tera = {row["stage"]: float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv")}
-        assert tera["01_dram_read"] == pytest.approx(1.1 * tera["02_dram_copy"], rel=0.01)
-        assert tera["03_l2_read"] == pytest.approx(2 * tera["01_dram_read"], rel=0.02)
-
-    def test_float32_issues_in_nearly_every_slot(self):
-        n, turns = ladders.find("W3L1").main.values()
-        multiply_adds = n * turns / 32
-        assert multiply_adds / self.count("05_float32_fma", "instructions") == pytest.approx(0.96, abs=0.005)
-        assert self.count("05_float32_fma", "issue_busy") == pytest.approx(98, abs=0.5)
-        assert self.count("05_float32_fma", "most_active") == pytest.approx(
-            1.01 * self.count("05_float32_fma", "active"), rel=0.005
-        )
-
-    def test_wgmma_lacks_the_clock_and_mma_the_tensor_cores(self):
-        least = 32 * 64 * 256 * 64 * 512 / 2048
-        took = {row["stage"]: float(row["microseconds"]) for row in results.read(self.FOLDER / "main.csv", ["stage"])}
-        for stage in ("07_half_wgmma", "09_int8_wgmma"):
-            assert least / self.count(stage, "active") == pytest.approx(0.995, abs=0.002)
-        for stage in ("06_half_mma", "08_int8_mma"):
-            assert 0.64 < least / self.count(stage, "active") < 0.66
-            assert round(self.count(stage, "math_throttle")) == 12 and round(self.count(stage, "waits")) == 21
-        ghz = {stage: self.count(stage, "active") / time / 1e3 for stage, time in took.items() if "mma" in stage}
-        for stage, clock in (
-            ("06_half_mma", 1.81),
-            ("07_half_wgmma", 1.54),
-            ("08_int8_mma", 1.81),
-            ("09_int8_wgmma", 1.72),
-        ):
-            assert ghz[stage] == pytest.approx(clock, abs=0.006)
-        alone = self.count("07_half_wgmma", "duration")
-        assert self.count("07_half_wgmma", "active") / alone == pytest.approx(1.80, abs=0.006)
-        assert 1e3 * took["07_half_wgmma"] / alone == pytest.approx(7 / 6, abs=0.01)
-
-    def test_arithmetic_is_free_until_the_ridge(self):
-        rows = results.read(self.FOLDER / "intensity.csv", ["repeats"])
-        took = {int(row["repeats"]): float(row["microseconds"]) for row in rows}
-        assert all(took[turns] == pytest.approx(135, abs=1) for turns in (1, 2, 4, 8, 16, 32))
-        assert took[32] < 1.04 * float(rows[0]["copy_microseconds"]) and took[64] == pytest.approx(
-            1.4 * took[32], rel=0.02
-        )
-        assert took[128] / took[64] == pytest.approx(1.7, abs=0.03) and took[1024] / took[512] == pytest.approx(
-            1.95, abs=0.01
-        )
-        each = (took[1024] - took[512]) / 512
-        assert each == pytest.approx(2.13, abs=0.02)
-        assert all(40 < took[turns] - turns * each < 56 for turns in (64, 128, 256, 512))
-
-    def test_stages_of_the_matrix_ladder_lie_where_the_page_says(self):
-        folder, ladder = results.store() / "h200", ladders.find("matrix")
-        points = {p.stage: p for p in roofline.points(folder, ladder, timed.read(folder / "matrix/main.csv", ladder))}
-        for stage in ("02_reduction5", "03_tiled", "04_hybrid", "05_warp_shuffle"):
-            assert 0.335 < points[stage].intensity < 0.39 and points[stage].counted
-        copy = next(
-            float(row["tera_per_s"]) for row in read(self.FOLDER / "ceilings.csv") if row["stage"] == "02_dram_copy"
-        )
-        share = {name: point.tera / point.intensity / copy for name, point in points.items()}
-        near = "06_vectorized 07_registers 08_critical_path 09_streaming 15_many_blocks 16_held_reads".split()
-        assert all(0.965 < share[stage] < 1.015 for stage in near)
-        below = "10_block_shapes 11_persistent 12_bulk_copy 13_cluster 14_dependent_launch".split()
-        assert all(share[stage] < 0.95 for stage in below)
 
 
 class TestRoofline:
@@ -398,51 +318,3 @@ class TestReader:
             for _, values in reader.of_report(path):
                 assert values["launch__registers_per_thread"] == stored["launch__registers_per_thread"], path
             assert path.stat().st_size <= profile.MOST_BYTES
-
-
-class TestClaims:
-    """What W3L2's page says in words of the stored counters."""
-
-    def test_1_bound_by_memory(self):
-        folder = STORED.parent
-        assert counter(folder, "01_basic", "dram_busy") < 10 and counter(folder, "01_basic", "issue_busy") < 10
-        needed = counter(folder, "09_streaming", "dram_read")
-        for stage in ("02_reduction5", "03_tiled", "05_warp_shuffle"):
-            assert counter(folder, stage, "dram_busy") > 75
-            assert 1.7 < counter(folder, stage, "dram_read") / needed < 2.05
-        requested = 32 * counter(folder, "01_basic", "load_requests") * counter(folder, "01_basic", "load_sectors")
-        assert requested / counter(folder, "01_basic", "l2_to_l1") == pytest.approx(8, abs=0.3)
-
-    def test_2_coalesced(self):
-        folder = STORED.parent
-        assert counter(folder, "01_basic", "load_sectors") == pytest.approx((32 + 32 + 1) / 3, abs=0.05)
-        assert counter(folder, "01_basic", "store_sectors") == 32
-        assert counter(folder, "09_streaming", "load_sectors") == 16
-
-    def test_3_no_wavefront_too_many_whatever_the_conflicts_say(self):
-        for stage in ("02_reduction5", "03_tiled", "05_warp_shuffle"):
-            for op in ("load", "store"):
-                names = (f"{op}_wavefronts", f"shared_{op}s", f"{op}_conflicts")
-                wavefronts, instructions, conflicts = (counter(STORED.parent, stage, name) for name in names)
-                assert wavefronts == instructions and conflicts > 0
-
-    def test_4_two_lanes_of_32(self):
-        text = (STORED.parent / "ncu_details/02_reduction5.txt").read_text(encoding="utf-8")
-        (lanes,) = re.findall(r"Avg\. Not Predicated Off Threads Per Warp +([\d.]+)", text)
-        assert 32 - float(lanes) == pytest.approx(2, abs=0.3)
-
-    def test_5_half_the_occupancy_and_as_busy(self):
-        folder = STORED.parent
-        assert counter(folder, "01_basic", "blocks") == 32 and counter(folder, "01_basic", "occupancy") < 13
-        ratio = counter(folder, "09_streaming", "occupancy") / counter(folder, "02_reduction5", "occupancy")
-        assert ratio == pytest.approx(0.5, abs=0.02)
-        busy = [counter(folder, stage, "dram_busy") for stage in ("02_reduction5", "09_streaming")]
-        assert busy[0] == pytest.approx(busy[1], rel=0.02)
-
-    def test_6_all_wait_for_memory_and_the_barriers_were_not_the_bottleneck(self):
-        folder = STORED.parent
-        for stage in ("01_basic", "02_reduction5", "03_tiled", "05_warp_shuffle", "09_streaming"):
-            assert counter(folder, stage, "global_wait") > 0.5 * counter(folder, stage, "waits")
-        took = {row["stage"]: float(row["microseconds"]) for row in results.read(folder / "main.csv", ["stage"])}
-        assert took["05_warp_shuffle"] == pytest.approx(took["02_reduction5"], rel=0.01)
-        assert counter(folder, "05_warp_shuffle", "instructions") < counter(folder, "02_reduction5", "instructions")
