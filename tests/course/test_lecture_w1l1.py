@@ -7,7 +7,6 @@ import pytest
 from conftest import BACKEND, BUILD, ROOT, run
 from fakes import read
 from ladder.core import ladders, results
-from test_claims_of_types_and_rows import counter
 
 FOLDER = "lectures/W1L1_first_kernel"
 LESSON, PROGRAMS = ROOT / FOLDER, BUILD / FOLDER
@@ -172,45 +171,3 @@ def test_every_question_is_folded_and_says_whether_it_needs_a_gpu():
 )
 def test_the_page_explains_every_word_of_the_first_day(word):
     assert re.search(rf"\*\*\[?{word.replace('_', ' ')}(\]\([^)]*\))?\*\*", PAGE)  # bold, and perhaps a link
-
-
-# --- What the page says in words of the stored times and counters ------------------------------------------------
-
-H200 = results.store() / "h200/W1L1"
-
-
-def counted_on_gpu(stage, name):
-    return counter(H200, stage, name)
-
-
-def test_from_one_to_two_it_is_one_sm_of_132_and_then_all():
-    alone, all_sms = "vector_add1", "vector_add2"
-    assert counted_on_gpu(alone, "most_active") / counted_on_gpu(alone, "active") == pytest.approx(132, rel=0.01)
-    assert counted_on_gpu(all_sms, "active") > 0.98 * counted_on_gpu(all_sms, "most_active")
-
-
-def test_from_two_to_four_there_are_fewer_instructions_and_then_fewer_requests():
-    n = LADDER.main["n"]
-    names = ("vector_add2", "vector_add3", "vector_add4")
-    each = [round(32 * counted_on_gpu(name, "instructions") / n) for name in names]
-    assert each[:2] == [27, 15] and each[2] < each[1]
-    assert counted_on_gpu("vector_add3", "occupancy") > 1.2 * counted_on_gpu("vector_add2", "occupancy")
-    assert counted_on_gpu("vector_add3", "load_requests") == 4 * counted_on_gpu("vector_add4", "load_requests")
-    busy = [counted_on_gpu(name, "dram_busy") for name in names[1:]]
-    assert busy == [pytest.approx(70, abs=1), pytest.approx(85, abs=1)]
-
-
-def test_the_times_are_those_that_the_page_speaks_of():
-    took = {(row["stage"], int(row["n"])): float(row["microseconds"] or 0) for row in read(H200 / "sizes.csv")}
-    copies = {int(row["n"]): float(row["copy_microseconds"]) for row in read(H200 / "sizes.csv")}
-    main = {row["stage"]: float(row["microseconds"] or 0) for row in read(H200 / "main.csv")}
-    assert main["vector_add1"] > 100 * main["vector_add2"]
-    assert 0.02 < 1 - main["vector_add3"] / main["vector_add2"] < 0.04, "3 percent"
-    assert main["vector_add4"] / main["vector_add3"] == pytest.approx(5 / 6, abs=0.01), "a sixth"
-    assert took["vector_add4", 16777216] == pytest.approx(copies[16777216], rel=0.02)
-    each = 1e3 * (took["vector_add0", 32768] - took["vector_add0", 1024]) / (32768 - 1024)
-    assert each == pytest.approx(46, abs=0.5) and 16777216 * each / 1e9 == pytest.approx(0.75, abs=0.05)
-    assert all(0.8 < took[f"vector_add{number}", 1024] < 1.1 for number in (1, 2, 3, 4))
-    for n in (1024, 32768, 1048576):
-        assert 1.09 < took["vector_add3", n] / took["vector_add2", n] < 1.18
-    assert took["vector_add3", 134217728] < 0.97 * took["vector_add2", 134217728]
