@@ -162,6 +162,12 @@ def test_help_names_every_job(tree):
     [
         ({"program": ""}, "lacks program"),
         ({"colour": "red"}, "unknown key colour"),
+        ({"sweeps": {"lengths": {"title": "Other lengths"}}}, "lengths lacks inputs"),
+        (
+            {"sweeps": {"lengths": {"title": "a", "inputs": [{"n": 1}], "widths": 3}}},
+            "lengths has the unknown key widths",
+        ),
+        ({"profiles": {"short": []}}, "short must hold one object"),
         ({"operator": "tensor"}, "there is no common/operators/tensor.h"),
         ({"baseline": "09_none"}, "the ladder has no such stage"),
         (

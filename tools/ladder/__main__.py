@@ -39,7 +39,7 @@ def where(given):
 def analyze_options(given):
     """For mk/stage.mk: the input of make analyze as options of a ladder's program."""
     found = ladders.find(given.ladder)
-    print(*ladders.options(found.analyze or {}))
+    print(*ladders.options(found.analyze))
 
 
 def parser_for(words):

@@ -1,31 +1,6 @@
 """The ladders of the tree and their stages: their names, their folders, and which one S=05 means.
 
-A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it:
-    title      what the ladder climbs, in a line
-    operator   the file of its operator: "rms_norm" is common/operators/rms_norm.h, and RmsNorm in C++
-    program    the program over all stages
-    baseline   the stage that speed-ups are relative to
-    main       the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
-    cpu_device the main input without a GPU, where main would take minutes there
-    analyze    the smaller input that make analyze counts on
-    unscalable  true if the counts of main are not those of analyze times the elements, as where stores do not grow with
-               k: then only what scripts/gpu_check.sh counts on the smaller input is compared with them
-    sweeps     other inputs that make bench times: {name: {"title": ..., "inputs": [{"rows": 1, "cols": 4096}, ...],
-               "without": [stages that are left out]}}, or "stages": [the only ones]; with "program":
-               "controls/rms_norm_controls" those of another
-               program below the ladder's folder, whose kernels are no stages: controls that separate two changes;
-               with "type" that of its elements, if it is not the ladder's; with "plot": false only read in tables
-    profiles   other inputs that make profile counts some stages on: {name: {"input": {...}, "stages": [names]}}
-    details    stages of which make profile stores Nsight Compute's whole report as text, too: [names]
-    reports    stages of which make profile stores a report for ncu's window and for Python, if it is small: [names]
-    outputs    programs of which make bench stores what they print: {name: "./program and its arguments"}
-    type       of its elements, for captions: float32
-    element    what an input has as many of as its parameters' product, for captions: multiplication; by default element
-    unit       what a block works on, and the parameter that counts it, for tables: {"row": "rows"}
-    stages     names, only where the stages are neither folders (NN_name/kernel.cuh) nor files (nameN.cu): then the
-               ladder's program has experiments, and make bench has it write their tables with --csv-dir
-    computed   experiments that need no GPU, as they compute no time: make analyze S=all stores their tables, too: [names]
-    experiments  true if the ladder's program has experiments although its stages are folders or files
+A ladder is a folder below assignment*/ or lectures/ with a ladder.json in it, whose keys are the fields of Ladder.
 Its identity is the folder's name, of a lecture the week and number: matrix, W2L1. That of a stage is the ladder's and
 its own name: matrix/05_warp_shuffle, W2L1/reduction5.
 """
@@ -34,14 +9,10 @@ import functools
 import json
 import pathlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DEFAULT = "matrix"  # the ladder of S=05
-KEYS = {
-    *("title", "operator", "program", "baseline", "main", "analyze", "sweeps", "profiles", "details", "outputs"),
-    *("type", "unit", "stages", "cpu_device", "reports", "experiments", "computed", "element", "unscalable"),
-}
 
 
 class Unusable(Exception):
@@ -93,14 +64,65 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Ladder:
-    folder: pathlib.Path
-    description: dict = field(compare=False)
+class Sweep:
+    """Other inputs that make bench times."""
 
-    def __getattr__(self, key):
-        if key in KEYS - {"stages"}:
-            return self.description.get(key, {} if key in ("sweeps", "profiles", "outputs") else None)
-        raise AttributeError(key)
+    title: str
+    inputs: list  # [{"rows": 1, "cols": 4096}, ...]
+    without: list = field(default_factory=list)  # stages that are left out
+    stages: list = field(default_factory=list)  # or the only ones
+    # "controls/rms_norm_controls": another program below the ladder's folder, whose kernels are no stages but controls
+    # that separate two changes
+    program: str = ""
+    type: str = ""  # of its elements, if it is not the ladder's
+    plot: bool = True  # else it is only read in tables
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Another input that make profile counts some stages on."""
+
+    input: dict
+    stages: list
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Two of one folder are equal."""
+
+    folder: pathlib.Path
+    title: str  # what the ladder climbs, in a line
+    operator: str  # its file: "rms_norm" is common/operators/rms_norm.h, and RmsNorm in C++
+    program: str  # the program over all stages
+    main: dict  # the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
+    baseline: str = ""  # the stage that speed-ups are relative to
+    cpu_device: dict = field(default_factory=dict)  # the main input without a GPU, where main would take minutes there
+    analyze: dict = field(default_factory=dict)  # the smaller input that make analyze counts on
+    # True if the counts of main are not those of analyze times the elements, as where stores do not grow with k: then
+    # only what scripts/gpu_check.sh counts on the smaller input is compared with them
+    unscalable: bool = False
+    sweeps: dict = field(default_factory=dict)  # {name: Sweep}
+    profiles: dict = field(default_factory=dict)  # {name: Profile}
+    details: list = field(default_factory=list)  # stages of which make profile stores ncu's whole report as text, too
+    reports: list = field(default_factory=list)  # those of which it stores a report for ncu's window, if it is small
+    outputs: dict = field(
+        default_factory=dict
+    )  # {name: "./program and its arguments"}: make bench stores what it prints
+    type: str = ""  # of its elements, for captions: float32
+    # What an input has as many of as its parameters' product, for captions: multiplication
+    element: str = "element"
+    unit: dict = field(default_factory=dict)  # what a block works on, and what counts it, for tables: {"row": "rows"}
+    # Of ladder.json's "stages": names, only where the stages are neither folders (NN_name/kernel.cuh) nor files
+    # (nameN.cu); then the ladder's program has experiments, and make bench has it write their tables with --csv-dir
+    named_stages: list = field(default_factory=list)
+    computed: list = field(default_factory=list)  # experiments without times: make analyze S=all stores them, too
+    experiments: bool = False  # the program has experiments although its stages are folders or files
+
+    def __eq__(self, other):
+        return isinstance(other, Ladder) and self.folder == other.folder
+
+    def __hash__(self):
+        return hash(self.folder)
 
     @property
     def path(self):
@@ -119,18 +141,18 @@ class Ladder:
 
     @property
     def has_experiments(self):
-        return bool(self.description.get("stages") or self.experiments)
+        return bool(self.named_stages or self.experiments)
 
     def described(self, given, times=" × "):
         """An input in words: "8192 × 8192 float32", of one parameter "n = 1000 float32"."""
         values = [str(given[name]) for name in self.main]
         said = times.join(values) if len(values) > 1 else f"{next(iter(self.main))} = {values[0]}"
-        return f"{said} {self.type or ''}".strip()
+        return f"{said} {self.type}".strip()
 
     @functools.cached_property
     def stages(self):
         """In the order of their numbers."""
-        names = self.description.get("stages")
+        names = self.named_stages
         if not names:
             names = [path.parent.name for path in self.folder.glob("[0-9]*_*/kernel.cuh")]
             names += [path.stem for path in self.folder.glob("*[0-9].cu")]
@@ -138,9 +160,8 @@ class Ladder:
 
     def timed_by(self, sweep):
         """The names of the stages that a sweep times."""
-        described = self.sweeps[sweep]
-        left_out = described.get("without", [])
-        return described.get("stages") or [stage.name for stage in self.stages if stage.name not in left_out]
+        chosen = self.sweeps[sweep]
+        return chosen.stages or [stage.name for stage in self.stages if stage.name not in chosen.without]
 
     @property
     def mutants(self):
@@ -155,6 +176,21 @@ class Ladder:
         return None
 
 
+def made(kind, given, where, folder=None):
+    """A Ladder, Sweep or Profile of what ladder.json says of it."""
+    if not isinstance(given, dict):
+        raise Unusable(f"{where} must hold one object, {{...}}")
+    keys = {("stages" if one.name == "named_stages" else one.name): one for one in fields(kind) if one.name != "folder"}
+    unknown = sorted(set(given) - set(keys))
+    if unknown:
+        raise Unusable(f"{where} has the unknown key {', '.join(unknown)}; it may have {', '.join(sorted(keys))}")
+    for key, one in keys.items():
+        if not given.get(key) and one.default is MISSING and one.default_factory is MISSING:
+            raise Unusable(f"{where} lacks {key}; CONTRIBUTING.md says what stands there")
+    values = {keys[key].name: value for key, value in given.items() if value is not None}
+    return kind(**values, **({"folder": folder} if folder else {}))
+
+
 def read(path):
     """The ladder of a ladder.json."""
     where = path.relative_to(ROOT)
@@ -162,20 +198,13 @@ def read(path):
         description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise Unusable(f"{where} cannot be read: {error}")
-    if not isinstance(description, dict):
-        raise Unusable(f"{where} must hold one object, {{...}}")
-    for key in ("title", "operator", "program", "main"):
-        if not description.get(key):
-            raise Unusable(f"{where} lacks {key}; CONTRIBUTING.md says what stands there")
-    unknown = sorted(set(description) - KEYS)
-    if unknown:
-        raise Unusable(f"{where} has the unknown key {', '.join(unknown)}; it may have {', '.join(sorted(KEYS))}")
-    ladder = Ladder(path.parent, description)
+    ladder = made(Ladder, description, where, path.parent)
+    for kind, of_name in ((Sweep, ladder.sweeps), (Profile, ladder.profiles)):
+        of_name.update((name, made(kind, given, f"{where}: {name}")) for name, given in of_name.items())
     if not (ROOT / f"common/operators/{ladder.operator}.h").is_file():
         raise Unusable(f"{where}: operator {ladder.operator}: there is no common/operators/{ladder.operator}.h")
-    named = [name for profile in ladder.profiles.values() for name in profile["stages"]]
-    named += [name for described in ladder.sweeps.values() for name in described.get("stages", [])]
-    named += (ladder.details or []) + (ladder.reports or [])
+    named = [name for one in (*ladder.profiles.values(), *ladder.sweeps.values()) for name in one.stages]
+    named += ladder.details + ladder.reports
     for name in named if ladder.stages else []:
         if name not in [stage.name for stage in ladder.stages]:
             raise Unusable(

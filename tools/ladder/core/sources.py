@@ -57,12 +57,12 @@ def mutants(ladder):
 def description(ladder):
     """ladder.cpp: what ladder.json says to the programs of the ladder."""
     given = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.main.items())
-    on_cpu = ", ".join(f'{{"{name}", {value}}}' for name, value in (ladder.cpu_device or {}).items())
+    on_cpu = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.cpu_device.items())
     unit = "".join(f', "{name}", "{parameter}"' for name, parameter in (ladder.unit or {"": ""}).items())
     return (
         MADE.format(f"{ladder.path}/ladder.json")
         + '#include "common/description.h"\n\n'
-        + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline or ""}", '
+        + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline}", '
         + f"{{{given}}}{unit}, {{{on_cpu}}}}};\n"
     )
 
@@ -81,7 +81,7 @@ def write():
     for ladder in ladders.all_ladders():
         made[ladder.path / "ladder.cpp"] = description(ladder)
         made[ladder.path / "id.txt"] = f"{ladder.id}\n"  # for mk/stage.mk
-        if not ladder.description.get("stages"):
+        if not ladder.named_stages:
             made[ladder.path / "stages.cuh"] = stages(ladder)
         if ladder.mutants:
             made[ladder.path / "mutants/mutants.cuh"] = mutants(ladder)

@@ -67,9 +67,9 @@ def run_ladder(ladder, name, work, target, *more, experiments=False, program="")
 def sweep(ladder, name, work, target):
     """The ladder's CSVs of several inputs, one below the other."""
     described, lines = ladder.sweeps[name], []
-    program = described.get("program", "")  # its kernels are checked on small problems nowhere else
-    chosen = ["--stage", ",".join(ladder.timed_by(name))] if {"without", "stages"} & set(described) else []
-    for given in described["inputs"]:
+    program = described.program  # its kernels are checked on small problems nowhere else
+    chosen = ["--stage", ",".join(ladder.timed_by(name))] if described.without or described.stages else []
+    for given in described.inputs:
         part = f"{ladder.id}_{name}_" + "x".join(map(str, given.values()))
         small = [] if program and not lines else ["--no-small"]
         run_ladder(ladder, part, work, work / f"{part}.csv", *options(given), *small, *chosen, program=program)
@@ -119,11 +119,11 @@ def chosen(what):
 def targets(climbed, only=""):
     """What make builds: the ladders' programs, and those of sweeps that have their own; or what one sweep needs."""
     for ladder in climbed:
-        if not only or "program" not in ladder.sweeps[only]:
+        if not only or not ladder.sweeps[only].program:
             yield f"{ladder.path}/program"
         for name, described in ladder.sweeps.items():
-            if "program" in described and only in ("", name):
-                yield f"{ladder.path}/{os.path.dirname(described['program'])}/program"
+            if described.program and only in ("", name):
+                yield f"{ladder.path}/{os.path.dirname(described.program)}/program"
 
 
 def store(out, target):

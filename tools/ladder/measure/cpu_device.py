@@ -101,7 +101,7 @@ def several(value, unit):
 
 def units_of(ladder):
     """(name, how many there are) of what a block works on, a row for example; ("", 1) if the ladder names nothing."""
-    for name, parameter in (ladder.unit or {}).items():
+    for name, parameter in ladder.unit.items():
         return name, ladder.analyze[parameter]
     return "", 1
 

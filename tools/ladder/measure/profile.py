@@ -30,8 +30,8 @@ def arguments(parser):
 
 def inputs(stage):
     """(folder of the CSV, input) of everything that the stage is profiled on: the ladder's main input comes first."""
-    profiles = {name: profile for name, profile in stage.ladder.profiles.items() if stage.name in profile["stages"]}
-    return [("ncu", stage.ladder.main), *((f"ncu_{name}", profile["input"]) for name, profile in profiles.items())]
+    profiles = {name: profile for name, profile in stage.ladder.profiles.items() if stage.name in profile.stages}
+    return [("ncu", stage.ladder.main), *((f"ncu_{name}", profile.input) for name, profile in profiles.items())]
 
 
 def command_of(stage):
@@ -81,11 +81,11 @@ def run(given):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 results.write_csv(target, ncu.HEADER, first + rows)
                 print(summary(f"{stage.id} on {ladder.described(shape)}", rows), flush=True)
-            if stage.name in (ladder.details or []):
+            if stage.name in ladder.details:
                 target = out / ladder.id / f"ncu_details/{stage.name}.txt"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(profiler.details(command_of(stage), stage.id), encoding="utf-8")
-            if stage.name in (ladder.reports or []):
+            if stage.name in ladder.reports:
                 keep(profiler.report(command_of(stage), stage.id, COUNTERS), out / ladder.id, stage)
         target = results.target(given.results, gpu)
         results.publish(out, target)

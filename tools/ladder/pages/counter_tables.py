@@ -92,7 +92,7 @@ def build(folder, page, metrics, stages, profile=""):
     about = profiles[-1][1]
     files = ", ".join(link(stage.name, path_of(folder, stage, profile), page) for stage in stages)
     ladder = stages[0].ladder
-    on = f" on {ladder.described(ladder.profiles[profile]['input'])}" if profile else ""
+    on = f" on {ladder.described(ladder.profiles[profile].input)}" if profile else ""
     caption = (
         f"One launch{on}, caches emptied first. {about.get('GPU', '')}, "
         f"Nsight Compute {about.get('Nsight Compute', '')}, "

@@ -69,7 +69,7 @@ def lines(_, ladder, block):
     barriers, shuffles = operations(rows)
     asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
     caption = (
-        f"Per {stage.ladder.element or 'element'}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
+        f"Per {stage.ladder.element}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
         f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
         f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
         f"From {link(results.shown(path), path, page)}."

@@ -116,26 +116,26 @@ def ladder_figures(folder, ladder, block):
     page, parts = block.page, [whole_ladder(folder, ladder, block)]
     for name, described in ladder.sweeps.items():
         path = folder / ladder.id / f"{name}.csv"
-        if path.is_file() and "program" not in described and timed.is_of_one_size(ladder, timed.read(path, ladder)):
-            parts += image(folder.name, f"{ladder.id}_{name}", described["title"], page)
-            parts.append(f"{described['title']}: {link(results.shown(path), path, page)}.")
+        if path.is_file() and not described.program and timed.is_of_one_size(ladder, timed.read(path, ladder)):
+            parts += image(folder.name, f"{ladder.id}_{name}", described.title, page)
+            parts.append(f"{described.title}: {link(results.shown(path), path, page)}.")
     return "\n\n".join(filter(None, parts)) or None
 
 
 def row_link(ladder, described, name, page):
     """The name of a row of a sweep, linked to the page that explains it: the stage's, or that of all controls."""
     stage = ladder.stage(name)
-    if stage or "program" not in described:
+    if stage or not described.program:
         return stage_link(stage, page) or name
-    controls = (ladder.folder / described["program"]).parent / "README.md"
+    controls = (ladder.folder / described.program).parent / "README.md"
     return link(name, controls, page) if controls.is_file() else name
 
 
 def may_come(ladder, described):
     """The names that the next make bench may store of a sweep with a program: of the stages and of its controls."""
-    if "program" not in described:
+    if not described.program:
         return []
-    sources = (ladder.folder / described["program"]).parent.glob("*.cu")
+    sources = (ladder.folder / described.program).parent.glob("*.cu")
     controls = re.findall(r'"(\w+)", *"', "".join(source.read_text(encoding="utf-8") for source in sources))
     return [stage.name for stage in ladder.stages] + controls
 
@@ -163,7 +163,7 @@ def sweep(folder, ladder, block):
             lines.append([row_link(ladder, described, name, page)] + [times.get((name, one), "") for one in inputs])
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
-    of_type = described.get("type", ladder.type)
+    of_type = described.type or ladder.type
     said = (
         f"Microseconds per launch{', ' + of_type if of_type else ''}, back to back in one CUDA graph over 64 "
         "pairs of buffers or 600 MB, whichever is less: data that fits into the L2 cache comes from the cache. "

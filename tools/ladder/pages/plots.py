@@ -86,9 +86,9 @@ def draw_sweeps(folder, ladder, target):
     """The sweeps of ladder.json, but for those of controls, which are read in tables."""
     for name, described in ladder.sweeps.items():
         path = folder / ladder.id / f"{name}.csv"
-        if path.is_file() and "program" not in described and described.get("plot", True):
+        if path.is_file() and not described.program and described.plot:
             rows = timed.read(path, ladder)
-            draw_sweep(ladder, rows, described["title"], target.with_name(f"{target.name}_{name}"))
+            draw_sweep(ladder, rows, described.title, target.with_name(f"{target.name}_{name}"))
 
 
 def draw_sweep(ladder, rows, title, target):

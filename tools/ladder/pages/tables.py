@@ -27,7 +27,7 @@ def place_of(folder, ladder, name):
     """Where the CSV of that name is stored: of an experiment that needs no GPU, with what the CPU device counted if it
     was not run on a GPU."""
     own = folder / (ladder.id if ladder else results.HEADER) if folder else None
-    if ladder and name in (ladder.computed or []) and not (own and (own / f"{name}.csv").is_file()):
+    if ladder and name in ladder.computed and not (own and (own / f"{name}.csv").is_file()):
         return results.store() / results.CPU_DEVICE / ladder.id
     return own
 
