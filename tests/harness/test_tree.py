@@ -110,17 +110,6 @@ def test_names_cannot_collide(ladder):
             assert re.search(rf"^namespace ladder::{ladder.namespace}\b", text_of(path), re.M), path
 
 
-READMES = [path for path in tracked() if path.suffix == ".md"]
-
-
-@pytest.mark.parametrize("readme", READMES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(readme):
-    without_code = re.sub(r"`[^`\n]+`", "", text_of(readme))  # a lambda, [&](int i), is no link
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", without_code):
-        if "://" not in target:
-            assert (readme.parent / target).exists(), target
-
-
 def test_nothing_built_is_tracked():
     built = re.compile(r"\.(o|d|a|so|pyc|ii|s|cubin|ptx|fatbin)$|/__pycache__/")
     assert [path for path in tracked() if built.search(str(path))] == []

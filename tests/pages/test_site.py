@@ -1,13 +1,13 @@
 """The site: every page and link of the tree finds its place, a broken link is found, and nothing is loaded from elsewhere."""
 
 import pathlib
-import re
 import subprocess
 import sys
 
 import pytest
 from conftest import ROOT
 from ladder import __main__ as command_line
+from ladder.core.ladders import Unusable
 from ladder.pages import site as site_job
 
 GENERATOR = pathlib.Path(sys.executable).with_name("zensical")
@@ -27,14 +27,11 @@ def test_every_page_has_a_place(assembled):
         assert (assembled.folder / site_job.place_of(page)).is_file(), page
 
 
-def test_every_link_has_a_target(assembled):
-    for page in assembled.folder.rglob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        if text.startswith("---"):
-            continue  # a file of the tree, shown as it is
-        for link in re.findall(r"\]\(([^)\s#]+)", re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.M | re.S)):
-            if "://" not in link:
-                assert (page.parent / link).is_file(), f"{page}: {link}"
+def test_a_link_of_a_page_that_leads_nowhere_is_named_with_its_page(assembled):
+    page = ROOT / "README.md"
+    assert assembled.target(page, "GLOSSARY.md#lane") == "GLOSSARY.md#lane"
+    with pytest.raises(Unusable, match=r"README.md links lectures/none.md, which is not there"):
+        assembled.target(page, "lectures/none.md")
 
 
 def named(menu):

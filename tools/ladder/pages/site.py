@@ -90,6 +90,8 @@ class Site:
         file = (page.parent / path).resolve()
         if file.is_dir() and (file / "README.md").is_file():
             file /= "README.md"
+        if not file.exists():
+            raise Unusable(f"{results.shown(page)} links {link}, which is not there")
         if file in self.pages:
             place = place_of(file)
         else:
@@ -136,8 +138,6 @@ class Site:
     def add_files(self):
         """What the pages link: pictures as they are, texts as pages that show them, folders as lists."""
         for file, place in list(self.linked.items()):
-            if not file.exists():
-                raise Unusable(f"a page links {results.shown(file)}, which is not there")
             if file.is_dir():
                 names = sorted(path.name + "/" * path.is_dir() for path in file.iterdir() if path.name[0] not in "._")
                 self.write(place, hidden(file) + "".join(f"- `{name}`\n" for name in names))
