@@ -7,7 +7,7 @@ against float64, as a norm of the difference over the norm, and limit the larges
 
 from ladder.core import registry, results
 from ladder.core.ladders import Unusable
-from ladder.core.markdown import link, table
+from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
 from bench.norm import peer_tables
@@ -51,12 +51,12 @@ def shape_name(key):
 
 def read(path, kind):
     """{(m, k, n): {(competitor, cache): row}}, in the file's order; cache is cold in norm.csv."""
-    shapes = {}
-    for row in results.read(path, COLUMNS[kind]):
-        shapes.setdefault((row["m"], row["k"], row["n"]), {})[row["competitor"], row.get("cache", COLD)] = row
-    if not shapes:
-        raise Unusable(f"{results.shown(path)} holds no rows")
-    return shapes
+    return results.grouped(
+        path,
+        COLUMNS[kind],
+        lambda row: (row["m"], row["k"], row["n"]),
+        lambda row: (row["competitor"], row.get("cache", COLD)),
+    )
 
 
 def store(path, kind, rows):
@@ -199,10 +199,7 @@ def printed(path):
     for cache in (COLD, WARM):
         shapes = with_cache(read(path, kind), cache)
         if shapes:
-            header, body = lines(shapes, kind)
-            widths = [max(len(line[column]) for line in [header, *body]) for column in range(len(header))]
-            text += [f"{title(kind)}, {cache}, microseconds ({results.shown(path)})"]
-            text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in [header, *body]]
+            text += [f"{title(kind)}, {cache}, microseconds ({results.shown(path)})", *aligned(*lines(shapes, kind))]
             text += [*verdicts(shapes, kind), *excluded(shapes), ""]
     return "\n".join(text)
 

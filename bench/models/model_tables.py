@@ -9,7 +9,7 @@ of the language model.
 
 from ladder.core import registry, results
 from ladder.core.ladders import Unusable
-from ladder.core.markdown import link, table
+from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
 from bench.norm import peer_tables
@@ -32,12 +32,7 @@ def point(row):
 
 def read(path):
     """{point: {(variant, compiled, way): row}}, in the file's order."""
-    points = {}
-    for row in results.read(path, COLUMNS):
-        points.setdefault(point(row), {})[row["variant"], row["compiled"], row["way"]] = row
-    if not points:
-        raise Unusable(f"{results.shown(path)} holds no rows")
-    return points
+    return results.grouped(path, COLUMNS, point, lambda row: (row["variant"], row["compiled"], row["way"]))
 
 
 def kept(path):
@@ -228,10 +223,7 @@ def printed(path):
         for form in FORMS.values():
             header, body = form(shapes, way, compiled)
             if body:
-                lines = [header, *body]
-                widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-                text += [way_name(way, compiled)]
-                text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in lines] + [""]
+                text += [way_name(way, compiled), *aligned(header, body), ""]
     return "\n".join([*text, *excluded(shapes)])
 
 

@@ -10,8 +10,7 @@ kernels of each are on the GPU. launches counts a norm's.
 import math
 
 from ladder.core import registry, results
-from ladder.core.ladders import Unusable
-from ladder.core.markdown import link, table
+from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
 from bench.norm import peer_tables
@@ -39,12 +38,7 @@ def shape(row):
 
 def read(path):
     """{shape: {competitor: row}}, in the file's order."""
-    shapes = {}
-    for row in results.read(path, COLUMNS):
-        shapes.setdefault(shape(row), {})[row["competitor"]] = row
-    if not shapes:
-        raise Unusable(f"{results.shown(path)} holds no rows")
-    return shapes
+    return results.grouped(path, COLUMNS, shape, lambda row: row["competitor"])
 
 
 def kept(path, work):
@@ -156,10 +150,7 @@ def printed(path):
     """The tables for a terminal: what each adds to a layer, ± the error of the median."""
     text = []
     for key, shapes in groups(read(path)).items():
-        header, body = lines(shapes)
-        widths = [max(len(line[column]) for line in [header, *body]) for column in range(len(header))]
-        text.append(f"{heading(*key)}: microseconds a layer")
-        text += ["  ".join(part.rjust(width) for part, width in zip(line, widths)) for line in [header, *body]] + [""]
+        text += [f"{heading(*key)}: microseconds a layer", *aligned(*lines(shapes)), ""]
     return "\n".join([*text, *excluded(path)])
 
 
@@ -211,14 +202,9 @@ def markdown(path, page):
 
 def excluded(path):
     """Sentences on those that were not timed, each reason once."""
-    shapes, found = read(path), {}
-    for rows in shapes.values():
-        for name, row in rows.items():
-            if row["verdict"] != "ok":
-                what = (title(name), peer_tables.NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
-                found[what] = found.get(what, 0) + 1
-    said = []
-    for (name, verdict, reason), count in found.items():
+    shapes, said = read(path), []
+    for (name, verdict, reason), keys in peer_tables.reasons(shapes, title).items():
+        count = len(keys)
         where = "everywhere" if count == len(shapes) else f"at {count} shape{'s' * (count > 1)}"
         said.append(f"{name} {where}: {verdict} ({reason})")
     return said

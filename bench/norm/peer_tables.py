@@ -6,8 +6,7 @@ A CSV has one row for each competitor at each shape. A competitor that was not t
 import math
 
 from ladder.core import registry, results
-from ladder.core.ladders import Unusable
-from ladder.core.markdown import link, table
+from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
 FILES = {"peers_forward": "RMSNorm forward", "peers_residual": "residual add + RMSNorm"}
@@ -55,12 +54,7 @@ def shape_name(key):
 
 def read(path):
     """{shape: {competitor: row}}, in the file's order."""
-    shapes = {}
-    for row in results.read(path, COLUMNS):
-        shapes.setdefault(shape(row), {})[row["competitor"]] = row
-    if not shapes:
-        raise Unusable(f"{results.shown(path)} holds no rows")
-    return shapes
+    return results.grouped(path, COLUMNS, shape, lambda row: row["competitor"])
 
 
 def time_of(rows, competitor):
@@ -140,16 +134,22 @@ def verdicts(shapes):
     return said
 
 
-def excluded(shapes, title=title, shape_name=shape_name):
-    """Sentences on the competitors that were not timed, each reason once with its shapes."""
-    reasons = {}
+def reasons(shapes, title):
+    """{(title, verdict, reason): [shape, ...]} of the competitors that were not timed."""
+    found = {}
     for key, rows in shapes.items():
         for name, row in rows.items():
             if row["verdict"] != "ok":
                 what = (title(name), NOT_TIMED.get(row["verdict"], row["verdict"]), row["reason"])
-                reasons.setdefault(what, []).append(shape_name(key))
+                found.setdefault(what, []).append(key)
+    return found
+
+
+def excluded(shapes, title=title, shape_name=shape_name):
+    """Sentences on the competitors that were not timed, each reason once with its shapes."""
     said = []
-    for (name, verdict, reason), where in reasons.items():
+    for (name, verdict, reason), keys in reasons(shapes, title).items():
+        where = [shape_name(key) for key in keys]
         place = "everywhere" if len(where) == len(shapes) else "at " + "; ".join(where)
         said.append(f"{name} {place}: {verdict}" + (f" ({reason})" if reason else "") + ".")
     return said
@@ -197,10 +197,5 @@ def markdown(path, page):
 def printed(shapes):
     """The same for a terminal."""
     header, body = lines(shapes)
-    widths = [max(len(line[column]) for line in [header, *body]) for column in range(len(header))]
-    words = (0, 1, header.index("fastest peer"))
-    text = []
-    for line in [header, *body]:
-        cells = [c.ljust(w) if i in words else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))]
-        text.append("  ".join(cells).rstrip())
+    text = aligned(header, body, (0, 1, header.index("fastest peer")))
     return "\n".join([*text, *verdicts(shapes), *filter(None, [cached(shapes), *excluded(shapes)])])

@@ -11,6 +11,15 @@ def table(header, rows, words=(0,)):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *rows])
 
 
+def aligned(header, rows, words=()):
+    """The same for a terminal, as lines."""
+    widths = [max(map(len, column)) for column in zip(header, *rows)]
+    pad = [str.ljust if column in words else str.rjust for column in range(len(header))]
+    return [
+        "  ".join(fit(cell, width) for fit, cell, width in zip(pad, line, widths)).rstrip() for line in [header, *rows]
+    ]
+
+
 def link(text, target, page):
     return f"[{text}]({os.path.relpath(target, page.parent)})"
 

@@ -67,6 +67,16 @@ def read(path, columns=()):
     return rows
 
 
+def grouped(path, columns, outer, inner):
+    """{outer(row): {inner(row): row}}, in the file's order; Unusable if it holds no rows."""
+    found = {}
+    for row in read(path, columns):
+        found.setdefault(outer(row), {})[inner(row)] = row
+    if not found:
+        raise Unusable(f"{shown(path)} holds no rows")
+    return found
+
+
 def number(row, column):
     """A cell as a number, None if it is empty."""
     try:
