@@ -2,15 +2,13 @@
 what the document's own numbers exclude. And model_replay's calls and command line, and the controls.
 """
 
-import re
-
 import pytest
 from conftest import program, run
 from ladder.core import ladders, results
 from ladder.measure import cpu_device
 
 LADDER = ladders.find("inference")
-CONTROLS, REPLAY = f"{LADDER.path}/controls", f"{LADDER.path}/model_replay"
+REPLAY = f"{LADDER.path}/model_replay"
 
 SERVED = {  # (input, weight, output) -> kernel
     ("float32", "float32", "float32"): "row_rmsnorm_f32",
@@ -60,20 +58,6 @@ def test_what_the_documents_numbers_exclude():
     assert (
         f"{saved:.2f} ms of the {1e3 / 10.184:.1f} ms" in page and f"{100 * saved * 10.184 / 1e3:.1f} percent" in page
     )
-
-
-@pytest.mark.full
-@pytest.mark.builds(CONTROLS)
-def test_the_controls_are_right_and_explained():
-    result = run(program(CONTROLS), "--rows", 3, "--cols", 1025, "--no-small", "--no-timing")
-    assert result.returncode == 0, result.stdout + result.stderr
-    rows = re.findall(r"^(\d\d_\w+) +(\w+)", result.stdout, re.MULTILINE)
-    assert {verdict for _, verdict in rows} == {"PASS"}
-    names = [name for name, _ in rows]
-    assert names == sorted(names, key=lambda name: name[:2])
-    page = (LADDER.folder / "controls/README.md").read_text(encoding="utf-8")
-    stages = {stage.name for stage in LADDER.stages}
-    assert set(re.findall(r"`(\d\d_\w+)`", page)) == set(names) - stages
 
 
 @pytest.mark.full

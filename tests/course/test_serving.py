@@ -1,4 +1,4 @@
-"""The serving ladder: every type of elements, its options, its controls, and what its page says of the counters.
+"""The serving ladder: every type of elements, its options, and what its page says of the counters.
 
 The generic tests check its stages, mutants, counts and pages as those of every ladder.
 """
@@ -16,8 +16,8 @@ builds = pytest.mark.builds(LADDER.path)
 SIXTEEN_BITS_ONLY = {"04_fused_add", "05_fused_warp_reduction", "06_unrolled"}
 
 
-def verdicts(folder, *options):
-    result = run(program(folder), "--no-timing", "--no-small", *options)
+def verdicts(*options):
+    result = run(program(LADDER.path), "--no-timing", "--no-small", *options)
     assert result.returncode == 0, result.stdout + result.stderr
     return dict(re.findall(r"^(\w+) +(PASS|skipped)\b", result.stdout, re.MULTILINE))
 
@@ -25,7 +25,7 @@ def verdicts(folder, *options):
 @builds
 @pytest.mark.parametrize("dtype, tokens, hidden", [("half", 7, 8), ("bfloat16", 257, 768), ("float", 7, 8192)])
 def test_every_type_is_right_or_refused_with_a_reason(dtype, tokens, hidden):
-    found = verdicts(LADDER.path, "--num-tokens", tokens, "--hidden-size", hidden, "--dtype", dtype)
+    found = verdicts("--num-tokens", tokens, "--hidden-size", hidden, "--dtype", dtype)
     skipped = SIXTEEN_BITS_ONLY if dtype == "float" else set()
     assert found == {stage.name: "skipped" if stage.name in skipped else "PASS" for stage in LADDER.stages}
 
@@ -34,15 +34,6 @@ def test_every_type_is_right_or_refused_with_a_reason(dtype, tokens, hidden):
 def test_an_unknown_type_is_a_bad_command_line():
     result = run(program(LADDER.path), "--dtype", "fp8")
     assert result.returncode == 2 and "'fp8': give one of half, bfloat16, float" in result.stderr
-
-
-@pytest.mark.full
-@pytest.mark.builds(f"{LADDER.path}/controls")
-def test_every_control_is_right_and_explained():
-    found = verdicts(f"{LADDER.path}/controls", "--num-tokens", 3, "--hidden-size", 1025)
-    assert set(found.values()) == {"PASS"}
-    page = (LADDER.folder / "controls/README.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)` \|", page, re.M) == list(found)
 
 
 def test_each_claim_is_that_of_the_document():
