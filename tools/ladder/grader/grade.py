@@ -23,7 +23,6 @@ from .exercises import MARK, ROOT
 SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
 WIDTH = 110
 LAUNCH = re.compile(r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch at \S+")
-PASSED, WRONG = "passed", "not yet"
 
 
 def arguments(parser):
