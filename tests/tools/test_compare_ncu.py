@@ -6,8 +6,8 @@ import shutil
 import pytest
 from conftest import ROOT
 from fakes import Machine, executable, raw_csv, read
-from ladder.core import results
-from ladder.measure import compare
+from ladder.core import ladders, results
+from ladder.measure import compare, cpu_device
 from ladder.measure.counters import CONFLICTS, HARDWARE, OPCODES, PATCHED, REQUESTS, SECTORS
 
 MEASURED = sorted(path.parent for path in results.store().glob("*/known_answers_ncu.csv"))
@@ -177,3 +177,12 @@ def test_a_gpu_counted_what_is_known(folder):
     rows = list(compare.beside(folder))
     assert len(rows) > 400
     assert [row for row in rows if row[3] != row[4]] == []
+
+
+def test_the_counts_that_agree_are_those_that_the_vector_page_names():
+    same = [
+        stage.name[:2]
+        for stage in ladders.find("vector").stages
+        if all(cpu_device.agree(*both) for both in cpu_device.comparison(results.store() / "h200", stage).values())
+    ]
+    assert same == ["03", "05"]
