@@ -35,8 +35,10 @@ class Compiler:
         return options + command.build["compile"] + (CUDA_WARNINGS if language == "cu" else []) + own
 
     def macros_for(self, language):
-        folders = ["-isystem", str(SIMT / "include"), "-isystem", str(SIMT / "extras/include")]
-        return ["-D__NVCC__", "-D__SIMT__=1", *folders] + (CUDA_MACROS if language == "cu" else []) + self.command.macros
+        options = ["-D__NVCC__", "-D__SIMT__=1"]
+        for folder in ("include", "extras/include"):
+            options += ["-isystem", str(SIMT / folder)]
+        return options + (CUDA_MACROS if language == "cu" else []) + self.command.macros
 
     def preprocess(self, path, language, *arguments):
         """g++ on a source as the student wrote it; other languages than CUDA may be compiled at once."""

@@ -4,8 +4,8 @@ import re
 from html import escape
 
 from .model import Place
-from .picture import picture
 from .remarks import remark
+from .warp_pictures import picture
 from .words import (
     NOTES,
     access_name,

@@ -38,123 +38,52 @@ template <class T, class Operation>
 void check(T start, T expected, Operation operation) {
   Device<Result<T>> result(1);
   apply<<<1, 1>>>(start, operation, result.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(result.host()[0].old == start);
   CHECK(result.host()[0].now == expected);
 }
 
-struct Add {
-  double value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicAdd(p, T(value));
-  }
-};
-struct Sub {
-  int value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicSub(p, T(value));
-  }
-};
-struct Exchange {
-  double value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicExch(p, T(value));
-  }
-};
-struct Min {
-  long long value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicMin(p, T(value));
-  }
-};
-struct Max {
-  long long value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicMax(p, T(value));
-  }
-};
-struct And {
-  long long value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicAnd_block(p, T(value));
-  }
-};
-struct Or {
-  long long value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicOr_system(p, T(value));
-  }
-};
-struct Xor {
-  long long value;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicXor(p, T(value));
-  }
-};
-struct Inc {
-  unsigned limit;
-  __device__ unsigned operator()(unsigned* p) const { return atomicInc(p, limit); }
-};
-struct Dec {
-  unsigned limit;
-  __device__ unsigned operator()(unsigned* p) const { return atomicDec(p, limit); }
-};
-struct CompareAndSwap {
-  long long expected, desired;
-  template <class T>
-  __device__ T operator()(T* p) const {
-    return atomicCAS(p, T(expected), T(desired));
-  }
-};
+#define CALL(call) [] __device__(auto* p) { return call; }
 
 TEST_CASE("each atomic function does what CUDA's guide says") {
   using ull = unsigned long long;
-  check(5, 8, Add{3});
-  check(2147483647, -2147483647 - 1, Add{1});
-  check(5u, 8u, Add{3});
-  check(5ull, (1ull << 40) + 5, Add{double(1ull << 40)});
-  check(0.5f, 3.75f, Add{3.25});
-  check(0.5, 0.75, Add{0.25});
-  check(5, 8, Sub{-3});
-  check(5u, 4294967295u, Sub{6});
-  check(5, -9, Exchange{-9});
-  check(5ull, 9ull, Exchange{9});
-  check(5.5f, -2.25f, Exchange{-2.25});
-  check(5, -7, Min{-7});
-  check(5u, 5u, Min{-7});  // a large unsigned number
-  check(-5ll, -7ll, Min{-7});
-  check(5ull, 5ull, Min{-7});
-  check(5, 5, Max{-7});
-  check(5u, 4294967289u, Max{-7});
-  check(-5ll, 1ll << 40, Max{1ll << 40});
-  check(5ull, ull(-7), Max{-7});
-  check(1.5f, 7.0f, Max{7});  // this file's own
-  check(0b1100, 0b1000, And{0b1010});
-  check(0b1100ull << 40, 0b1000ull << 40, And{0b1010ll << 40});
-  check(0b1100u, 0b1110u, Or{0b1010});
-  check(0b1100ll, 0b1110ll, Or{0b1010});
-  check(0b1100, 0b0110, Xor{0b1010});
-  check(0b1100ull, 0b0110ull, Xor{0b1010});
-  check(3u, 4u, Inc{5});
-  check(5u, 0u, Inc{5});
-  check(9u, 0u, Inc{5});
-  check(3u, 2u, Dec{5});
-  check(0u, 5u, Dec{5});
-  check(9u, 5u, Dec{5});
-  check(5, 9, CompareAndSwap{5, 9});
-  check(5, 5, CompareAndSwap{4, 9});
-  check(5ull, 9ull << 40, CompareAndSwap{5, 9ll << 40});
+  check(5, 8, CALL(atomicAdd(p, 3)));
+  check(2147483647, -2147483647 - 1, CALL(atomicAdd(p, 1)));
+  check(5u, 8u, CALL(atomicAdd(p, 3u)));
+  check(5ull, (1ull << 40) + 5, CALL(atomicAdd(p, 1ull << 40)));
+  check(0.5f, 3.75f, CALL(atomicAdd(p, 3.25f)));
+  check(0.5, 0.75, CALL(atomicAdd(p, 0.25)));
+  check(5, 8, CALL(atomicSub(p, -3)));
+  check(5u, 4294967295u, CALL(atomicSub(p, 6u)));
+  check(5, -9, CALL(atomicExch(p, -9)));
+  check(5ull, 9ull, CALL(atomicExch(p, 9ull)));
+  check(5.5f, -2.25f, CALL(atomicExch(p, -2.25f)));
+  check(5, -7, CALL(atomicMin(p, -7)));
+  check(5u, 5u, CALL(atomicMin(p, -7u)));  // a large number
+  check(-5ll, -7ll, CALL(atomicMin(p, -7ll)));
+  check(5ull, 5ull, CALL(atomicMin(p, -7ull)));
+  check(5, 5, CALL(atomicMax(p, -7)));
+  check(5u, 4294967289u, CALL(atomicMax(p, -7u)));
+  check(-5ll, 1ll << 40, CALL(atomicMax(p, 1ll << 40)));
+  check(5ull, ull(-7), CALL(atomicMax(p, -7ull)));
+  check(1.5f, 7.0f, CALL(atomicMax(p, 7.0f)));  // this file's own
+  check(0b1100, 0b1000, CALL(atomicAnd_block(p, 0b1010)));
+  check(0b1100ull << 40, 0b1000ull << 40, CALL(atomicAnd_block(p, 0b1010ull << 40)));
+  check(0b1100u, 0b1110u, CALL(atomicOr_system(p, 0b1010u)));
+  check(0b1100ll, 0b1110ll, CALL(atomicOr_system(p, 0b1010ll)));
+  check(0b1100, 0b0110, CALL(atomicXor(p, 0b1010)));
+  check(0b1100ull, 0b0110ull, CALL(atomicXor(p, 0b1010ull)));
+  check(3u, 4u, CALL(atomicInc(p, 5)));
+  check(5u, 0u, CALL(atomicInc(p, 5)));
+  check(9u, 0u, CALL(atomicInc(p, 5)));
+  check(3u, 2u, CALL(atomicDec(p, 5)));
+  check(0u, 5u, CALL(atomicDec(p, 5)));
+  check(9u, 5u, CALL(atomicDec(p, 5)));
+  check(5, 9, CALL(atomicCAS(p, 5, 9)));
+  check(5, 5, CALL(atomicCAS(p, 4, 9)));
+  check(5ull, 9ull << 40, CALL(atomicCAS(p, 5ull, 9ull << 40)));
   using halfword = unsigned short;
-  check(halfword(65535), halfword(1), CompareAndSwap{65535, 1});
-  check(halfword(65535), halfword(65535), CompareAndSwap{0, 1});
+  check(halfword(65535), halfword(1), CALL(atomicCAS(p, halfword(65535), halfword(1))));
+  check(halfword(65535), halfword(65535), CALL(atomicCAS(p, halfword(0), halfword(1))));
 }
 
 // --- Many threads --------------------------------------------------------------------------------------------------
@@ -192,7 +121,6 @@ __global__ void sum_all(Sums* s) {
 TEST_CASE("atomic sums of every type lose nothing") {
   Device<Sums> sums(1);
   sum_all<<<8, 64>>>(sums.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const Sums s = sums.host()[0];
   CHECK(s.i == -512);
   CHECK(s.u == 1024);
@@ -281,7 +209,6 @@ __global__ void locked_sums(int* locks, int* sums) {
 TEST_CASE("locks among lanes of a warp and among blocks") {
   Device<int> locks(3), sums(3);
   locked_sums<<<10, 96>>>(locks.data, sums.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(sums.host() == std::vector<int>(3, 320));
 }
 
@@ -398,7 +325,6 @@ TEST_CASE("cuda::atomic and cuda::atomic_ref") {
 
   Device<int> turn(1), order(70), seen(64);
   pass_baton<<<1, 70>>>(reinterpret_cast<cuda::atomic<int, cuda::thread_scope_block>*>(turn.data), order.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 70; ++i) CHECK(order.host()[size_t(i)] == 69 - i);
 
   Device<int> flag(1);

@@ -36,7 +36,6 @@ TEST_CASE("barriers that vote") {
     for (const int threshold : {0, 1, 17, threads - 1, threads}) {
       Device<int> out(size_t(3 * threads));
       votes<<<1, threads>>>(out.data, threshold);
-      REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
       const auto got = out.host();
       int wrong = 0;
       for (int t = 0; t < threads; ++t) {
@@ -53,7 +52,6 @@ TEST_CASE("threads that have exited have no vote, and those that are left may ex
   Environment volta("SIMT_EXITED", "arrive");
   Device<int> out(3 * 64, -1);
   votes_of_the_rest<<<1, 64>>>(out.data, 10);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (int i = 0; i < 3 * 64; ++i) CHECK(got[size_t(i)] == (i % 64 < 10 ? -1 : i / 64 == 0 ? 54 : 1));
 }
@@ -102,7 +100,6 @@ __global__ void split_barrier(int* out, int rounds) {
 TEST_CASE("cuda::barrier splits arriving and waiting") {
   Device<int> out(64);
   split_barrier<<<1, 64>>>(out.data, 20);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (int t = 0; t < 64; ++t) CHECK(got[size_t(t)] == 20 + (t + 13) % 64 * 210);
 }
@@ -165,7 +162,6 @@ __global__ void drop_out(int* out) {
 TEST_CASE("threads drop out of a cuda::barrier one after another") {
   Device<int> out(32, -1);
   drop_out<<<1, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host()[0] == 0);
 }
 
@@ -191,7 +187,6 @@ __global__ void drop_half(int* out) {
 TEST_CASE("half the threads drop out of a cuda::barrier") {
   Device<int> out(32);
   drop_half<<<1, 64>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 32; ++i) CHECK(out.host()[size_t(i)] == (2 * i + 2) % 64 * 2 + 1);
 }
 
@@ -218,7 +213,6 @@ __global__ void completion(int* phases, int* seen) {
 TEST_CASE("a completion function runs once a phase, before anyone goes on") {
   Device<int> phases(1), seen(1);
   completion<<<1, 48>>>(phases.data, seen.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(phases.host()[0] == 5);
   CHECK(seen.host()[0] == 5 * 48);
 }
@@ -246,7 +240,6 @@ __global__ void parity(int* out) {
 TEST_CASE("waiting for a phase by its parity") {
   Device<int> out(3, -1);
   parity<<<1, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>{1, 0, 1});
 }
 
@@ -265,7 +258,6 @@ __global__ void arrive_for_many(int* out) {
 TEST_CASE("one thread arrives for many") {
   Device<int> out(8);
   arrive_for_many<<<1, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>(8, 1));
 }
 
@@ -288,7 +280,6 @@ TEST_CASE("a cuda::barrier of device scope joins blocks") {
   init_across_blocks<<<1, 1>>>(barrier, 6);
   void* arguments[] = {&barrier, &data.data, &out.data};
   CHECK(cudaLaunchCooperativeKernel((void*)across_blocks, dim3(6), dim3(32), arguments, 0, nullptr) == cudaSuccess);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>(6, 21));
   cudaFree(barrier);
 }
@@ -329,14 +320,12 @@ TEST_CASE("cuda::memcpy_async lands at the barrier's wait") {
   for (int i = 0; i < 300; ++i) in[size_t(i)] = 1000 + i;
   Device<int> device_in(in), early(100), out(300);
   copy_at_barrier<<<1, 100>>>(device_in.data, early.data, out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 300; ++i) CHECK(out.host()[size_t(i)] == 1000 + i / 100 * 100 + 99 - i % 100);
 #ifdef __SIMT__
   CHECK(early.host() == std::vector<int>(100, -7));  // reading before the wait shows
 #endif
   Device<int> vectors(in), reversed(256);
   copy_each_its_own<<<1, 64>>>(reinterpret_cast<int4*>(vectors.data), reinterpret_cast<int4*>(reversed.data));
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 256; ++i) CHECK(reversed.host()[size_t(i)] == 1000 + 4 * (63 - i / 4) + i % 4);
 }
 
@@ -369,7 +358,6 @@ TEST_CASE("bulk copies deliver the bytes that the barrier expects") {
   for (size_t i = 0; i < in.size(); ++i) in[i] = int(3 * i);
   Device<int> device_in(in), out(in.size());
   bulk_copy<<<1, 64>>>(device_in.data, out.data, 5);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 640; ++i) CHECK(out.host()[size_t(i)] == 3 * (i / 128 * 128 + 127 - i % 128));
 }
 #endif
@@ -396,7 +384,6 @@ __global__ void c_barrier(int* out) {
 TEST_CASE("__mbarrier_t") {
   Device<int> out(64);
   c_barrier<<<1, 64>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 64; ++i) CHECK(out.host()[size_t(i)] == 63 - i + 3);
 }
 
@@ -427,7 +414,6 @@ TEST_CASE("groups of warps may meet at barriers of different lines where that is
   Environment any("SIMT_BARRIERS", "any");
   Device<int> again(192);
   two_groups_of_warps<<<1, 128>>>(again.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const std::vector<int> found = again.host();
   for (int i = 0; i < 192; ++i) CHECK(found[size_t(i)] == 10 * (i / 64) + 63 - i % 64);
 }
@@ -445,7 +431,6 @@ TEST_CASE("threads that have exited count as arrived where that is asked for") {
   for (const int n : {1, 31, 33, 95}) {
     Device<int> out(96);
     some_leave_early<<<2, 96>>>(out.data, n);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const std::vector<int> found = out.host();
     for (int i = 0; i < n; ++i) CHECK(found[size_t(i)] == n - 1 - i);
   }

@@ -46,7 +46,6 @@ __global__ void positions(int* wrong) {
 TEST_CASE("blocks know their place in the cluster") {
   Device<int> wrong(8);
   CHECK(launch(dim3(4, 2, 6), dim3(4, 8), dim3(2, 1, 3), 0, positions, wrong.data) == cudaSuccess);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(8, 0));
 }
 
@@ -63,7 +62,6 @@ __global__ void alone(int* out) {
 TEST_CASE("without cluster dimensions a block is its own cluster") {
   Device<int> out(3);
   alone<<<2, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>{1, 0, 5});
 }
 
@@ -117,7 +115,6 @@ TEST_CASE("a histogram in distributed shared memory") {
   Device<int> device_in(in), bins(kBins);
   CHECK(launch(dim3(8), dim3(96), dim3(kClusterSize), kBins / kClusterSize * sizeof(int), histogram, bins.data, kBins,
                kBins / kClusterSize, static_cast<const int*>(device_in.data), int(in.size())) == cudaSuccess);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(bins.host() == expected);
 }
 
@@ -140,7 +137,6 @@ __global__ void __cluster_dims__(2, 1, 1) arrive_and_wait(int* out) {
 TEST_CASE("a cluster barrier in two halves") {
   Device<int> out(5);
   arrive_and_wait<<<2, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>{8, 7, 0, 0, 0});
 }
 
@@ -226,7 +222,6 @@ TEST_CASE("a cluster barrier waits for the threads that have not exited, if SIMT
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
   Device<int> out(4 * 32);
   threads_leave<<<4, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 4 * 32; ++i) CHECK(out.host()[size_t(i)] == (i >= 27));
 }
 

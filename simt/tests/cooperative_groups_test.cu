@@ -36,7 +36,6 @@ __global__ void block_facts(int* out) {
 TEST_CASE("a block knows its threads") {
   Device<int> wrong(6);
   block_facts<<<dim3(2, 3), dim3(4, 3, 2)>>>(wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(6, 0));
 }
 
@@ -76,7 +75,6 @@ int sum_range(int first, int count) { return count * first + count * (count - 1)
 TEST_CASE("every group is a thread_group") {
   Device<int> out(53);
   sums_of_groups<<<1, 128>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   CHECK(got[0] == sum_range(0, 128));
   for (int i = 0; i < 16; ++i) CHECK(got[size_t(1 + i)] == sum_range(8 * i, 8));
@@ -118,7 +116,6 @@ void check_tile() {
   CAPTURE(Size);
   Device<TileFacts> out(96);
   tile_facts<Size><<<1, 96>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto facts = out.host();
   for (unsigned t = 0; t < 96; ++t) {
     const unsigned first = t / Size * Size, rank = t - first;
@@ -185,7 +182,6 @@ __global__ void nested_tiles(int* wrong) {
 TEST_CASE("tiles of tiles, of wide values, on separate ways") {
   Device<int> wrong(5);
   nested_tiles<<<2, 64>>>(wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(5, 0));
 }
 
@@ -220,7 +216,6 @@ TEST_CASE("tiles of several warps") {
   large_tiles<128><<<2, 512>>>(wrong.data, 3);
   large_tiles<256><<<2, 512>>>(wrong.data, 3);
   large_tiles<512><<<2, 512>>>(wrong.data, 3);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(8, 0));
 }
 
@@ -255,7 +250,6 @@ TEST_CASE("coalesced threads count by rank") {
   Environment arrive("SIMT_EXITED", "arrive");
   Device<int> wrong(14);
   coalesced<<<3, 32>>>(wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(14, 0));
 }
 
@@ -323,7 +317,6 @@ __global__ void partitions(int* wrong) {
 TEST_CASE("partitions by a predicate and by a label") {
   Device<int> wrong(8);
   partitions<<<2, 64>>>(wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(8, 0));
 }
 
@@ -346,7 +339,6 @@ __global__ void incomplete_warps(int* wrong) {
 TEST_CASE("groups of a block that does not fill its last warp") {
   Device<int> wrong(5);
   incomplete_warps<<<1, 40>>>(wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(5, 0));
 }
 
@@ -390,7 +382,6 @@ void check_reductions() {
   Device<float> device_in(in), sums(64);
   Device<int> wrong(9);
   reductions<Size><<<1, 64>>>(device_in.data, sums.data, wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(wrong.host() == std::vector<int>(9, 0));
   // CUDA adds up with a butterfly of shuffles.
   for (unsigned step = Size / 2; step; step /= 2) {
@@ -456,7 +447,6 @@ TEST_CASE("collectives that end in memory") {
   Device<int> device_in(in), out(in.size(), -1), count(1), stored(20);
   compact<<<20, 32>>>(device_in.data, out.data,
                       reinterpret_cast<cuda::atomic<int, cuda::thread_scope_device>*>(count.data), stored.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(count.host()[0] == 214);
   auto kept = out.host();
   kept.resize(214);
@@ -467,7 +457,6 @@ TEST_CASE("collectives that end in memory") {
   Device<float> sum(1);
   Device<int> total(1);
   update<<<4, 64>>>(reinterpret_cast<cuda::atomic<float, cuda::thread_scope_device>*>(sum.data), total.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(sum.host()[0] == 128);
   CHECK(total.host()[0] == 63);
 }
@@ -483,7 +472,6 @@ __global__ void one_for_all(int* calls, int* wrong) {
 TEST_CASE("one thread works for its group") {
   Device<int> calls(2), wrong(1);
   one_for_all<<<3, 64>>>(calls.data, wrong.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(calls.host() == std::vector<int>{12, 120});
   CHECK(wrong.host()[0] == 0);
 }
@@ -545,7 +533,6 @@ TEST_CASE("a copy by each warp") {
   std::iota(in.begin(), in.end(), 0);
   Device<int> device_in(in), out(256);
   copy_per_warp<<<1, 128>>>(reinterpret_cast<int4*>(device_in.data), reinterpret_cast<int4*>(out.data));
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 256; ++i) CHECK(out.host()[size_t(i)] == i / 64 * 64 + (15 - i % 64 / 4) * 4 + i % 4);
 }
 
@@ -579,7 +566,6 @@ TEST_CASE("a cooperative launch synchronizes the grid") {
   int count = n;
   void* arguments[] = {&device_in.data, &count, &partial.data, &out.data};
   CHECK(cudaLaunchCooperativeKernel((void*)sum_over_grid, dim3(3, 2), dim3(64), arguments, 0, nullptr) == cudaSuccess);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<int>{n * (n - 1) / 2, 0, 0, 0});
 }
 

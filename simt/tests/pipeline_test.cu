@@ -37,7 +37,6 @@ void check_copies() {
   std::iota(in.begin(), in.end(), char(1));
   Device<char> device_in(in), out(in.size());
   copies<Size><<<1, 17>>>(device_in.data, out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (int t = 0; t < 17; ++t)
     for (int i = 0; i < 16; ++i) {
@@ -173,7 +172,6 @@ TEST_CASE("the pipeline of one thread") {
   const auto in = counting(96 * kTiles);
   Device<float> device_in(in), out(in.size()), early(96);
   thread_pipeline<<<1, 96>>>(device_in.data, out.data, early.data, kTiles);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 96 * kTiles; ++i) CHECK(out.host()[size_t(i)] == in[size_t(i / 96 * 96 + 95 - i % 96)]);
   Device<int> three(std::vector<int>{10, 20, 30}), landed(6);
   prior_batches<<<1, 1>>>(three.data, landed.data);
@@ -210,7 +208,6 @@ void check_block_pipeline() {
   const auto in = counting(128 * kTiles);
   Device<float> device_in(in), out(in.size());
   block_pipeline<Stages><<<1, 64>>>(device_in.data, out.data, kTiles);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   for (int i = 0; i < 128 * kTiles; ++i) CHECK(out.host()[size_t(i)] == 2 * in[size_t(i / 128 * 128 + 127 - i % 128)]);
 }
 
@@ -253,7 +250,6 @@ TEST_CASE("a block whose warps produce and consume") {
   const auto check = [&](auto kernel) {
     Device<float> device_in(in), out(in.size());
     kernel<<<2, 128>>>(device_in.data, out.data, kTiles);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     for (int i = 0; i < 96 * kTiles; ++i) CHECK(out.host()[size_t(i)] == in[size_t(i / 96 * 96 + 95 - i % 96)] + 1);
   };
   check(specialized<true>);
@@ -355,7 +351,6 @@ TEST_CASE("a copy to what is still read shows if copies land early") {
   const auto wrong = [&](const char* name, const char* value) {
     Environment environment(name, value);
     one_copy_too_many<<<1, 32>>>(device_in.data, out.data, 4);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const auto got = out.host();
     int count = 0;
     for (size_t i = 0; i < in.size(); ++i) count += got[i] != in[i / 32 * 32 + 31 - i % 32];

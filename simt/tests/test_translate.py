@@ -317,7 +317,8 @@ def places(text, name):
 
 def test_words_keep_their_line_and_column():
     source = SIMT / "tests/translate/shared.cu"
-    command = ["g++", "-E", "-x", "c++", "-std=c++17", "-D__CUDACC__", "-isystem", SIMT / "include", "-isystem", SIMT / "extras/include"]
+    folders = [option for name in ("include", "extras/include") for option in ("-isystem", SIMT / name)]
+    command = ["g++", "-E", "-x", "c++", "-std=c++17", "-D__CUDACC__", *folders]
     command += ["-include", "cuda_runtime.h", source]
     preprocessed = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     own = places(f'# 1 "shared.cu"\n{source.read_text()}', "shared.cu")

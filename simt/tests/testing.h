@@ -21,9 +21,9 @@ struct Device {  // an array in device memory
   }
   Device(const Device&) = delete;
   ~Device() { cudaFree(data); }
-  std::vector<T> host() const {
+  std::vector<T> host() const {  // also says whether the kernels before it ended well
     std::vector<T> copy(count);
-    CHECK(cudaMemcpy(copy.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+    REQUIRE(cudaMemcpy(copy.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
     return copy;
   }
 };

@@ -59,7 +59,6 @@ void check_shuffle(unsigned mask, int threads) {
   for (int width = 1; width <= 32; width *= 2) {
     Device<int> out(kOperands * 32);
     shuffle_all<kind><<<1, threads>>>(out.data, mask, width);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const auto got = out.host();
     int wrong = 0;
     for (int operand = -4; operand < kOperands - 4; ++operand)
@@ -155,7 +154,6 @@ TEST_CASE("shuffles of pointers and small structures") {
 TEST_CASE("shuffles of every type") {
   Device<unsigned long long> failures(1);
   shuffle_types<<<1, 32>>>(failures.data);
-  CHECK(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(failures.host()[0] == 0);
 }
 
@@ -218,7 +216,6 @@ TEST_CASE("votes") {
       for (const int threads : {32, 24}) {
         Device<unsigned> out(128);
         votes<<<1, threads>>>(out.data, mask, predicates);
-        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         const auto got = out.host();
         const unsigned voters = mask & (threads == 32 ? kFull : (1u << threads) - 1), yes = predicates & voters;
         for (size_t lane = 0; lane < 32; ++lane) {
@@ -244,7 +241,6 @@ TEST_CASE("matches compare bits") {
   Device<unsigned> out(160);
   Device<int> all(64);
   matches<<<1, 32>>>(out.data, all.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   const auto flags = all.host();
   const unsigned every_third[] = {0x49249249, 0x92492492, 0x24924924};
@@ -276,7 +272,6 @@ TEST_CASE("reductions of integers") {
   Device<int> out(96);
   Device<unsigned> bits(192);
   reductions<<<1, 32>>>(out.data, bits.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   const auto unsigneds = bits.host();
   for (size_t lane = 0; lane < 32; ++lane) {
@@ -331,7 +326,6 @@ TEST_CASE("__activemask tells who is here") {
   Device<unsigned> out(96);
   active<<<1, 32>>>(out.data);
   active_at_the_end<<<1, 32>>>(out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (size_t lane = 0; lane < 32; ++lane) {
     CHECK(got[lane] == kFull);
@@ -355,7 +349,6 @@ __global__ void aggregated_increment(int* counter, int* tickets) {
 TEST_CASE("warp-aggregated atomics give every ticket once") {
   Device<int> counter(1), tickets(8 * 4 * 21);
   aggregated_increment<<<8, 128>>>(counter.data, tickets.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(counter.host()[0] == 8 * 4 * 21);
   CHECK(tickets.host() == std::vector<int>(8 * 4 * 21, 1));
 }

@@ -117,7 +117,6 @@ TEST_CASE("a block of fewer threads than its BlockReduce, which is used twice") 
     const Device<float> device_in(in);
     Device<float> out(2);
     smaller_block<<<1, threads>>>(device_in.data, out.data);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(out.host() ==
           std::vector<float>{std::accumulate(in.begin(), in.end(), 0.f), *std::max_element(in.begin(), in.end())});
   }
@@ -150,7 +149,6 @@ TEST_CASE("other forms of a reduction") {
   const Device<int> device_in(in);
   Device<int> out(66);
   other_forms<<<1, 64>>>(device_in.data, out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   CHECK(got[0] == std::accumulate(in.begin(), in.end(), 0));
   CHECK(got[1] == *std::max_element(in.begin(), in.end()));
@@ -174,7 +172,6 @@ void check_warp_reduce(const std::vector<T>& in, Op op, unsigned block, int vali
   const Device<T> device_in(in);
   Device<T> out(in.size());
   reduce_warps<threads><<<1, block>>>(device_in.data, out.data, op, valid);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   for (unsigned first = 0; first < block; first += threads) {
     CAPTURE(threads);
@@ -273,7 +270,6 @@ void check_scan_form(const std::vector<T>& in, dim3 block, T initial, Op op) {
   const Device<T> device_in(in);
   Device<T> out(in.size()), aggregates(in.size());
   scan_block<Scan, inclusive, form><<<1, block>>>(device_in.data, out.data, aggregates.data, initial, op);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host(), totals = aggregates.host();
   const bool has_initial = form >= kInitial;
   const T total = std::accumulate(in.begin() + 1, in.end(), in[0], op);
@@ -356,7 +352,6 @@ void check_items() {
   const Device<int> device_in(in);
   Device<int> out(256);
   scan_items<inclusive, form><<<1, 64>>>(device_in.data, out.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const auto got = out.host();
   int wrong = 0;
   for (size_t i = 0; i < 256; ++i)
@@ -400,7 +395,6 @@ void check_copy() {
     Device<T> out(tile);
     copy_tile<cub::BlockLoad<T, threads, items, load>, cub::BlockStore<T, threads, items, store>, T, items>
         <<<1, threads>>>(device_in.data, out.data, valid);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const auto got = out.host();
     int wrong = 0;
     for (int i = 0; i < tile; ++i) wrong += got[size_t(i)] != (i < valid ? in[size_t(i)] + in[size_t(i)] : T(0));
@@ -440,7 +434,6 @@ TEST_CASE("items scattered by their ranks") {
       scatter<true><<<1, 64>>>(device_ranks.data, out.data);
     else
       scatter<false><<<1, 64>>>(device_ranks.data, out.data);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const auto got = out.host();
     int wrong = 0;
     for (int i = 0; i < 128; ++i) wrong += got[size_t(ranks[size_t(i)])] != i;

@@ -81,7 +81,6 @@ TEST_CASE("one dimension in each mode") {
         const Device<float> device_at(given);
         Device<float> out(given.size());
         fetch1<<<1, unsigned(given.size())>>>(texture.object, device_at.data, out.data);
-        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         const auto got = out.host();
         int wrong = 0;
         for (size_t i = 0; i < given.size(); ++i) {
@@ -116,7 +115,6 @@ TEST_CASE("bytes of an image are read as floats, and mixed between four texels")
   REQUIRE(texture.error == cudaSuccess);
   Device<float4> out(1);
   fetch2<<<1, 1>>>(texture.object, out.data, 0.375f, 0.5f);  // a quarter of the way, and half of it
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const float4 got = out.host()[0];
   CHECK(got.x == doctest::Approx((0.75 * (0 + 0.4) + 0.25 * (1 + 0)) / 2));
   CHECK(got.y == doctest::Approx(0.375));
@@ -148,7 +146,6 @@ TEST_CASE("layers and volumes") {
   Device<int> out(6);
   for (int layer : {0, 3, 9}) {
     fetch_layer<<<1, dim3(3, 2)>>>(texture.object, out.data, layer);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     const auto got = out.host();
     for (int i = 0; i < 6; ++i) CHECK(got[size_t(i)] == std::min(layer, 3) * 6 + i + 100);
   }
@@ -166,7 +163,6 @@ TEST_CASE("layers and volumes") {
   of_volume.array = volume;
   Device<float> middle(1);
   fetch3<<<1, 1>>>(of_volume.object, middle.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(middle.host()[0] == doctest::Approx(140 / 8.));
 }
 
@@ -188,7 +184,6 @@ TEST_CASE("linear and pitched memory") {
   REQUIRE(texture.error == cudaSuccess);
   Device<unsigned> out(5);
   fetch_all<<<1, 1>>>(texture.object, out.data, 3);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(out.host() == std::vector<unsigned>{0, 9, 8, 7, 0});
 
   float* rows;
@@ -203,7 +198,6 @@ TEST_CASE("linear and pitched memory") {
   REQUIRE(of_rows.error == cudaSuccess);
   Device<float> last(7);
   fetch_pitched<<<1, 7>>>(of_rows.object, last.data);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   CHECK(last.host() == std::vector<float>{10, 11, 12, 13, 14, -7, -7});
   cudaFree(rows);
 }

@@ -1,6 +1,6 @@
 // Two buffers filled by cp.async while the other one is used.
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void reverse_rows(const int4* in, int4* out, int rows) {
   __shared__ int4 row[2][64];
@@ -29,9 +29,7 @@ __global__ void own_elements(const int* in, int* out, int rows) {  // each threa
 }
 
 int main() {
-  int4* data;
-  cudaMalloc(&data, 1024 * sizeof(int4));
-  cudaMemset(data, 0, 1024 * sizeof(int4));
+  auto* data = zeros<int4>(1024);
   reverse_rows<<<1, 64>>>(data, data + 512, 8);
   own_elements<<<1, 64>>>(&data->x, &data[512].x, 8);
   return cudaDeviceSynchronize() != cudaSuccess;

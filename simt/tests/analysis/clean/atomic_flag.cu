@@ -1,6 +1,6 @@
 // Data handed from block to block with cuda::atomic_ref: released by one, acquired by the next.
-#include <cuda_runtime.h>
 #include <cuda/atomic>
+#include "../program.h"
 
 using Flag = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
@@ -31,9 +31,7 @@ __global__ void relaxed(int* flags, int* values) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 34 * 20 * sizeof(int));
-  cudaMemset(data, 0, 34 * 20 * sizeof(int));
+  auto* data = zeros<int>(34 * 20);
   chain<<<20, 32>>>(data, data + 40);
   relaxed<<<20, 32>>>(data + 20, data + 40);
   return cudaDeviceSynchronize() != cudaSuccess;

@@ -1,6 +1,6 @@
 // Atomics of block scope on words that only one block uses, beside wider ones of the same block.
-#include <cuda_runtime.h>
 #include <cuda/atomic>
+#include "../program.h"
 
 __global__ void count(const int* in, int* counts, int* flags, int* out) {
   __shared__ int here;
@@ -27,9 +27,7 @@ __global__ void turn_about(int* counts) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 256 * sizeof(int));
-  cudaMemset(data, 0, 256 * sizeof(int));
+  auto* data = zeros<int>(256);
   count<<<4, 64>>>(data, data + 64, data + 72, data + 128);
   turn_about<<<4, 32>>>(data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;

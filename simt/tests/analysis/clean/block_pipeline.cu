@@ -1,7 +1,7 @@
 // cuda::pipeline of a block: all threads copy and all use; and with a warp that only copies.
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
 #include <cuda/pipeline>
+#include "../program.h"
 
 constexpr int kStages = 2, kRow = 64;
 
@@ -46,9 +46,7 @@ __global__ void one_warp_copies(const int* in, int* out, int rows) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 2 * 8 * kRow * sizeof(int));
-  cudaMemset(data, 0, 2 * 8 * kRow * sizeof(int));
+  auto* data = zeros<int>(2 * 8 * kRow);
   all_do_both<<<1, kRow>>>(data, data + 8 * kRow, 8);
   one_warp_copies<<<1, 32 + kRow>>>(data, data + 8 * kRow, 8);
   return cudaDeviceSynchronize() != cudaSuccess;

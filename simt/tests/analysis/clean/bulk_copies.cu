@@ -1,7 +1,7 @@
 // Bulk copies that a barrier in shared memory counts in bytes, in two buffers.
-#include <cuda_runtime.h>
 #include <cuda/barrier>
 #include <utility>
+#include "../program.h"
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
@@ -26,9 +26,7 @@ __global__ void reverse_rows(const int* in, int* out, int rows) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 1024 * sizeof(int));
-  cudaMemset(data, 0, 1024 * sizeof(int));
+  auto* data = zeros<int>(1024);
   reverse_rows<<<1, 64>>>(data, data + 512, 8);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // A sum over the blocks of a cluster through each other's shared memory; once with arrive and wait apart.
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 namespace cg = cooperative_groups;
 
@@ -39,12 +39,8 @@ __global__ void __cluster_dims__(2, 1, 1) histogram(const unsigned char* in, uns
 }
 
 int main() {
-  float* data;
-  unsigned* bins;
-  cudaMalloc(&data, 1024 * sizeof(float));
-  cudaMemset(data, 0, 1024 * sizeof(float));
-  cudaMalloc(&bins, 128 * sizeof(unsigned));
-  cudaMemset(bins, 0, 128 * sizeof(unsigned));
+  auto* data = zeros<float>(1024);
+  auto* bins = zeros<unsigned>(128);
   sum<<<8, 64>>>(data, data + 512, 4);
   histogram<<<8, 64>>>(reinterpret_cast<unsigned char*>(data), bins);
   return cudaDeviceSynchronize() != cudaSuccess;

@@ -1,5 +1,5 @@
 // What CUDA's guide makes of atomicCAS: the first look is a plain load, and the swap finds out whether it was stale.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __device__ float atomic_max(float* address, float value) {
   int* word = reinterpret_cast<int*>(address);
@@ -22,9 +22,7 @@ __global__ void largest(float* out, int* taken, int most) {
 }
 
 int main() {
-  float* out;
-  cudaMalloc(&out, 2 * sizeof(float));
-  cudaMemset(out, 0, 2 * sizeof(float));
+  auto* out = zeros<float>(2);
   largest<<<4, 96>>>(out, reinterpret_cast<int*>(out + 1), 1000);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

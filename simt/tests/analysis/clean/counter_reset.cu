@@ -1,5 +1,5 @@
 // The last block to take a ticket sets the counter back: its own ticket came after all the others.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void last_one(unsigned* tickets, int* rounds) {
   if (threadIdx.x > 0) return;
@@ -9,9 +9,7 @@ __global__ void last_one(unsigned* tickets, int* rounds) {
 }
 
 int main() {
-  unsigned* data;
-  cudaMalloc(&data, 2 * sizeof(unsigned));
-  cudaMemset(data, 0, 2 * sizeof(unsigned));
+  auto* data = zeros<unsigned>(2);
   for (int round = 0; round < 3; ++round) last_one<<<40, 64>>>(data, reinterpret_cast<int*>(data + 1));
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,5 +1,6 @@
 // CUB's collectives with a barrier between two uses of their memory, for blocks and tiles that are not full.
 #include <cub/cub.cuh>
+#include "../program.h"
 
 #include <cstdio>
 
@@ -43,10 +44,8 @@ __global__ void parts_of_a_warp(const float* in, float* out) {
 }
 
 int main() {
-  float *in, *out;
-  cudaMalloc(&in, 512 * sizeof(float));
-  cudaMalloc(&out, 512 * sizeof(float));
-  cudaMemset(in, 0, 512 * sizeof(float));
+  auto* in = zeros<float>(512);
+  auto* out = zeros<float>(512);
   reduce_twice<cub::BLOCK_REDUCE_WARP_REDUCTIONS, 128><<<1, 128>>>(in, out, 128);
   reduce_twice<cub::BLOCK_REDUCE_WARP_REDUCTIONS, 100><<<1, 100>>>(in, out, 99);
   reduce_twice<cub::BLOCK_REDUCE_RAKING, 100><<<1, 100>>>(in, out, 99);

@@ -1,6 +1,6 @@
 // Warps of one block, and blocks, that wait for each other on cuda::atomic, by every one of its operations.
-#include <cuda_runtime.h>
 #include <cuda/atomic>
+#include "../program.h"
 
 using OfBlock = cuda::atomic<int, cuda::thread_scope_block>;
 using OfDevice = cuda::atomic_ref<int, cuda::thread_scope_device>;
@@ -52,9 +52,7 @@ __global__ void in_turn(int* turn, int* lock, int* sum) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 64 * sizeof(int));
-  cudaMemset(data, 0, 64 * sizeof(int));
+  auto* data = zeros<int>(64);
   hand_over<<<1, 160>>>(data, data + 8);
   in_turn<<<1, 128>>>(data + 16, data + 17, data + 18);
   int sums[2];

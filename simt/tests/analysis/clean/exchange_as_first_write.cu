@@ -1,6 +1,6 @@
 // Shared variables whose first access is an exchange: what was there does not matter.
-#include <cuda_runtime.h>
 #include <cuda/atomic>
+#include "../program.h"
 
 __global__ void count(const int* in, int* out) {
   __shared__ int count;
@@ -16,9 +16,7 @@ __global__ void count(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 66 * sizeof(int));
-  cudaMemset(data, 0, 66 * sizeof(int));
+  auto* data = zeros<int>(66);
   count<<<1, 64>>>(data, data + 64);
   int found[2];
   cudaMemcpy(found, data + 64, sizeof found, cudaMemcpyDeviceToHost);

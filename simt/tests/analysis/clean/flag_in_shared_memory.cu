@@ -1,5 +1,5 @@
 // One warp waits for another through a volatile flag in shared memory, with fences on both sides.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void pass_on(const int* in, int* out) {
   __shared__ int values[32];
@@ -21,9 +21,7 @@ __global__ void pass_on(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 64 * sizeof(int));
-  cudaMemset(data, 0, 64 * sizeof(int));
+  auto* data = zeros<int>(64);
   pass_on<<<1, 64>>>(data, data + 32);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

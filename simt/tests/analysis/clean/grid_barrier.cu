@@ -1,6 +1,6 @@
 // A stencil in rounds, with the barrier of a cooperative grid between them.
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void smooth(float* one, float* other, int rounds) {
   cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -15,9 +15,7 @@ __global__ void smooth(float* one, float* other, int rounds) {
 }
 
 int main() {
-  float* one;
-  cudaMalloc(&one, 512 * sizeof(float));
-  cudaMemset(one, 0, 512 * sizeof(float));
+  auto* one = zeros<float>(512);
   float* other = one + 256;
   int rounds = 5;
   void* arguments[] = {&one, &other, &rounds};

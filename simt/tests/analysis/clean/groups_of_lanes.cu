@@ -2,7 +2,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 namespace cg = cooperative_groups;
 
@@ -42,9 +42,7 @@ __global__ void scan_by_eight(const int* in, int* out) {
 int main() {
   int host[512];
   for (int i = 0; i < 512; ++i) host[i] = i * 7 % 31;
-  int* data;
-  cudaMalloc(&data, 2048 * sizeof(int));
-  cudaMemset(data, 0, 2048 * sizeof(int));
+  auto* data = zeros<int>(2048);
   cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
   keep_odd<<<4, 128>>>(data, data + 512, data + 1024);
   histogram<<<4, 128>>>(data, data + 1032);

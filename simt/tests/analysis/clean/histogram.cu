@@ -1,5 +1,5 @@
 // Counts with atomics in shared and in global memory.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void histogram(const unsigned char* in, unsigned* out, int count) {
   __shared__ unsigned bins[256];
@@ -13,13 +13,11 @@ __global__ void histogram(const unsigned char* in, unsigned* out, int count) {
 }
 
 int main() {
-  unsigned char *in, numbers[5000];
-  unsigned* out;
+  unsigned char numbers[5000];
   for (int i = 0; i < 5000; ++i) numbers[i] = i * i;
-  cudaMalloc(&in, 5000);
-  cudaMalloc(&out, 256 * sizeof(unsigned));
+  auto* in = zeros<unsigned char>(5000);
+  auto* out = zeros<unsigned>(256);
   cudaMemcpy(in, numbers, 5000, cudaMemcpyHostToDevice);
-  cudaMemset(out, 0, 256 * sizeof(unsigned));
   histogram<<<5, 96>>>(in, out, 5000);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // Elements changed in place, by kernels one after another, with vectors and with halves; threads that share a word.
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void twice(float4* data, int count) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
@@ -21,9 +21,7 @@ __global__ void bytes(char* data, int count) {
 }
 
 int main() {
-  float4* data;
-  cudaMalloc(&data, 256 * sizeof(float4));
-  cudaMemset(data, 0, 256 * sizeof(float4));
+  auto* data = zeros<float4>(256);
   twice<<<3, 32>>>(data, 256);
   halves<<<33, 63>>>(reinterpret_cast<__half*>(data), 2048);
   bytes<<<67, 63>>>(reinterpret_cast<char*>(data), 4096);

@@ -1,5 +1,5 @@
 // The last block to finish adds up what all blocks left; by thread 0 alone, and by all threads with their own fences.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sum(const float* in, volatile float* partial, unsigned* done, float* out) {
   __shared__ float values[64];
@@ -34,15 +34,10 @@ __global__ void copy_then_sum(const float* in, float* copy, unsigned* done, floa
 }
 
 int main() {
-  float *in, *partial, *out;
-  unsigned* done;
-  cudaMalloc(&in, 64 * 70 * sizeof(float));
-  cudaMalloc(&partial, 64 * 70 * sizeof(float));
-  cudaMalloc(&out, 2 * sizeof(float));
-  cudaMalloc(&done, 2 * sizeof(unsigned));
-  cudaMemset(in, 0, 64 * 70 * sizeof(float));
-  cudaMemset(out, 0, 2 * sizeof(float));
-  cudaMemset(done, 0, 2 * sizeof(unsigned));
+  auto* in = zeros<float>(64 * 70);
+  auto* partial = zeros<float>(64 * 70);
+  auto* out = zeros<float>(2);
+  auto* done = zeros<unsigned>(2);
   sum<<<70, 64>>>(in, partial, done, out);
   sum<<<70, 64>>>(in, partial, done, out);
   copy_then_sum<<<70, 64>>>(in, partial, done + 1, out + 1);

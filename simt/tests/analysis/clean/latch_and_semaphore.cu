@@ -1,7 +1,7 @@
 // Threads that meet at a cuda::latch, and warps that take turns by a cuda::binary_semaphore.
-#include <cuda_runtime.h>
 #include <cuda/latch>
 #include <cuda/semaphore>
+#include "../program.h"
 
 using Latch = cuda::latch<cuda::thread_scope_block>;
 using Semaphore = cuda::binary_semaphore<cuda::thread_scope_block>;
@@ -34,9 +34,7 @@ __global__ void one_at_a_time(int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 129 * sizeof(int));
-  cudaMemset(data, 0, 129 * sizeof(int));
+  auto* data = zeros<int>(129);
   turn_about<<<1, 64>>>(data, data + 64);
   one_at_a_time<<<1, 256>>>(data + 128);
   return cudaDeviceSynchronize() != cudaSuccess;

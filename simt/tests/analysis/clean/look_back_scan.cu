@@ -1,6 +1,6 @@
 // A prefix sum in one pass: each block publishes its own sum, then looks back over the blocks before it until it finds
 // one whose whole prefix is known.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 constexpr int kThreads = 64;
 enum State { kNothing, kOwnSum, kPrefix };
@@ -43,9 +43,7 @@ __global__ void scan(const int* in, int* out, int* own_sums, int* prefixes, vola
 
 int main() {
   constexpr int kBlocks = 60;
-  int* data;
-  cudaMalloc(&data, (2 * kThreads + 3) * kBlocks * sizeof(int) + sizeof(int));
-  cudaMemset(data, 0, (2 * kThreads + 3) * kBlocks * sizeof(int) + sizeof(int));
+  auto* data = zeros<int>((2 * kThreads + 3) * kBlocks + 1);
   int *out = data + kThreads * kBlocks, *own = out + kThreads * kBlocks, *prefix = own + kBlocks,
       *state = prefix + kBlocks;
   scan<<<kBlocks, kThreads>>>(data, out, own, prefix, state, state + kBlocks);

@@ -1,5 +1,5 @@
 // Tiles of two matrices in dynamic shared memory, and sums in registers.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void multiply(const float* a, const float* b, float* c, int n) {
   extern __shared__ float memory[];
@@ -19,9 +19,7 @@ __global__ void multiply(const float* a, const float* b, float* c, int n) {
 
 int main() {
   constexpr int n = 40;
-  float* data;
-  cudaMalloc(&data, 3 * n * n * sizeof(float));
-  cudaMemset(data, 0, 3 * n * n * sizeof(float));
+  auto* data = zeros<float>(3 * n * n);
   multiply<<<dim3(3, 3), dim3(16, 16), 2 * 256 * sizeof(float)>>>(data, data + n * n, data + 2 * n * n, n);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,7 +1,7 @@
 // Dynamic shared memory cut into arrays of several types, and used again for others after a barrier.
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 #include <cstring>
+#include "../program.h"
 
 struct alignas(16) Item {
   float weights[3];
@@ -47,9 +47,7 @@ __global__ void turn(const float* in, float* out) {
 
 int main() {
   constexpr int kThreads = 96;
-  float* data;
-  cudaMalloc(&data, 3 * kThreads * sizeof(float));
-  cudaMemset(data, 0, 3 * kThreads * sizeof(float));
+  auto* data = zeros<float>(3 * kThreads);
   turn<<<1, kThreads, kThreads*(sizeof(Item) + 4 + 2 + 1)>>>(data, data + kThreads);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,5 +1,5 @@
 // A look-back whose state and value travel in one 64-bit word, which needs no fence.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void chain(const int* in, int* out, volatile unsigned long long* words) {
   if (threadIdx.x != 0) return;
@@ -14,12 +14,9 @@ __global__ void chain(const int* in, int* out, volatile unsigned long long* word
 }
 
 int main() {
-  int *data, kBlocks = 50;
-  unsigned long long* words;
-  cudaMalloc(&data, 2 * kBlocks * sizeof(int));
-  cudaMalloc(&words, kBlocks * sizeof *words);
-  cudaMemset(data, 0, kBlocks * sizeof(int));
-  cudaMemset(words, 0, kBlocks * sizeof *words);
+  int kBlocks = 50;
+  auto* data = zeros<int>(2 * kBlocks);
+  auto* words = zeros<unsigned long long>(kBlocks);
   chain<<<kBlocks, 32>>>(data, data + kBlocks, words);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,5 +1,5 @@
 // Lanes that diverge and meet in parts: each part exchanges values through shared memory with a __syncwarp of its own.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void rotate(const int* in, int* out) {
   __shared__ int row[64];
@@ -19,9 +19,7 @@ __global__ void rotate(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 192 * sizeof(int));
-  cudaMemset(data, 0, 192 * sizeof(int));
+  auto* data = zeros<int>(192);
   rotate<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

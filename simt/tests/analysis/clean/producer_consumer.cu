@@ -1,6 +1,6 @@
 // Two cuda::barriers between a warp that fills two buffers and one that empties them.
-#include <cuda_runtime.h>
 #include <cuda/barrier>
+#include "../program.h"
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
@@ -35,9 +35,7 @@ __global__ void pass_on(const int* in, int* out, int rows) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 1024 * sizeof(int));
-  cudaMemset(data, 0, 1024 * sizeof(int));
+  auto* data = zeros<int>(1024);
   pass_on<<<1, 64>>>(data, data + 512, 16);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,5 +1,6 @@
 // Bulk copies and barriers in memory, all of them in inline PTX, in two buffers.
 #include <cstdint>
+#include "../program.h"
 
 __device__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -40,9 +41,7 @@ __global__ void reverse_rows(const int* in, int* out, int rows) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 1024 * sizeof(int));
-  cudaMemset(data, 0, 1024 * sizeof(int));
+  auto* data = zeros<int>(1024);
   reverse_rows<<<1, 64>>>(data, data + 512, 8);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

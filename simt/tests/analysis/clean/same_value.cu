@@ -1,5 +1,5 @@
 // Many threads set one flag to the same value, in one instruction, from several warps and blocks.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void contains(const int* in, int wanted, int* found, int* found_by_block) {
   __shared__ int here;
@@ -14,9 +14,7 @@ __global__ void contains(const int* in, int wanted, int* found, int* found_by_bl
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 600 * sizeof(int));
-  cudaMemset(data, 0, 600 * sizeof(int));
+  auto* data = zeros<int>(600);
   contains<<<4, 128>>>(data, 0, data + 512, data + 513);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

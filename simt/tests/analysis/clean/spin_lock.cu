@@ -1,6 +1,6 @@
 // A lock of atomicCAS and atomicExch around plain accesses, taken by one thread of each warp of each block, and one in
 // shared memory.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __device__ void lock(int* mutex) {
   while (atomicCAS(mutex, 0, 1) != 0) {
@@ -31,9 +31,7 @@ __global__ void add(int* mutex, int* sum, int* longest) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 4 * sizeof(int));
-  cudaMemset(data, 0, 4 * sizeof(int));
+  auto* data = zeros<int>(4);
   add<<<12, 128>>>(data, data + 1, data + 3);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

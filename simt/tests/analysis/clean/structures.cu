@@ -1,5 +1,5 @@
 // Structures with padding, copied whole; members written by different threads.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 struct Item {
   char kind;
@@ -21,9 +21,7 @@ __global__ void shuffle(const Item* in, Item* out) {
 }
 
 int main() {
-  Item* data;
-  cudaMalloc(&data, 129 * sizeof(Item));
-  cudaMemset(data, 0, 129 * sizeof(Item));
+  auto* data = zeros<Item>(129);
   shuffle<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

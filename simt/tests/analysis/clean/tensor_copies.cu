@@ -1,6 +1,6 @@
 // Boxes of a tensor map that come and go by bulk copies, turned in between; the last ones lie across the edges.
 #include <cuda.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 #include <cuda/barrier>
 
@@ -43,9 +43,7 @@ CUtensorMap map_of(float* data, cuuint64_t rows, cuuint64_t cols) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 2 * 68 * 44 * sizeof(float));
-  cudaMemset(data, 0, 68 * 44 * sizeof(float));
+  auto* data = zeros<float>(2 * 68 * 44);
   turn<<<dim3(2, 3), 256>>>(map_of(data, 68, 44), map_of(data + 68 * 44, 44, 68));
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,5 +1,5 @@
 // A ticket lock that is polled with volatile and passed on with a volatile store.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void add(unsigned* next, volatile unsigned* serving, float* sum) {
   if (threadIdx.x != 0) return;
@@ -13,12 +13,8 @@ __global__ void add(unsigned* next, volatile unsigned* serving, float* sum) {
 }
 
 int main() {
-  unsigned* counters;
-  float* sum;
-  cudaMalloc(&counters, 2 * sizeof(unsigned));
-  cudaMalloc(&sum, sizeof(float));
-  cudaMemset(counters, 0, 2 * sizeof(unsigned));
-  cudaMemset(sum, 0, sizeof(float));
+  auto* counters = zeros<unsigned>(2);
+  auto* sum = zeros<float>(1);
   add<<<20, 32>>>(counters, counters + 1, sum);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -2,7 +2,7 @@
 // here.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 namespace cg = cooperative_groups;
 
@@ -27,10 +27,9 @@ __global__ void sums(const int* in, int* out, int* total) {
 }
 
 int main() {
-  int *data, numbers[64];
+  int numbers[64];
   for (int i = 0; i < 64; ++i) numbers[i] = i;
-  cudaMalloc(&data, 129 * sizeof(int));
-  cudaMemset(data, 0, 129 * sizeof(int));
+  auto* data = zeros<int>(129);
   cudaMemcpy(data, numbers, sizeof numbers, cudaMemcpyHostToDevice);
   sums<<<1, 64>>>(data, data + 64, data + 128);
   return cudaDeviceSynchronize() != cudaSuccess;

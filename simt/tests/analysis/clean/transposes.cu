@@ -1,5 +1,5 @@
 // Transposes through a tile, padded and not, of 32 x 32 and of bytes.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 template <class T, int padding>
 __global__ void transpose(const T* in, T* out, int rows, int cols) {
@@ -15,9 +15,7 @@ __global__ void transpose(const T* in, T* out, int rows, int cols) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 2 * 70 * 100 * sizeof(float));
-  cudaMemset(data, 0, 2 * 70 * 100 * sizeof(float));
+  auto* data = zeros<float>(2 * 70 * 100);
   const dim3 grid(4, 3), block(32, 8);
   transpose<float, 0><<<grid, block>>>(data, data + 7000, 70, 100);
   transpose<float, 1><<<grid, block>>>(data, data + 7000, 70, 100);

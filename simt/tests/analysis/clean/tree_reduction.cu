@@ -1,5 +1,5 @@
 // A sum by a tree with a barrier in each step, over several rows with one array.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sums(const float* in, float* out, int rows) {
   __shared__ float partial[256];
@@ -17,9 +17,7 @@ __global__ void sums(const float* in, float* out, int rows) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 257 * 16 * sizeof(float));
-  cudaMemset(data, 0, 256 * 16 * sizeof(float));
+  auto* data = zeros<float>(257 * 16);
   sums<<<3, 256>>>(data, data + 256 * 16, 16);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

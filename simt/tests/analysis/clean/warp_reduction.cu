@@ -1,5 +1,5 @@
 // The end of a reduction by one warp in shared memory, with __syncwarp between reading and writing.
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __device__ void warp_sum(volatile float* partial, int lane) {
   float sum = partial[lane] + partial[lane + 32];
@@ -23,9 +23,7 @@ __global__ void sum(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 260 * sizeof(float));
-  cudaMemset(data, 0, 260 * sizeof(float));
+  auto* data = zeros<float>(260);
   sum<<<4, 64>>>(data, data + 256);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

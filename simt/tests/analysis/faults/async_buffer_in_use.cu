@@ -1,7 +1,7 @@
 // Two buffers: the next copy goes into the buffer that slower warps still read.
 // hazard: race shared
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void reverse_rows(const int* in, int* out, int rows) {
   __shared__ int row[2][64];
@@ -19,9 +19,7 @@ __global__ void reverse_rows(const int* in, int* out, int rows) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 512 * sizeof(int));
-  cudaMemset(data, 0, 512 * sizeof(int));
+  auto* data = zeros<int>(512);
   reverse_rows<<<1, 64>>>(data, data + 256, 4);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

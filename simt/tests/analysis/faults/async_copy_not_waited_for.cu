@@ -1,7 +1,7 @@
 // An asynchronous copy is read after a barrier of the block, which does not wait for copies.
 // hazard: race shared
 #include <cuda_pipeline.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void reverse(const int* in, int* out) {
   __shared__ int row[64];
@@ -14,9 +14,7 @@ __global__ void reverse(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 128 * sizeof(int));
-  cudaMemset(data, 0, 128 * sizeof(int));
+  auto* data = zeros<int>(128);
   reverse<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

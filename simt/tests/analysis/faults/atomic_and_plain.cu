@@ -1,6 +1,6 @@
 // Blocks count with an atomic and look at the counter without one.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void claim(int* next, int* out) {
   if (threadIdx.x != 0) return;
@@ -10,9 +10,7 @@ __global__ void claim(int* next, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 65 * sizeof(int));
-  cudaMemset(data, 0, 65 * sizeof(int));
+  auto* data = zeros<int>(65);
   claim<<<8, 32>>>(data, data + 1);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // A barrier that half of the block never reaches.
 // hazard: barrier
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void fill(int* out) {
   if (threadIdx.x < 32) {
@@ -10,8 +10,7 @@ __global__ void fill(int* out) {
 }
 
 int main() {
-  int* out;
-  cudaMalloc(&out, 64 * sizeof(int));
+  auto* out = zeros<int>(64);
   fill<<<1, 64>>>(out);
   return cudaDeviceSynchronize() == cudaSuccess;
 }

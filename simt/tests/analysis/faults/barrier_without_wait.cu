@@ -1,7 +1,7 @@
 // Threads arrive at a barrier in memory and read before its phase has ended.
 // hazard: race shared
-#include <cuda_runtime.h>
 #include <cuda/barrier>
+#include "../program.h"
 
 __global__ void reverse(const int* in, int* out) {
   __shared__ int row[64];
@@ -16,9 +16,7 @@ __global__ void reverse(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 128 * sizeof(int));
-  cudaMemset(data, 0, 128 * sizeof(int));
+  auto* data = zeros<int>(128);
   reverse<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // Every block writes one element more than its own.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void fill(int* out, int per_block) {
   for (int i = threadIdx.x; i <= per_block; i += blockDim.x) {
@@ -9,8 +9,7 @@ __global__ void fill(int* out, int per_block) {
 }
 
 int main() {
-  int* out;
-  cudaMalloc(&out, 1025 * sizeof(int));
+  auto* out = zeros<int>(1025);
   fill<<<8, 64>>>(out, 128);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // One thread leaves a result for all, and the others do not wait for it. In one order of threads the answer is right.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void scale(float* data) {
   __shared__ float factor;
@@ -11,9 +11,7 @@ __global__ void scale(float* data) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 257 * sizeof(float));
-  cudaMemset(data, 0, 257 * sizeof(float));
+  auto* data = zeros<float>(257);
   scale<<<1, 256>>>(data);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,7 +1,7 @@
 // A bulk copy is read before the barrier that it is bound to has seen it land.
 // hazard: race shared
-#include <cuda_runtime.h>
 #include <cuda/barrier>
+#include "../program.h"
 
 __global__ void copy(const int* in, int* out) {
   __shared__ alignas(16) int row[64];
@@ -21,9 +21,7 @@ __global__ void copy(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 128 * sizeof(int));
-  cudaMemset(data, 0, 128 * sizeof(int));
+  auto* data = zeros<int>(128);
   copy<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // Each thread writes two bytes, and one of them belongs to its neighbour.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void mark(unsigned char* out) {
   __shared__ unsigned char marks[65];
@@ -12,8 +12,7 @@ __global__ void mark(unsigned char* out) {
 }
 
 int main() {
-  unsigned char* data;
-  cudaMalloc(&data, 64);
+  auto* data = zeros<unsigned char>(64);
   mark<<<1, 64>>>(data);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

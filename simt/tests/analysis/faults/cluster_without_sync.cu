@@ -1,7 +1,7 @@
 // A block of a cluster reads its neighbour's shared memory, and only its own block has waited.
 // hazard: race shared
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 namespace cg = cooperative_groups;
 
@@ -18,9 +18,7 @@ __global__ void __cluster_dims__(2, 1, 1) swap(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 512 * sizeof(float));
-  cudaMemset(data, 0, 256 * sizeof(float));
+  auto* data = zeros<float>(512);
   swap<<<4, 64>>>(data, data + 256);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

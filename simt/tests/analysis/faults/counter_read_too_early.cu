@@ -1,6 +1,6 @@
 // A counter in shared memory is read before all have counted; in the next round its reader counts as well.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void count(const int* in, int* out, int rounds) {
   __shared__ int positive;
@@ -14,9 +14,7 @@ __global__ void count(const int* in, int* out, int rounds) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 512 * sizeof(int));
-  cudaMemset(data, 0, 512 * sizeof(int));
+  auto* data = zeros<int>(512);
   count<<<1, 64>>>(data, data + 256, 4);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // A histogram whose bins are set to zero while others count already.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void histogram(const unsigned char* in, unsigned* out) {
   __shared__ unsigned bins[256];
@@ -11,11 +11,10 @@ __global__ void histogram(const unsigned char* in, unsigned* out) {
 }
 
 int main() {
-  unsigned char *in, numbers[256];
-  unsigned* out;
+  unsigned char numbers[256];
   for (int i = 0; i < 256; ++i) numbers[i] = i;
-  cudaMalloc(&in, 256);
-  cudaMalloc(&out, 256 * sizeof(unsigned));
+  auto* in = zeros<unsigned char>(256);
+  auto* out = zeros<unsigned>(256);
   cudaMemcpy(in, numbers, 256, cudaMemcpyHostToDevice);
   histogram<<<1, 256>>>(in, out);
   return cudaDeviceSynchronize() != cudaSuccess;

@@ -3,6 +3,7 @@
 // hazard: race shared
 // detail: write after read
 #include <cub/block/block_reduce.cuh>
+#include "../program.h"
 
 #include <cstdio>
 
@@ -16,10 +17,8 @@ __global__ void mean_and_maximum(const float* in, float* out) {
 }
 
 int main() {
-  float *in, *out;
-  cudaMalloc(&in, 128 * sizeof(float));
-  cudaMalloc(&out, 2 * sizeof(float));
-  cudaMemset(in, 0, 128 * sizeof(float));
+  auto* in = zeros<float>(128);
+  auto* out = zeros<float>(2);
   mean_and_maximum<<<1, 128>>>(in, out);
   std::printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }

@@ -1,6 +1,6 @@
 // The same with a fence that only the block's own threads can rely on.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sum(const float* in, float* partial, unsigned* done, float* out) {
   if (threadIdx.x != 0) return;
@@ -13,12 +13,8 @@ __global__ void sum(const float* in, float* partial, unsigned* done, float* out)
 }
 
 int main() {
-  float* data;
-  unsigned* done;
-  cudaMalloc(&data, 33 * sizeof(float));
-  cudaMalloc(&done, sizeof(unsigned));
-  cudaMemset(data, 0, 33 * sizeof(float));
-  cudaMemset(done, 0, sizeof(unsigned));
+  auto* data = zeros<float>(33);
+  auto* done = zeros<unsigned>(1);
   sum<<<16, 64>>>(data, data + 16, done, data + 32);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,7 +1,7 @@
 // One block waits for another's flag, whose scope is the block.
 // hazard: race global
-#include <cuda_runtime.h>
 #include <cuda/atomic>
+#include "../program.h"
 
 __global__ void hand_over(int* value, int* word, int* out) {
   cuda::atomic_ref<int, cuda::thread_scope_block> flag(*word);
@@ -16,9 +16,7 @@ __global__ void hand_over(int* value, int* word, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 3 * sizeof(int));
-  cudaMemset(data, 0, 3 * sizeof(int));
+  auto* data = zeros<int>(3);
   hand_over<<<2, 1>>>(data, data + 1, data + 2);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // A block waits for a flag of the block before it; what the flag announces was written without a fence.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void chain(volatile int* flags, int* values) {
   if (threadIdx.x != 0) return;
@@ -17,9 +17,7 @@ __global__ void chain(volatile int* flags, int* values) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 64 * sizeof(int));
-  cudaMemset(data, 0, 64 * sizeof(int));
+  auto* data = zeros<int>(64);
   chain<<<32, 32>>>(data, data + 32);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,7 +1,7 @@
 // A cooperative kernel whose blocks wait only for their own threads where they should wait for the grid.
 // hazard: race global
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void shift(int* data, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, count = gridDim.x * blockDim.x;
@@ -12,8 +12,7 @@ __global__ void shift(int* data, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 512 * sizeof(int));
+  auto* data = zeros<int>(512);
   int* out = data + 256;
   void* arguments[] = {&data, &out};
   cudaLaunchCooperativeKernel((void*)shift, dim3(4), dim3(64), arguments, 0, nullptr);

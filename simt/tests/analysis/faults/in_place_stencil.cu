@@ -1,6 +1,6 @@
 // A stencil in place: a thread reads its neighbour, which may have been written already.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void smooth(float* data, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -10,9 +10,7 @@ __global__ void smooth(float* data, int count) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 512 * sizeof(float));
-  cudaMemset(data, 0, 512 * sizeof(float));
+  auto* data = zeros<float>(512);
   smooth<<<4, 128>>>(data, 512);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

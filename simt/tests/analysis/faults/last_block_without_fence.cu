@@ -1,6 +1,6 @@
 // The last block adds up what the others wrote, but a fence before the counter is missing.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sum(const float* in, float* partial, unsigned* done, float* out) {
   __shared__ bool is_last;
@@ -17,12 +17,8 @@ __global__ void sum(const float* in, float* partial, unsigned* done, float* out)
 }
 
 int main() {
-  float* data;
-  unsigned* done;
-  cudaMalloc(&data, 33 * sizeof(float));
-  cudaMalloc(&done, sizeof(unsigned));
-  cudaMemset(data, 0, 33 * sizeof(float));
-  cudaMemset(done, 0, sizeof(unsigned));
+  auto* data = zeros<float>(33);
+  auto* done = zeros<unsigned>(1);
   sum<<<16, 64>>>(data, data + 16, done, data + 32);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

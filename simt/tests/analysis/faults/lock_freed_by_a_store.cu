@@ -1,6 +1,6 @@
 // A plain store releases a spin lock.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void add(int* lock, int* total) {
   if (threadIdx.x != 0) return;
@@ -13,9 +13,7 @@ __global__ void add(int* lock, int* total) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 2 * sizeof(int));
-  cudaMemset(data, 0, 2 * sizeof(int));
+  auto* data = zeros<int>(2);
   add<<<8, 32>>>(data, data + 1);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

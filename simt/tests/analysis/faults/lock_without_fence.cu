@@ -1,6 +1,6 @@
 // A spin lock is released without a fence, so the data that it guards may not be written yet.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void add(int* lock, int* total) {
   if (threadIdx.x != 0) return;
@@ -11,9 +11,7 @@ __global__ void add(int* lock, int* total) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 2 * sizeof(int));
-  cudaMemset(data, 0, 2 * sizeof(int));
+  auto* data = zeros<int>(2);
   add<<<8, 32>>>(data, data + 1);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

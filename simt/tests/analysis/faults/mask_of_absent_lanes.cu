@@ -1,6 +1,6 @@
 // A shuffle whose mask names lanes that have left.
 // hazard: mask
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sum(int* data, int count) {
   if (threadIdx.x >= count) return;
@@ -10,9 +10,7 @@ __global__ void sum(int* data, int count) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 32 * sizeof(int));
-  cudaMemset(data, 0, 32 * sizeof(int));
+  auto* data = zeros<int>(32);
   sum<<<1, 32>>>(data, 20);
   return cudaDeviceSynchronize() == cudaSuccess;
 }

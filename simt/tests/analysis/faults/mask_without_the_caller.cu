@@ -1,6 +1,6 @@
 // A vote called by lanes that its mask does not name.
 // hazard: mask
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void vote(int* data) {
   const int x = data[threadIdx.x];
@@ -8,9 +8,7 @@ __global__ void vote(int* data) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 32 * sizeof(int));
-  cudaMemset(data, 0, 32 * sizeof(int));
+  auto* data = zeros<int>(32);
   vote<<<1, 32>>>(data);
   return cudaDeviceSynchronize() == cudaSuccess;
 }

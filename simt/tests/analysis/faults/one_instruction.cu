@@ -1,14 +1,13 @@
 // All lanes store their own value to one place in one instruction.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void pick(const int* in, int* out) {
   if (in[threadIdx.x] > 3) *out = in[threadIdx.x];  // fault: first, second
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 33 * sizeof(int));
+  auto* data = zeros<int>(33);
   int numbers[32];
   for (int i = 0; i < 32; ++i) numbers[i] = i;
   cudaMemcpy(data, numbers, sizeof numbers, cudaMemcpyHostToDevice);

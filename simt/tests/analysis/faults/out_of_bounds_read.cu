@@ -1,6 +1,6 @@
 // The last thread reads one element past the end.
 // hazard: out_of_bounds
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void differences(const float* in, float* out, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -8,9 +8,8 @@ __global__ void differences(const float* in, float* out, int count) {
 }
 
 int main() {
-  float *in, *out;
-  cudaMalloc(&in, 100 * sizeof(float));
-  cudaMalloc(&out, 100 * sizeof(float));
+  auto* in = zeros<float>(100);
+  auto* out = zeros<float>(100);
   differences<<<1, 128>>>(in, out, 100);
   return cudaDeviceSynchronize() != cudaErrorIllegalAddress;
 }

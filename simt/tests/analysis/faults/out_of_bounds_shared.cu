@@ -1,6 +1,6 @@
 // One element more than the shared array has.
 // hazard: out_of_bounds
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void fill(float* out) {
   extern __shared__ float row[];
@@ -10,8 +10,7 @@ __global__ void fill(float* out) {
 }
 
 int main() {
-  float* out;
-  cudaMalloc(&out, 128 * sizeof(float));
+  auto* out = zeros<float>(128);
   fill<<<1, 128, 128 * sizeof(float)>>>(out);
   return cudaDeviceSynchronize() != cudaErrorIllegalAddress;
 }

@@ -1,6 +1,6 @@
 // A flag that is neither volatile nor atomic.
 // hazard: race global
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void search(const int* in, int* found, int* looked) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -10,9 +10,8 @@ __global__ void search(const int* in, int* found, int* looked) {
 }
 
 int main() {
-  int *data, number = 77;
-  cudaMalloc(&data, 1025 * sizeof(int));
-  cudaMemset(data, 0, 1025 * sizeof(int));
+  int number = 77;
+  auto* data = zeros<int>(1025);
   cudaMemcpy(data + 200, &number, sizeof number, cudaMemcpyHostToDevice);
   search<<<4, 128>>>(data, data + 512, data + 513);
   return cudaDeviceSynchronize() != cudaSuccess;

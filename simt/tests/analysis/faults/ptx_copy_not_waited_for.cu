@@ -1,6 +1,7 @@
 // A bulk copy in inline PTX is read before the barrier that it is bound to has seen it land.
 // hazard: race shared
 #include <cstdint>
+#include "../program.h"
 
 __device__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -25,9 +26,7 @@ __global__ void copy(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 128 * sizeof(int));
-  cudaMemset(data, 0, 128 * sizeof(int));
+  auto* data = zeros<int>(128);
   copy<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

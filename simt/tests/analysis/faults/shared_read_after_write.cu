@@ -1,7 +1,7 @@
 // A row is reversed through shared memory; no thread waits until all elements are there.
 // hazard: race shared
 // detail: read after write
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void reverse(const float* in, float* out) {
   __shared__ float row[128];
@@ -11,9 +11,7 @@ __global__ void reverse(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 256 * sizeof(float));
-  cudaMemset(data, 0, 128 * sizeof(float));
+  auto* data = zeros<float>(256);
   reverse<<<1, 128>>>(data, data + 128);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

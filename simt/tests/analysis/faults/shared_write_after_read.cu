@@ -1,7 +1,7 @@
 // A tile is overwritten before all threads have read it.
 // hazard: race shared
 // detail: write after read
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void reverse_rows(const float* in, float* out, int rows) {
   __shared__ float row[64];
@@ -14,9 +14,7 @@ __global__ void reverse_rows(const float* in, float* out, int rows) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 512 * sizeof(float));
-  cudaMemset(data, 0, 512 * sizeof(float));
+  auto* data = zeros<float>(512);
   reverse_rows<<<1, 64>>>(data, data + 256, 4);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

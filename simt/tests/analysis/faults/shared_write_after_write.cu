@@ -1,6 +1,6 @@
 // Two warps write one element.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void halves(const int* in, int* out) {
   __shared__ int halves[64];
@@ -10,8 +10,7 @@ __global__ void halves(const int* in, int* out) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 256 * sizeof(int));
+  auto* data = zeros<int>(256);
   int numbers[128];
   for (int i = 0; i < 128; ++i) numbers[i] = i;
   cudaMemcpy(data, numbers, sizeof numbers, cudaMemcpyHostToDevice);

@@ -1,6 +1,6 @@
 // A shuffle passes values between lanes; it orders nothing that they do to memory.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void rotate(const float* in, float* out) {
   __shared__ float row[32];
@@ -10,9 +10,7 @@ __global__ void rotate(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 64 * sizeof(float));
-  cudaMemset(data, 0, 64 * sizeof(float));
+  auto* data = zeros<float>(64);
   rotate<<<1, 32>>>(data, data + 32);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

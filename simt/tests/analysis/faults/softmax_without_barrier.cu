@@ -1,7 +1,7 @@
 // The maximum lies in the first element, which a thread overwrites before all others have read it.
 // hazard: race shared
 // detail: write after read
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void softmax(const float* in, float* out) {
   __shared__ float values[128];
@@ -23,9 +23,7 @@ __global__ void softmax(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 256 * sizeof(float));
-  cudaMemset(data, 0, 256 * sizeof(float));
+  auto* data = zeros<float>(256);
   softmax<<<1, 128>>>(data, data + 128);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // A lock that no thread releases.
 // hazard: timeout
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void take(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {  // fault: first
@@ -8,9 +8,7 @@ __global__ void take(int* lock) {
 }
 
 int main() {
-  int* lock;
-  cudaMalloc(&lock, sizeof(int));
-  cudaMemset(lock, 0, sizeof(int));
+  auto* lock = zeros<int>(1);
   take<<<1, 2>>>(lock);
   return cudaDeviceSynchronize() != cudaErrorLaunchTimeout;
 }

@@ -1,7 +1,7 @@
 // Every block adds its sum to the total without an atomic.
 // hazard: race global
 // detail: a block reads what another writes
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void count(const int* in, int* total) {
   const int votes = __syncthreads_count(in[blockIdx.x * blockDim.x + threadIdx.x] > 2);
@@ -9,8 +9,7 @@ __global__ void count(const int* in, int* total) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 513 * sizeof(int));
+  auto* data = zeros<int>(513);
   cudaMemset(data, 1, 512 * sizeof(int));
   cudaMemset(data + 512, 0, sizeof(int));
   count<<<4, 128>>>(data, data + 512);

@@ -2,7 +2,7 @@
 // it sees the reads first; the program writes first.
 // hazard: race shared
 // detail: read after write
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void transpose(const float* in, float* out) {
   __shared__ float tile[32][33];
@@ -11,9 +11,7 @@ __global__ void transpose(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 2048 * sizeof(float));
-  cudaMemset(data, 0, 2048 * sizeof(float));
+  auto* data = zeros<float>(2048);
   transpose<<<1, dim3(32, 8)>>>(data, data + 1024);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

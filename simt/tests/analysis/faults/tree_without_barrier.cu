@@ -1,6 +1,6 @@
 // A tree of sums without a barrier between two steps.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void sum(const float* in, float* out) {
   __shared__ float partial[256];
@@ -12,9 +12,7 @@ __global__ void sum(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 257 * sizeof(float));
-  cudaMemset(data, 0, 257 * sizeof(float));
+  auto* data = zeros<float>(257);
   sum<<<1, 256>>>(data, data + 256);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

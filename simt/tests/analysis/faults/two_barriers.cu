@@ -1,6 +1,6 @@
 // The two halves of the block wait at different barriers.
 // hazard: barrier
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void fill(int* out) {
   if (threadIdx.x < 32) {
@@ -13,8 +13,7 @@ __global__ void fill(int* out) {
 }
 
 int main() {
-  int* out;
-  cudaMalloc(&out, 64 * sizeof(int));
+  auto* out = zeros<int>(64);
   fill<<<1, 64>>>(out);
   return cudaDeviceSynchronize() == cudaSuccess;
 }

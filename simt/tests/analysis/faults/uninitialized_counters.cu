@@ -1,6 +1,6 @@
 // A histogram that starts counting from whatever is in shared memory.
 // hazard: uninitialized shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void histogram(const unsigned char* in, unsigned* out) {
   __shared__ unsigned bins[256];
@@ -10,12 +10,8 @@ __global__ void histogram(const unsigned char* in, unsigned* out) {
 }
 
 int main() {
-  unsigned char* in;
-  unsigned* out;
-  cudaMalloc(&in, 256);
-  cudaMalloc(&out, 256 * sizeof(unsigned));
-  cudaMemset(in, 0, 256);
-  cudaMemset(out, 0, 256 * sizeof(unsigned));
+  auto* in = zeros<unsigned char>(256);
+  auto* out = zeros<unsigned>(256);
   histogram<<<1, 256>>>(in, out);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // The last element of a tile is never loaded.
 // hazard: uninitialized shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void difference(const float* in, float* out) {
   __shared__ float tile[129];
@@ -11,9 +11,7 @@ __global__ void difference(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 256 * sizeof(float));
-  cudaMemset(data, 0, 256 * sizeof(float));
+  auto* data = zeros<float>(256);
   difference<<<1, 128>>>(data, data + 128);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -1,6 +1,6 @@
 // The end of a reduction as it was written before Volta.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __device__ void warp_sum(volatile float* partial, int lane) {
   partial[lane] += partial[lane + 32];  // fault: first
@@ -17,9 +17,7 @@ __global__ void sum(const float* in, float* out) {
 }
 
 int main() {
-  float* data;
-  cudaMalloc(&data, 80 * sizeof(float));
-  cudaMemset(data, 0, 80 * sizeof(float));
+  auto* data = zeros<float>(80);
   sum<<<1, 64>>>(data, data + 64);
   return cudaDeviceSynchronize() != cudaSuccess;
 }

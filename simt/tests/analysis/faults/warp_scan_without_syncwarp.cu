@@ -1,6 +1,6 @@
 // A prefix sum of one warp in shared memory, in steps that nothing separates.
 // hazard: race shared
-#include <cuda_runtime.h>
+#include "../program.h"
 
 __global__ void scan(int* data) {
   __shared__ int sums[32];
@@ -15,9 +15,7 @@ __global__ void scan(int* data) {
 }
 
 int main() {
-  int* data;
-  cudaMalloc(&data, 32 * sizeof(int));
-  cudaMemset(data, 0, 32 * sizeof(int));
+  auto* data = zeros<int>(32);
   const int one = 1;
   cudaMemcpy(data + 3, &one, sizeof one, cudaMemcpyHostToDevice);
   scan<<<1, 32>>>(data);
