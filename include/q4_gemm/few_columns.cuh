@@ -63,6 +63,10 @@ struct BlockRows {
 
 template <class W, class X, class B, class Y>
 struct FewProblem {
+  static constexpr bool kPacked = std::is_same_v<W, Packed>, kQuantized = std::is_same_v<X, QuantizedColumns>;
+  using Weights = W;
+  using Activations = X;
+  using Element = Y;
   W w;
   X x;
   const B* bias;  // or nullptr
@@ -245,6 +249,17 @@ __device__ inline void load_blocks(const BlockRows& w, int64_t first_row, int64_
   }
 }
 
+// The same from a slot.
+__device__ inline void load_slot(const char* numbers, const char* scales, TilePart& to) {
+  auto& [words, d] = to;
+  const int lane = threadIdx.x % 32;
+  const uint4 four = reinterpret_cast<const uint4*>(numbers)[lane];
+  const uint2 both = reinterpret_cast<const uint2*>(scales)[lane / 4];
+  words[0] = four.x, words[1] = four.y, words[2] = four.z, words[3] = four.w;
+  d[0] = scale_of(both.x & 0xffff), d[1] = scale_of(both.x >> 16);
+  d[2] = scale_of(both.y & 0xffff), d[3] = scale_of(both.y >> 16);
+}
+
 // The scales of a chunk for the columns of a lane: floats, or in a slot float16 numbers, not divided yet.
 template <class S, bool in_slot>
 __device__ void load_x_scales(float (&to)[kChunkBlocks][S::kLaneColumns], const char* from) {
@@ -296,256 +311,371 @@ __device__ void multiply_tiles(float (&sums)[S::kWarpTiles][4], const TilePart (
     }
 }
 
-template <class S, class W, class X, class B, class Y>
-__global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
-  constexpr int kPhases = S::kPhases, kDepth = S::kDepth, kColumnTiles = S::kColumnTiles, kWarpTiles = S::kWarpTiles;
-  constexpr bool kPacked = std::is_same_v<W, Packed>, kXInSlots = x_comes_in_slots<S, W, X>();
-  // When the next kernel may start: not before the one before this one has ended, so that no more than two kernels
-  // share a multiprocessor. Where its blocks have no room beside this one's, later is a little faster, as was measured.
-  enum class Next { at_once, after_x, before_sums };
-  constexpr Next kNext = S::kTogether > 1 ? Next::at_once : kXInSlots ? Next::before_sums : Next::after_x;
-  extern __shared__ uint4 shared_memory[];
-  char* const shared = reinterpret_cast<char*>(shared_memory);
-  // Shifts and masks: a division by a number that is not known at compile time is dozens of instructions.
-  const int cluster_blocks = 1 << p.cluster_bits, rank = static_cast<int>(blockIdx.x) & (cluster_blocks - 1);
-  const int first_set = static_cast<int>(blockIdx.x) >> p.cluster_bits;
-  const int clusters = static_cast<int>(gridDim.x) >> p.cluster_bits;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int tile = warp % (S::kTiles / kWarpTiles) * kWarpTiles, phase = warp / (S::kTiles / kWarpTiles);
-  const int begin = min(rank * p.part_chunks, p.chunks), end = min(begin + p.part_chunks, p.chunks);
+// What a warp works on: of every set of rows that its cluster takes, kWarpTiles tiles from `tile` on; of the chunks of
+// its block, from `begin` to `end`, those that its `phase` takes, as the warps that share tiles take turns; and the
+// columns of its block.
+template <class S>
+struct FewShare {
+  int cluster_blocks, rank, first_set, clusters;  // the set after one is `clusters` farther
+  int warp, lane, g, t, tile, phase;              // g and t: see int8_mma
+  int begin, end, first_chunk, set_chunks;        // set_chunks: of each set
+  int64_t first_column;
 
-  // Where the next chunk of the warp's tiles comes from, and goes to. The warps that share tiles take turns.
-  const int first_chunk = begin + phase;
-  const int warp_chunks = first_chunk < end ? (end - first_chunk + kPhases - 1) / kPhases : 0;  // of each set
-  const int64_t first_column = p.first_column + int64_t{blockIdx.y} * S::kColumns;
-  const auto block_columns = [&] { return static_cast<int>(min(p.n - first_column, int64_t{S::kColumns})); };
-  const int slot_size = slot_bytes<S, W, X>(kXInSlots ? block_columns() : 0);
-  char* const slots = shared + warp * kDepth * slot_size;
-  const auto tile_of = [&](int set) { return int64_t{set} * S::kTiles + tile; };  // of the matrix
-  const uint4 *from_numbers = nullptr, *from_scales = nullptr;
-  int fetch_set = first_set, fetch_left = 0;
-  const auto begin_fetch_set = [&] {
-    if constexpr (kPacked) {
-      if (fetch_set >= p.sets || tile_of(fetch_set) >= p.w.groups * kGroupTiles) return;
-      const int64_t piece = tile_of(fetch_set) / kGroupTiles * p.chunks + first_chunk;
-      const int64_t from = piece * kGroupTiles + tile_of(fetch_set) % kGroupTiles;
-      from_numbers = p.w.numbers + from * 32 + lane;
-      from_scales = reinterpret_cast<const uint4*>(p.w.scales) + from * (kTileScaleBytes / 16) + lane;
-      fetch_left = warp_chunks;
-      fetch_set += clusters;
-    }
-  };
-  // Asks for the weights of the next chunk; false if there is none.
-  const auto fetch_weights = [&](char* to) {
-    if (fetch_left == 0) return false;
-#pragma unroll
-    for (int u = 0; u < kWarpTiles; ++u)
-      __pipeline_memcpy_async(to + u * kTileBytes + 16 * lane, from_numbers + u * 32, 16);
-    if (lane < kWarpTiles * kTileScaleBytes / 16)
-      __pipeline_memcpy_async(to + kWarpTiles * kTileBytes + 16 * lane, from_scales, 16);
-    from_numbers += kPhases * kPieceLanes;
-    from_scales += kPhases * kPieceScaleLanes / 2;
-    if (--fetch_left == 0) begin_fetch_set();
-    return true;
-  };
-  begin_fetch_set();
-  int asked = 0;  // slots
-#pragma unroll 1
-  for (int i = 0; i < S::kEarly; ++i) {
-    asked += fetch_weights(slots + i * slot_size);
-    if (kPacked && !kXInSlots) __pipeline_commit();
+  // Shifts and masks: a division by a number that is not known at compile time is dozens of instructions.
+  template <class P>
+  __device__ explicit FewShare(const P& p)
+      : cluster_blocks(1 << p.cluster_bits),
+        rank(static_cast<int>(blockIdx.x) & (cluster_blocks - 1)),
+        first_set(static_cast<int>(blockIdx.x) >> p.cluster_bits),
+        clusters(static_cast<int>(gridDim.x) >> p.cluster_bits),
+        warp(threadIdx.x / 32),
+        lane(threadIdx.x % 32),
+        g(lane / 4),
+        t(lane % 4),
+        tile(warp % (S::kTiles / S::kWarpTiles) * S::kWarpTiles),
+        phase(warp / (S::kTiles / S::kWarpTiles)),
+        begin(min(rank * p.part_chunks, p.chunks)),
+        end(min(begin + p.part_chunks, p.chunks)),
+        first_chunk(begin + phase),
+        set_chunks(first_chunk < end ? (end - first_chunk + S::kPhases - 1) / S::kPhases : 0),
+        first_column(p.first_column + int64_t{blockIdx.y} * S::kColumns) {}
+
+  __device__ int64_t tile_of(int set) const { return int64_t{set} * S::kTiles + tile; }  // of the matrix
+  template <class P>
+  __device__ int columns(const P& p) const {
+    return static_cast<int>(min(p.n - first_column, int64_t{S::kColumns}));
   }
-  const int columns = block_columns(), pairs = (columns + 1) / 2;
-  const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, cluster_blocks);
-  const Mailboxes mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
-  if (p.cluster_bits > 0) mailboxes.open();
-  if (p.dependent) wait_for_previous_kernel();
-  if (p.dependent && kNext == Next::at_once) let_next_kernel_start();
-  if (p.cluster_bits > 0 && kNext == Next::after_x) mailboxes.wait_until_open();  // the others: with their first sums
+};
+
+// Fills the slots of a warp, which take turns: with the weights of a chunk, and with the same chunk of x if x comes
+// into the slots.
+template <class S, class P>
+struct Fetcher {
+  static constexpr bool kPacked = P::kPacked;
+  static constexpr bool kXInSlots = x_comes_in_slots<S, typename P::Weights, typename P::Activations>();
+  const P& p;
+  const FewShare<S> share;
+  const int slot_size;
+  char* const slots;
+  int left = 0, next_set;  // chunks of the set whose weights are being asked for, and the set after it
+  const uint4 *weight_scales = nullptr, *weights = nullptr;  // where the next chunk comes from
+  const char *x_scales = nullptr, *x = nullptr;
+  int x_left = 0;
+  char* slot = nullptr;  // where it goes to
+  int columns = 0;
+
+  __device__ Fetcher(const P& problem, const FewShare<S>& of_warp, char* shared)
+      : p(problem),
+        share(of_warp),
+        slot_size(slot_bytes<S, typename P::Weights, typename P::Activations>(kXInSlots ? share.columns(p) : 0)),
+        slots(shared + share.warp * S::kDepth * slot_size),
+        next_set(share.first_set) {}
+  __device__ void begin_set() {
+    if constexpr (kPacked) {
+      if (next_set >= p.sets || share.tile_of(next_set) >= p.w.groups * kGroupTiles) return;
+      const int64_t piece = share.tile_of(next_set) / kGroupTiles * p.chunks + share.first_chunk;
+      const int64_t from = piece * kGroupTiles + share.tile_of(next_set) % kGroupTiles;
+      weights = p.w.numbers + from * 32 + share.lane;
+      weight_scales = reinterpret_cast<const uint4*>(p.w.scales) + from * (kTileScaleBytes / 16) + share.lane;
+      left = share.set_chunks;
+      next_set += share.clusters;
+    }
+  }
+  // Asks for the weights of the next chunk; false if there is none.
+  __device__ bool fetch_weights(char* to) {
+    if (left == 0) return false;
+    const int lane = share.lane;
+#pragma unroll
+    for (int u = 0; u < S::kWarpTiles; ++u)
+      __pipeline_memcpy_async(to + u * kTileBytes + 16 * lane, weights + u * 32, 16);
+    if (lane < S::kWarpTiles * kTileScaleBytes / 16)
+      __pipeline_memcpy_async(to + S::kWarpTiles * kTileBytes + 16 * lane, weight_scales, 16);
+    weights += S::kPhases * kPieceLanes;
+    weight_scales += S::kPhases * kPieceScaleLanes / 2;
+    if (--left == 0) begin_set();
+    return true;
+  }
   // Asks for the chunk of x that belongs to them, if it comes into the slots. An odd number of columns gets the last
   // one's scales twice.
-  const char *from_x = nullptr, *from_x_scales = nullptr;
-  int x_left = 0;
-  const auto fetch_x = [&](char* slot) {
+  __device__ void fetch_x(char* to) {
     if constexpr (kXInSlots) {
+      const int lane = share.lane;
       if (x_left == 0) {
-        const int64_t place = p.x.place_of(first_column, int64_t{first_chunk} * kChunk);
-        from_x = reinterpret_cast<const char*>(p.x.numbers) + place * kChunk + 16 * lane;
-        from_x_scales = reinterpret_cast<const char*>(p.x.scales) + (place + min(lane, columns - 1)) * kXScaleBytes;
-        x_left = warp_chunks;
+        const int64_t place = p.x.place_of(share.first_column, int64_t{share.first_chunk} * kChunk);
+        x = reinterpret_cast<const char*>(p.x.numbers) + place * kChunk + 16 * lane;
+        x_scales = reinterpret_cast<const char*>(p.x.scales) + (place + min(lane, columns - 1)) * kXScaleBytes;
+        x_left = share.set_chunks;
       }
-      char* const to = slot + S::kWeightBytes;
+      to += S::kWeightBytes;
 #pragma unroll
       for (int i = 0; i < S::kColumns * kChunk; i += 32 * 16)
-        if (i + 16 * lane < columns * kChunk) __pipeline_memcpy_async(to + i + 16 * lane, from_x + i, 16);
-      if (lane < 2 * pairs)
-        __pipeline_memcpy_async(to + columns * kChunk + kXScaleBytes * lane, from_x_scales, kXScaleBytes);
-      from_x += kPhases * p.x.n * kChunk;
-      from_x_scales += kPhases * p.x.n * kXScaleBytes;
+        if (i + 16 * lane < columns * kChunk) __pipeline_memcpy_async(to + i + 16 * lane, x + i, 16);
+      if (lane < (columns + 1) / 2 * 2)
+        __pipeline_memcpy_async(to + columns * kChunk + kXScaleBytes * lane, x_scales, kXScaleBytes);
+      x += S::kPhases * p.x.n * kChunk;
+      x_scales += S::kPhases * p.x.n * kXScaleBytes;
       --x_left;
     }
-  };
-#pragma unroll 1
-  for (int i = 0; kXInSlots && i < S::kEarly; ++i) {
-    if (i < asked) fetch_x(slots + i * slot_size);
-    __pipeline_commit();
   }
-
-  const auto after = [&](auto* slot) { return slot == slots + (kDepth - 1) * slot_size ? slots : slot + slot_size; };
-  char* fetch_slot = slots + S::kEarly * slot_size;
-  const auto fetch = [&] {
-    if (fetch_weights(fetch_slot)) fetch_x(fetch_slot);
+  // The first slots, before the kernel waits for the one before. Returns for how many there are weights.
+  __device__ int fetch_early_weights() {
+    begin_set();
+    int asked = 0;
+#pragma unroll 1
+    for (int i = 0; i < S::kEarly; ++i) {
+      asked += fetch_weights(slots + i * slot_size);
+      if (kPacked && !kXInSlots) __pipeline_commit();
+    }
+    return asked;
+  }
+  // After it: x for these, and then the other slots.
+  __device__ void fetch_early_x(int asked, int of_columns) {
+    columns = of_columns;
+#pragma unroll 1
+    for (int i = 0; kXInSlots && i < S::kEarly; ++i) {
+      if (i < asked) fetch_x(slots + i * slot_size);
+      __pipeline_commit();
+    }
+    slot = slots + S::kEarly * slot_size;
+  }
+  __device__ void fetch_late() {
+#pragma unroll 1
+    for (int i = 0; i < S::kLate; ++i) fetch();
+  }
+  __device__ void fetch() {
+    if (fetch_weights(slot)) fetch_x(slot);
     if constexpr (kPacked) __pipeline_commit();
-    fetch_slot = after(fetch_slot);
-  };
-#pragma unroll 1
-  for (int i = 0; kXInSlots && i < S::kLate; ++i) fetch();
-
-  char* const x_numbers = shared + memory.x_numbers;
-  char* const x_scales = shared + memory.x_scales;
-  int lane_numbers[kColumnTiles], lane_scales[kColumnTiles];  // of the warp's first chunk
-#pragma unroll
-  for (int j = 0; j < kColumnTiles; ++j) {  // columns that are not there are others once more
-    const int column = min(8 * j + g, columns - 1), pair = S::kColumns == 1 ? 0 : min(4 * j + t, pairs - 1);
-    lane_numbers[j] = ((kXInSlots ? 0 : phase * columns) + column) * kChunk + 16 * t;
-    lane_scales[j] = kXInSlots ? columns * kChunk + pair * 2 * kXScaleBytes : (phase * pairs + pair) * S::kScaleBytes;
+    slot = after(slot);
   }
-  const int numbers_step = columns * kChunk, scales_step = pairs * S::kScaleBytes;
+  template <class Byte>
+  __device__ Byte* after(Byte* one) const {
+    return one == slots + (S::kDepth - 1) * slot_size ? slots : one + slot_size;
+  }
+};
 
-  const char* slot = slots;
-  int buffer = 0;
-  unsigned parity = 0;
-  bool has_x = false;
-  for (int set = first_set; set < p.sets; set += clusters) {
-    float sums[kColumnTiles][kWarpTiles][4] = {};
-    for (int pass = begin; pass < end; pass += p.pass_chunks) {
-      const int pass_end = min(pass + p.pass_chunks, end);
-      if (!kXInSlots && !has_x) {
-        if (pass > begin || set > first_set) __syncthreads();  // nobody still reads the pass before
-        const PartOfX<S> part = {x_numbers, reinterpret_cast<float*>(x_scales), columns};
-        const bool is_first = pass == begin && set == first_set;
-        const auto fetch_late = [&] {
+// Where a lane reads x of its warp's first chunk, in bytes from where numbers and scales begin, and how far it is from
+// there to the same place of the next chunk.
+template <class S, bool in_slots>
+struct LaneOfX {
+  int numbers[S::kColumnTiles], scales[S::kColumnTiles];
+  int numbers_step, scales_step;
+
+  __device__ LaneOfX(const FewShare<S>& share, int columns) {
+    const int pairs = (columns + 1) / 2;
+#pragma unroll
+    for (int j = 0; j < S::kColumnTiles; ++j) {  // columns that are not there are others once more
+      const int column = min(8 * j + share.g, columns - 1);
+      const int pair = S::kColumns == 1 ? 0 : min(4 * j + share.t, pairs - 1);
+      numbers[j] = ((in_slots ? 0 : share.phase * columns) + column) * kChunk + 16 * share.t;
+      scales[j] = in_slots ? columns * kChunk + pair * 2 * kXScaleBytes : (share.phase * pairs + pair) * S::kScaleBytes;
+    }
+    numbers_step = columns * kChunk, scales_step = pairs * S::kScaleBytes;
+  }
+};
+
+// A pass of x, whose chunks a warp multiplies one after the other: each is in the slot of its weights, or in the
+// block's part of x.
+template <class S, bool in_slots>
+struct PassOfX {
+  const char *numbers[S::kColumnTiles], *scales[S::kColumnTiles];
+
+  __device__ PassOfX(const LaneOfX<S, in_slots>& lane, const char* all_numbers, const char* all_scales) {
+#pragma unroll
+    for (int j = 0; j < S::kColumnTiles; ++j)
+      numbers[j] = all_numbers + lane.numbers[j], scales[j] = all_scales + lane.scales[j];
+  }
+  __device__ void multiply(float (&sums)[S::kColumnTiles][S::kWarpTiles][4], const TilePart (&tiles)[S::kWarpTiles],
+                           const LaneOfX<S, in_slots>& lane, const char* slot) {
+#pragma unroll
+    for (int j = 0; j < S::kColumnTiles; ++j) {
+      if constexpr (in_slots) {
+        const char* const x = slot + S::kWeightBytes;
+        multiply_tiles<S, true>(sums[j], tiles, x + lane.numbers[j], x + lane.scales[j]);
+      } else {
+        multiply_tiles<S, false>(sums[j], tiles, numbers[j], scales[j]);
+        numbers[j] += S::kPhases * lane.numbers_step, scales[j] += S::kPhases * lane.scales_step;
+      }
+    }
+  }
+};
+
+// The tiles of a chunk: from a slot, or from blocks of q4_0.
+template <class S, class P>
+__device__ void load_tiles(const P& p, const FewShare<S>& share, int set, int chunk, const char* slot,
+                           TilePart (&tiles)[S::kWarpTiles]) {
+#pragma unroll
+  for (int u = 0; u < S::kWarpTiles; ++u) {
+    if constexpr (P::kPacked)
+      load_slot(slot + u * kTileBytes, slot + S::kWarpTiles * kTileBytes + u * kTileScaleBytes, tiles[u]);
+    else
+      load_blocks(p.w, (share.tile_of(set) + u) * kTileRows, int64_t{chunk} * kChunkBlocks, tiles[u]);
+  }
+}
+
+// Brings a pass of x into the block's part of it. Meanwhile, in the first pass, the warp asks for the slots that are
+// left.
+template <class S, class P>
+__device__ void bring_x(const P& p, int64_t first_column, int pass, int pass_end, const PartOfX<S>& part, bool is_first,
+                        Fetcher<S, P>& fetcher) {
+  const auto fetch_late = [&] {
 #pragma unroll 1
-          for (int i = 0; i < (is_first ? S::kLate : 0); ++i) fetch();
-          return is_first ? S::kLate : 0;
-        };
-        if constexpr (kPacked && std::is_same_v<X, QuantizedColumns>)
-          copy_part(p.x, first_column, pass, pass_end - pass, part, fetch_late);
-        else
-          quantize_part(p, first_column, pass, pass_end - pass, part, fetch_late);
-        __syncthreads();
-        has_x = p.pass_chunks >= end - begin;
-        if (kNext == Next::after_x && is_first && p.dependent) let_next_kernel_start();
-      }
-      if (tile_of(set) * kTileRows >= p.m) continue;
-      const char *chunk_numbers[kColumnTiles], *chunk_scales[kColumnTiles];
-#pragma unroll
-      for (int j = 0; j < kColumnTiles; ++j)
-        chunk_numbers[j] = x_numbers + lane_numbers[j], chunk_scales[j] = x_scales + lane_scales[j];
-      for (int chunk = pass + phase; chunk < pass_end; chunk += kPhases) {
-        TilePart tiles[kWarpTiles];
-        if constexpr (kPacked) {
-          __pipeline_wait_prior(kDepth - 2);
-          __syncwarp();  // all lanes' copies of this slot are there, and no lane still reads the slot that comes next
-          fetch();
-        }
-#pragma unroll
-        for (int u = 0; u < kWarpTiles; ++u) {
-          if constexpr (kPacked) {
-            auto& [words, d] = tiles[u];
-            const uint4 numbers = reinterpret_cast<const uint4*>(slot + u * kTileBytes)[lane];
-            const char* scale = slot + kWarpTiles * kTileBytes + u * kTileScaleBytes;
-            const uint2 scales = reinterpret_cast<const uint2*>(scale)[g];
-            words[0] = numbers.x, words[1] = numbers.y, words[2] = numbers.z, words[3] = numbers.w;
-            d[0] = scale_of(scales.x & 0xffff), d[1] = scale_of(scales.x >> 16);
-            d[2] = scale_of(scales.y & 0xffff), d[3] = scale_of(scales.y >> 16);
-          } else {
-            load_blocks(p.w, (tile_of(set) + u) * kTileRows, int64_t{chunk} * kChunkBlocks, tiles[u]);
-          }
-        }
-#pragma unroll
-        for (int j = 0; j < kColumnTiles; ++j) {
-          if constexpr (kXInSlots) {
-            const char* const x = slot + S::kWeightBytes;
-            multiply_tiles<S, true>(sums[j], tiles, x + lane_numbers[j], x + lane_scales[j]);
-          } else {
-            multiply_tiles<S, false>(sums[j], tiles, chunk_numbers[j], chunk_scales[j]);
-            chunk_numbers[j] += kPhases * numbers_step, chunk_scales[j] += kPhases * scales_step;
-          }
-        }
-        slot = after(slot);
-      }
-    }
+    for (int i = 0; i < (is_first ? S::kLate : 0); ++i) fetcher.fetch();
+    return is_first ? S::kLate : 0;
+  };
+  if constexpr (P::kPacked && P::kQuantized)
+    copy_part(p.x, first_column, pass, pass_end - pass, part, fetch_late);
+  else
+    quantize_part(p, first_column, pass, pass_end - pass, part, fetch_late);
+  __syncthreads();
+}
 
-    if (p.dependent && kNext == Next::before_sums && set + clusters >= p.sets) let_next_kernel_start();
-    const auto store = [&](int64_t row, int column, float sum) {
-      if (row >= p.m) return;
-      if (p.bias != nullptr) sum += to_float(p.bias[row]);
-      p.y[(first_column + column) * p.y_stride + row] = from_float<Y>(sum);
-    };
-    const int64_t first_row = int64_t{set} * S::kRows;
-    if (kPhases == 1 && p.cluster_bits == 0) {
+// The sums of a set of rows become results: warps that share rows add up theirs, and the block of rank r gets those of
+// the r-th slice of the rows from the other blocks. Two buffers in turn: a set's sums are written while those of the
+// set before may still be read.
+template <class S, class P>
+struct SumsOfSet {
+  static constexpr int kRowBits = S::kRowBits, kRows = S::kRows, kColumnStep = S::kPhases * kRows + kSumPad;
+  using Sums = float[S::kColumnTiles][S::kWarpTiles][4];  // of a lane
+  const P& p;
+  const FewShare<S> share;
+  const int columns;
+  const int64_t first_row;
+
+  __device__ void store(int64_t row, int column, float sum) const {
+    if (row >= p.m) return;
+    if (p.bias != nullptr) sum += to_float(p.bias[row]);
+    p.y[(share.first_column + column) * p.y_stride + row] = from_float<typename P::Element>(sum);
+  }
+  // If a warp has all of k.
+  __device__ void store_own(const Sums& sums) const {
 #pragma unroll
-      for (int j = 0; j < kColumnTiles; ++j)
+    for (int j = 0; j < S::kColumnTiles; ++j)
 #pragma unroll
-        for (int u = 0; u < kWarpTiles; ++u)
+      for (int u = 0; u < S::kWarpTiles; ++u)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int column = 8 * j + 2 * t + i % 2;
-            if (column < columns) store(first_row + (tile + u) * kTileRows + g + i / 2 * 8, column, sums[j][u][i]);
-          }
-      continue;
-    }
-    // The warps that share rows add up their sums, and the block of rank r gets those of the r-th slice of the rows
-    // from the other blocks. Two buffers in turn: a set's sums are written while those of the set before may still be
-    // read.
-    constexpr int kRowBits = S::kRowBits, kRows = S::kRows, kColumnStep = kPhases * kRows + kSumPad;
-    float* const of_warps = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.set_sums;
-    float* const of_blocks = of_warps + memory.warp_sums;
+        for (int i = 0; i < 4; ++i) {
+          const int column = 8 * j + 2 * share.t + i % 2;
+          if (column < columns)
+            store(first_row + (share.tile + u) * kTileRows + share.g + i / 2 * 8, column, sums[j][u][i]);
+        }
+  }
+  __device__ void write(const Sums& sums, float* of_warps) const {
 #pragma unroll
-    for (int j = 0; j < kColumnTiles; ++j)
+    for (int j = 0; j < S::kColumnTiles; ++j)
 #pragma unroll
       for (int i = 0; i < S::kLaneColumns; ++i) {
-        const int column = 8 * j + 2 * t + i;
+        const int column = 8 * j + 2 * share.t + i;
         if (column >= columns) continue;
-        float* const to = of_warps + column * kColumnStep + phase * kRows + tile * kTileRows + g;
+        float* const to = of_warps + column * kColumnStep + share.phase * kRows + share.tile * kTileRows + share.g;
 #pragma unroll
-        for (int eight = 0; eight < 2 * kWarpTiles; ++eight) to[8 * eight] = sums[j][eight / 2][eight % 2 * 2 + i];
+        for (int eight = 0; eight < 2 * S::kWarpTiles; ++eight) to[8 * eight] = sums[j][eight / 2][eight % 2 * 2 + i];
       }
+  }
+  // `of_warps` and `of_blocks` are the buffer's; `opens`: the other blocks' mailboxes may not be open yet.
+  __device__ void exchange(const Sums& sums, float* of_warps, float* of_blocks, const Mailboxes& mailboxes, int buffer,
+                           unsigned parity, bool opens) const {
+    write(sums, of_warps);
     __syncthreads();
-    if (p.cluster_bits > 0 && kNext != Next::after_x && set == first_set) mailboxes.wait_until_open();
+    if (p.cluster_bits > 0 && opens) mailboxes.wait_until_open();
     const int slice_bits = kRowBits - p.cluster_bits, all = columns << kRowBits;
     const auto place = [&](int block, int column, int row) {
       return of_blocks + ((block * columns + column) << slice_bits) + (row & ((1 << slice_bits) - 1));
     };
     if (p.cluster_bits > 0 && threadIdx.x == 0)
-      mailboxes.expect(buffer, (cluster_blocks - 1) * columns * 4 << slice_bits);
+      mailboxes.expect(buffer, (share.cluster_blocks - 1) * columns * 4 << slice_bits);
 #pragma unroll 1
     for (int i = threadIdx.x; i < all; i += S::kThreads) {
       const int column = i >> kRowBits, row = i & (kRows - 1), to = row >> slice_bits;
       const float* const parts = of_warps + column * kColumnStep + row;
       float sum = 0.0f;
 #pragma unroll
-      for (int phase = 0; phase < kPhases; ++phase) sum += parts[phase * kRows];
+      for (int phase = 0; phase < S::kPhases; ++phase) sum += parts[phase * kRows];
       if (p.cluster_bits == 0)
         store(first_row + row, column, sum);
-      else if (to == rank)
-        *place(rank, column, row) = sum;  // for this thread
+      else if (to == share.rank)
+        *place(share.rank, column, row) = sum;  // for this thread
       else
-        mailboxes.send(place(rank, column, row), to, buffer, sum);
+        mailboxes.send(place(share.rank, column, row), to, buffer, sum);
     }
     if (p.cluster_bits > 0) {
       mailboxes.wait(buffer, parity);
 #pragma unroll 1
       for (int i = threadIdx.x; i < all; i += S::kThreads) {
         const int column = i >> kRowBits, row = i & (kRows - 1);
-        if (row >> slice_bits != rank) continue;
+        if (row >> slice_bits != share.rank) continue;
         float sum = 0.0f;
 #pragma unroll 1
-        for (int block = 0; block < cluster_blocks; ++block) sum += *place(block, column, row);
+        for (int block = 0; block < share.cluster_blocks; ++block) sum += *place(block, column, row);
         store(first_row + row, column, sum);
       }
     }
+  }
+};
+
+template <class S, class W, class X, class B, class Y>
+__global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const FewProblem<W, X, B, Y> p) {
+  using P = FewProblem<W, X, B, Y>;
+  constexpr bool kXInSlots = x_comes_in_slots<S, W, X>();
+  // When the next kernel may start: not before the one before this one has ended, so that no more than two kernels
+  // share a multiprocessor. Where its blocks have no room beside this one's, later is a little faster, as was measured.
+  enum class Next { at_once, after_x, before_sums };
+  constexpr Next kNext = S::kTogether > 1 ? Next::at_once : kXInSlots ? Next::before_sums : Next::after_x;
+  extern __shared__ uint4 shared_memory[];
+  char* const shared = reinterpret_cast<char*>(shared_memory);
+  const FewShare<S> share(p);
+  Fetcher<S, P> fetcher(p, share, shared);
+  const int asked = fetcher.fetch_early_weights();
+  const int columns = share.columns(p);
+  const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, share.cluster_blocks);
+  const Mailboxes mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
+  if (p.cluster_bits > 0) mailboxes.open();
+  if (p.dependent) wait_for_previous_kernel();
+  if (p.dependent && kNext == Next::at_once) let_next_kernel_start();
+  if (p.cluster_bits > 0 && kNext == Next::after_x) mailboxes.wait_until_open();  // the others: with their first sums
+  fetcher.fetch_early_x(asked, columns);
+  if (kXInSlots) fetcher.fetch_late();
+
+  const PartOfX<S> part = {shared + memory.x_numbers, reinterpret_cast<float*>(shared + memory.x_scales), columns};
+  const LaneOfX<S, kXInSlots> lane(share, columns);
+  const char* slot = fetcher.slots;
+  int buffer = 0;
+  unsigned parity = 0;
+  bool has_x = kXInSlots;
+  for (int set = share.first_set; set < p.sets; set += share.clusters) {
+    float sums[S::kColumnTiles][S::kWarpTiles][4] = {};
+    for (int pass = share.begin; pass < share.end; pass += p.pass_chunks) {
+      const int pass_end = min(pass + p.pass_chunks, share.end);
+      if (!has_x) {
+        if (pass > share.begin || set > share.first_set) __syncthreads();  // all threads have read the pass before
+        const bool is_first = pass == share.begin && set == share.first_set;
+        bring_x(p, share.first_column, pass, pass_end, part, is_first, fetcher);
+        has_x = p.pass_chunks >= share.end - share.begin;
+        if (kNext == Next::after_x && is_first && p.dependent) let_next_kernel_start();
+      }
+      if (share.tile_of(set) * kTileRows >= p.m) continue;
+      PassOfX<S, kXInSlots> x(lane, part.numbers, reinterpret_cast<const char*>(part.scales));
+      for (int chunk = pass + share.phase; chunk < pass_end; chunk += S::kPhases) {
+        TilePart tiles[S::kWarpTiles];
+        if constexpr (P::kPacked) {
+          __pipeline_wait_prior(S::kDepth - 2);
+          __syncwarp();  // all lanes' copies of this slot are there, and no lane still reads the slot that comes next
+          fetcher.fetch();
+        }
+        load_tiles(p, share, set, chunk, slot, tiles);
+        x.multiply(sums, tiles, lane, slot);
+        slot = fetcher.after(slot);
+      }
+    }
+
+    if (p.dependent && kNext == Next::before_sums && set + share.clusters >= p.sets) let_next_kernel_start();
+    const SumsOfSet<S, P> result = {p, share, columns, int64_t{set} * S::kRows};
+    if (S::kPhases == 1 && p.cluster_bits == 0) {
+      result.store_own(sums);
+      continue;
+    }
+    float* const of_warps = reinterpret_cast<float*>(shared + memory.sums) + buffer * memory.set_sums;
+    const bool opens = kNext != Next::after_x && set == share.first_set;
+    result.exchange(sums, of_warps, of_warps + memory.warp_sums, mailboxes, buffer, parity, opens);
     parity ^= static_cast<unsigned>(buffer);
     buffer ^= 1;
   }
