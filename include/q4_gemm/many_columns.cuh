@@ -257,201 +257,232 @@ __device__ void store_four(Y* to, const float (&four)[4], int rows, bool aligned
   }
 }
 
-// gridDim.x blocks are a cluster and share k.
-template <class S, class B, class Y>
-__global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
-    many_columns_kernel(ManyProblem<B, Y> p) {
 #if __CUDA_ARCH__ >= 900
-  namespace cg = cooperative_groups;
-  constexpr int kColumns = S::kColumns, kWays = S::kWays, kChunks = S::kChunks;
-  let_next_kernel_start();
-  extern __shared__ __align__(128) unsigned char ring[];
-  __shared__ uint64_t barriers[2][S::kStages], last_barrier;
-  auto* full = reinterpret_cast<Barrier*>(barriers[0]);
-  auto* empty = reinterpret_cast<Barrier*>(barriers[1]);
-  auto& all_have_read = reinterpret_cast<Barrier&>(last_barrier);
-  const int thread = threadIdx.x, lane = thread % 32, warp = __shfl_sync(0xffffffffu, thread / 32, 0);
-  const int64_t first_group = int64_t{blockIdx.z} * S::kGroups;
-  const int chunks = static_cast<int>(p.w.chunks), all_stages = (chunks + kChunks - 1) / kChunks;
-  const auto first_stage_of = [&](unsigned part) { return static_cast<int>(int64_t{all_stages} * part / gridDim.x); };
-  const int first_chunk = first_stage_of(blockIdx.x) * kChunks;
-  const int stages = first_stage_of(blockIdx.x + 1) - first_stage_of(blockIdx.x);
-  const cg::cluster_group cluster = cg::this_cluster();
 
-  if (thread == 0) {
+// What a block has to do with k and the rows: stages of kChunks chunks from first_chunk on, and groups from first_group
+// on.
+template <class S>
+struct ManyShare {
+  int chunks, first_chunk, stages;
+  int64_t first_group;
+
+  __device__ explicit ManyShare(const Packed& w)
+      : chunks(static_cast<int>(w.chunks)), first_group(int64_t{blockIdx.z} * S::kGroups) {
+    const int all = (chunks + S::kChunks - 1) / S::kChunks;
+    const auto first_of = [&](unsigned part) { return static_cast<int>(int64_t{all} * part / gridDim.x); };
+    first_chunk = first_of(blockIdx.x) * S::kChunks;
+    stages = first_of(blockIdx.x + 1) - first_of(blockIdx.x);
+  }
+};
+
+// Stages in shared memory, and for each a barrier that says that its copies are there, and one that all have read it.
+template <class S>
+struct Ring {
+  unsigned char* stages;
+  Barrier *full, *empty;
+
+  __device__ void init_barriers() const {
     for (int i = 0; i < S::kStages; ++i) init(&full[i], 3), init(&empty[i], 128 * S::kGroups);
-    init(&all_have_read, S::kConsumers);
-    cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
   }
-  __syncthreads();
+};
 
-  if (thread >= S::kConsumers) {
-    if constexpr (S::kMoreRegisters) set_registers<false, S::kFewRegisters>();
-    // One thread for each of the three. copy(i, stage, barrier) starts the copies of a stage, once its place in the
-    // ring is free. A thread alone waits for each of its instructions, so there are few from one stage to the next.
-    const auto produce = [&](const auto& copy) {
-      uint32_t parity = 1;
+// One thread for each of the three: numbers, scales and x. A thread alone waits for each of its instructions, so there
+// are few from one stage to the next.
+template <class S>
+struct Producer {
+  const ManyShare<S> share;
+  const Ring<S> ring;
+
+  // copy(i, stage, barrier) starts the copies of a stage, once its place in the ring is free.
+  template <class Copy>
+  __device__ void produce(const Copy& copy) const {
+    uint32_t parity = 1;
 #pragma unroll 1
-      for (int i = 0, slot = 0; i < stages; ++i) {
-        if (i >= S::kStages) wait_for(empty[slot], parity);
-        copy(i, ring + slot * S::kStage, full[slot]);
-        if (++slot == S::kStages) slot = 0, parity ^= 1;
-      }
-    };
-    const auto announce = [](Barrier& barrier, int bytes) {
-      static_cast<void>(cuda::device::barrier_arrive_tx(barrier, 1, bytes));
-    };
-    const auto start = [](unsigned char* to, const void* from, int bytes, Barrier& barrier) {
-      cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
-                                    cuda::aligned_size_t<16>(bytes), barrier);
-    };
-    // Numbers or scales, of which a chunk has so many bytes; they begin at `place` in a stage.
-    const auto produce_weights = [&](const void* all, int bytes, int place) {
-      const auto* from = static_cast<const unsigned char*>(all) + (first_group * chunks + first_chunk) * bytes;
-      const int last_group = static_cast<int>(min(p.w.groups - first_group, int64_t{S::kGroups})) - 1;
-      const auto from_of = [&](int group) {  // groups past the end bring the last one again
-        return from + int64_t{min(group, last_group)} * chunks * bytes;
-      };
-      produce([&](int i, unsigned char* stage, Barrier& barrier) {
-        const int there = chunks - first_chunk - i * kChunks;
-        announce(barrier, S::kGroups * kChunks * bytes);
-        if (there >= kChunks) {
-#pragma unroll
-          for (int group = 0; group < S::kGroups; ++group)
-            start(stage + place + group * kChunks * bytes, from_of(group), kChunks * bytes, barrier);
-        } else {  // past the end of k, where x is zero, comes the last chunk again
-#pragma unroll 1
-          for (int j = 0; j < S::kGroups * kChunks; ++j)
-            start(stage + place + j * bytes, from_of(j / kChunks) + min(j % kChunks, there - 1) * bytes, bytes,
-                  barrier);
-        }
-        from += kChunks * bytes;
-      });
-    };
-    const int producer = warp - S::kConsumers / 32;
-    if (producer == 0 && is_elected()) {
-      produce_weights(p.w.numbers, kPieceBytes, S::kNumbers);
-    } else if (producer == 1 && is_elected()) {
-      produce_weights(p.w.scales, 2 * kPieceScales, S::kRowScales);
-    } else if (producer == 2 && is_elected()) {
-      constexpr int kBytes = kChunks * S::X::kBytes;
-      const unsigned char* from = p.x + (blockIdx.y * padded_chunks(chunks) + first_chunk) * S::X::kBytes;
-      wait_for_previous_kernel();  // it writes x, and no weights
-      produce([&](int, unsigned char* stage, Barrier& barrier) {
-        announce(barrier, kBytes);
-        start(stage, from, kBytes, barrier);
-        from += kBytes;
-      });
+    for (int i = 0, slot = 0; i < share.stages; ++i) {
+      if (i >= S::kStages) wait_for(ring.empty[slot], parity);
+      copy(i, ring.stages + slot * S::kStage, ring.full[slot]);
+      if (++slot == S::kStages) slot = 0, parity ^= 1;
     }
-    // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
-    __syncwarp();
-    wait_for(all_have_read, 0);
-    if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();
-  } else {
-    if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
-    const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups, place = thread % 128;
-    float sums[kColumns / 2];
-    int slot = way, before = 0;
-    uint32_t parity = 0;
-    const auto release = [&](int i) { static_cast<void>(empty[i].arrive()); };
-#pragma unroll
-    for (float& sum : sums) sum = 0.0f;
-
-    for (int i = way; i < stages; i += kWays) {
-      wait_for(full[slot], parity);
-      const unsigned char* stage = ring + slot * S::kStage;
-      const auto* numbers = reinterpret_cast<const uint4*>(stage + S::kNumbers + group * S::kGroupNumbers) + place;
-      const auto* scales = reinterpret_cast<const uint2*>(stage + S::kRowScales + group * S::kGroupScales) + place / 4;
-      const Panels<kColumns> panels(stage);
-      const auto panels_of = [&](int c, int b) {
-        return panels + (c * S::X::kBytes / 16 + b * S::X::kNumbers / kChunkBlocks);
-      };
-      uint4 q = numbers[0];  // of a chunk, until the next one's take their place
-      uint2 d = scales[0];
-      if constexpr (S::kScales == Scales::rounded_to_half) {
-        uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) {
-          const uint4 next_q = c + 1 < kChunks ? numbers[(c + 1) * kPieceLanes] : q;
-          const uint2 next_d = c + 1 < kChunks ? scales[(c + 1) * kPieceScaleLanes] : d;
-#pragma unroll
-          for (int b = 0; b < kChunkBlocks; ++b) {
-            half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
-            begin_wgmma();
-            wgmma<kColumns>(sums, a[b][0], panels_of(c, b), true);
-            wgmma<kColumns>(sums, a[b][1], panels_of(c, b) + 2 * kColumns, true);
-            commit_wgmma();
-            wait_for_wgmma<1>();  // the block before has been multiplied, and its a[] may be written
-            // Without a branch after each wait, most of them never taken, ptxas would let each wgmma wait for itself.
-            // __syncwarp() and a condition that always holds keep it from replacing the branch.
-            if (c == 0 && b == 0 ? i > way : stages < 0) {
-              __syncwarp();
-              if (warp < 32) release(before);
-            }
-          }
-          q = next_q, d = next_d;
-        }
-      } else {
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) {
-          const uint4 next_q = c + 1 < kChunks ? numbers[(c + 1) * kPieceLanes] : q;
-          const uint2 next_d = c + 1 < kChunks ? scales[(c + 1) * kPieceScaleLanes] : d;
-#pragma unroll
-          for (int b = 0; b < kChunkBlocks; ++b) {
-            float4 of_x[kColumns / 16];  // scales: read before wgmma begins, which would hold the reads up
-            const auto* from = reinterpret_cast<const float4*>(stage + c * S::X::kBytes + S::X::kNumbers * 16) +
-                               b * kColumns / 4 + lane % 4;
-#pragma unroll
-            for (int j = 0; j < kColumns / 16; ++j) of_x[j] = from[4 * j];
-            int products[kColumns / 2];
-            uint32_t a[4];
-            byte_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, a);
-            begin_wgmma();
-            wgmma<kColumns>(products, a, panels_of(c, b), false);
-            commit_wgmma();
-            wait_for_wgmma<0>();
-            pin(products);
-            const float2 of_rows = __half22float2(as_half2(b == 0 ? d.x : d.y));
-#pragma unroll
-            for (int j = 0; j < kColumns / 16; ++j) {
-              const float of_columns[4] = {of_x[j].x, of_x[j].y, of_x[j].z, of_x[j].w};
-#pragma unroll
-              for (int i = 0; i < 8; ++i)
-                sums[8 * j + i] += (i / 2 % 2 == 0 ? of_rows.x : of_rows.y) * of_columns[i / 4 * 2 + i % 2] *
-                                   static_cast<float>(products[8 * j + i]);
-            }
-          }
-          q = next_q, d = next_d;
-        }
-        // An arrival does not wait until what this thread has loaded is in its registers, and the next copy could
-        // overtake the scales.
-        cuda::device::experimental::fence_proxy_async_shared_cta();
-        release(slot);
-      }
-      before = slot;
-      if ((slot += kWays) == S::kStages + way) slot = way, parity ^= 1;
-    }
-    wait_for_wgmma<0>();
-    pin(sums);
-
-    static_cast<void>(all_have_read.arrive());
-    wait_for(all_have_read, 0);  // the sums take the ring's place
-    float* to = reinterpret_cast<float*>(ring) + way * kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
-#pragma unroll
-    for (int i = 0; i < kColumns / 2; ++i)
-      to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8 + lane / 4] = sums[i];
-
-    if constexpr (S::kMoreRegisters) set_registers<false, S::kEvenShare>();
   }
+  __device__ static void announce(Barrier& barrier, int bytes) {
+    static_cast<void>(cuda::device::barrier_arrive_tx(barrier, 1, bytes));
+  }
+  __device__ static void start(unsigned char* to, const void* from, int bytes, Barrier& barrier) {
+    cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
+                                  cuda::aligned_size_t<16>(bytes), barrier);
+  }
+  // Numbers or scales, of which a chunk has so many bytes; they begin at `place` in a stage.
+  __device__ void produce_weights(const Packed& w, const void* all, int bytes, int place) const {
+    const int chunks = share.chunks, first_chunk = share.first_chunk;
+    const auto* from = static_cast<const unsigned char*>(all) + (share.first_group * chunks + first_chunk) * bytes;
+    const int last_group = static_cast<int>(min(w.groups - share.first_group, int64_t{S::kGroups})) - 1;
+    const auto from_of = [&](int group) {  // groups past the end bring the last one again
+      return from + int64_t{min(group, last_group)} * chunks * bytes;
+    };
+    produce([&](int i, unsigned char* stage, Barrier& barrier) {
+      const int there = chunks - first_chunk - i * S::kChunks;
+      announce(barrier, S::kGroups * S::kChunks * bytes);
+      if (there >= S::kChunks) {
+#pragma unroll
+        for (int group = 0; group < S::kGroups; ++group)
+          start(stage + place + group * S::kChunks * bytes, from_of(group), S::kChunks * bytes, barrier);
+      } else {  // past the end of k, where x is zero, comes the last chunk again
+#pragma unroll 1
+        for (int j = 0; j < S::kGroups * S::kChunks; ++j)
+          start(stage + place + j * bytes, from_of(j / S::kChunks) + min(j % S::kChunks, there - 1) * bytes, bytes,
+                barrier);
+      }
+      from += S::kChunks * bytes;
+    });
+  }
+  __device__ void produce_x(const unsigned char* x) const {
+    constexpr int kBytes = S::kChunks * S::X::kBytes;
+    const unsigned char* from = x + (blockIdx.y * padded_chunks(share.chunks) + share.first_chunk) * S::X::kBytes;
+    wait_for_previous_kernel();  // it writes x, and no weights
+    produce([&](int, unsigned char* stage, Barrier& barrier) {
+      announce(barrier, kBytes);
+      start(stage, from, kBytes, barrier);
+      from += kBytes;
+    });
+  }
+};
 
-  // All threads are here, with as many registers as they began with. cluster.sync() would wait for memory, too.
-  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
-  if (parts > 1)
-    cluster.sync();
-  else
-    __syncthreads();
-  // A thread has four neighbouring rows, and of the part's columns every kAtOnce-th.
-  constexpr int kFours = S::kRows / 4, kAtOnce = S::kThreads / kFours;
+// What a lane reads of a stage.
+template <class S>
+struct Stage {
+  const unsigned char* data;
+  const uint4* numbers;
+  const uint2* scales;
+  Panels<S::kColumns> panels;
+
+  // place: the thread's, of the 128 of a group of rows.
+  __device__ Stage(const unsigned char* stage, int group, int place)
+      : data(stage),
+        numbers(reinterpret_cast<const uint4*>(stage + S::kNumbers + group * S::kGroupNumbers) + place),
+        scales(reinterpret_cast<const uint2*>(stage + S::kRowScales + group * S::kGroupScales) + place / 4),
+        panels(stage) {}
+  __device__ Panels<S::kColumns> panels_of(int c, int b) const {
+    return panels + (c * S::X::kBytes / 16 + b * S::X::kNumbers / kChunkBlocks);
+  }
+};
+
+// Multiplies a stage whose scales are rounded with the numbers. release() is called where the stage before has been
+// read, unless there was none.
+template <class S, class Release>
+__device__ void multiply_rounded(float (&sums)[S::kColumns / 2], const Stage<S>& stage, bool has_before, bool never,
+                                 int warp, Release release) {
+  uint4 q = stage.numbers[0];  // of a chunk, until the next one's take their place
+  uint2 d = stage.scales[0];
+  uint32_t a[2][2][4];  // of a block of k and of the next: one is being made while the other is multiplied
+#pragma unroll
+  for (int c = 0; c < S::kChunks; ++c) {
+    const uint4 next_q = c + 1 < S::kChunks ? stage.numbers[(c + 1) * kPieceLanes] : q;
+    const uint2 next_d = c + 1 < S::kChunks ? stage.scales[(c + 1) * kPieceScaleLanes] : d;
+#pragma unroll
+    for (int b = 0; b < kChunkBlocks; ++b) {
+      half_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, b == 0 ? d.x : d.y, a[b]);
+      begin_wgmma();
+      wgmma<S::kColumns>(sums, a[b][0], stage.panels_of(c, b), true);
+      wgmma<S::kColumns>(sums, a[b][1], stage.panels_of(c, b) + 2 * S::kColumns, true);
+      commit_wgmma();
+      wait_for_wgmma<1>();  // the block before has been multiplied, and its a[] may be written
+      // Without a branch after each wait, most of them never taken, ptxas would let each wgmma wait for itself.
+      // __syncwarp() and a condition that always holds keep it from replacing the branch.
+      if (c == 0 && b == 0 ? has_before : never) {
+        __syncwarp();
+        if (warp < 32) release();
+      }
+    }
+    q = next_q, d = next_d;
+  }
+}
+
+// Multiplies a stage with exact scales.
+template <class S>
+__device__ void multiply_exact(float (&sums)[S::kColumns / 2], const Stage<S>& stage, int lane) {
+  constexpr int kColumns = S::kColumns;
+  uint4 q = stage.numbers[0];  // of a chunk, until the next one's take their place
+  uint2 d = stage.scales[0];
+#pragma unroll
+  for (int c = 0; c < S::kChunks; ++c) {
+    const uint4 next_q = c + 1 < S::kChunks ? stage.numbers[(c + 1) * kPieceLanes] : q;
+    const uint2 next_d = c + 1 < S::kChunks ? stage.scales[(c + 1) * kPieceScaleLanes] : d;
+#pragma unroll
+    for (int b = 0; b < kChunkBlocks; ++b) {
+      float4 of_x[kColumns / 16];  // scales: read before wgmma begins, which would hold the reads up
+      const auto* from = reinterpret_cast<const float4*>(stage.data + c * S::X::kBytes + S::X::kNumbers * 16) +
+                         b * kColumns / 4 + lane % 4;
+#pragma unroll
+      for (int j = 0; j < kColumns / 16; ++j) of_x[j] = from[4 * j];
+      int products[kColumns / 2];
+      uint32_t a[4];
+      byte_fragments_of({b == 0 ? q.x : q.z, b == 0 ? q.y : q.w}, a);
+      begin_wgmma();
+      wgmma<kColumns>(products, a, stage.panels_of(c, b), false);
+      commit_wgmma();
+      wait_for_wgmma<0>();
+      pin(products);
+      const float2 of_rows = __half22float2(as_half2(b == 0 ? d.x : d.y));
+#pragma unroll
+      for (int j = 0; j < kColumns / 16; ++j) {
+        const float of_columns[4] = {of_x[j].x, of_x[j].y, of_x[j].z, of_x[j].w};
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+          sums[8 * j + i] += (i / 2 % 2 == 0 ? of_rows.x : of_rows.y) * of_columns[i / 4 * 2 + i % 2] *
+                             static_cast<float>(products[8 * j + i]);
+      }
+    }
+    q = next_q, d = next_d;
+  }
+}
+
+// The work of a consumer: its stages, which are every kWays-th, multiplied and added up; then, once all have read the
+// ring, its sums take the ring's place.
+template <class S>
+__device__ void consume(const ManyShare<S>& share, const Ring<S>& ring, Barrier& all_have_read, int warp) {
+  const int thread = threadIdx.x, lane = thread % 32, place = thread % 128;
+  const int group = warp / 4 % S::kGroups, way = warp / 4 / S::kGroups;
+  float sums[S::kColumns / 2];
+  int slot = way, before = 0;
+  uint32_t parity = 0;
+  const auto release = [&](int i) { static_cast<void>(ring.empty[i].arrive()); };
+#pragma unroll
+  for (float& sum : sums) sum = 0.0f;
+
+  for (int i = way; i < share.stages; i += S::kWays) {
+    wait_for(ring.full[slot], parity);
+    const Stage<S> stage(ring.stages + slot * S::kStage, group, place);
+    if constexpr (S::kScales == Scales::rounded_to_half) {
+      multiply_rounded<S>(sums, stage, i > way, share.stages < 0, warp, [&] { release(before); });
+    } else {
+      multiply_exact<S>(sums, stage, lane);
+      // An arrival does not wait until what this thread has loaded is in its registers, and the next copy could
+      // overtake the scales.
+      cuda::device::experimental::fence_proxy_async_shared_cta();
+      release(slot);
+    }
+    before = slot;
+    if ((slot += S::kWays) == S::kStages + way) slot = way, parity ^= 1;
+  }
+  wait_for_wgmma<0>();
+  pin(sums);
+
+  static_cast<void>(all_have_read.arrive());
+  wait_for(all_have_read, 0);
+  float* to =
+      reinterpret_cast<float*>(ring.stages) + way * S::kColumns * S::kSumStride + group * kGroupRows + warp % 4 * 16;
+#pragma unroll
+  for (int i = 0; i < S::kColumns / 2; ++i)
+    to[(i / 4 * 8 + lane % 4 * 2 + i % 2) * S::kSumStride + i / 2 % 2 * 8 + lane / 4] = sums[i];
+}
+
+// The sums of all ways and of all blocks of the cluster become results. A thread has four neighbouring rows, and of the
+// columns of the block's part every kAtOnce-th.
+template <class S, class B, class Y>
+__device__ void store_sums(const ManyProblem<B, Y>& p, int64_t first_group, const unsigned char* ring,
+                           const cooperative_groups::cluster_group& cluster) {
+  constexpr int kColumns = S::kColumns, kFours = S::kRows / 4, kAtOnce = S::kThreads / kFours;
+  const int thread = threadIdx.x, parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
   const int64_t row = first_group * kGroupRows + thread % kFours * 4;
   const int rows = thread < kAtOnce * kFours ? static_cast<int>(min(p.m - row, int64_t{4})) : 0;
   const bool aligned = rows == 4 && p.y_stride % 4 == 0 && reinterpret_cast<uintptr_t>(p.y) % (4 * sizeof(Y)) == 0;
@@ -467,7 +498,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     for (int other = 0; other < parts; ++other) {
       const float4* sums = other == part ? place : cluster.map_shared_rank(place, other);
 #pragma unroll
-      for (int way = 0; way < kWays; ++way) {
+      for (int way = 0; way < S::kWays; ++way) {
         const float4 of_way = sums[way * kColumns * (S::kSumStride / 4)];
         four[0] += of_way.x, four[1] += of_way.y, four[2] += of_way.z, four[3] += of_way.w;
       }
@@ -476,6 +507,59 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     for (int i = 0; i < 4; ++i) four[i] += bias[i];
     store_four(p.y + (first_column + column) * p.y_stride + row, four, rows, aligned);
   }
+}
+
+#endif
+
+// gridDim.x blocks are a cluster and share k.
+template <class S, class B, class Y>
+__global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
+    many_columns_kernel(ManyProblem<B, Y> p) {
+#if __CUDA_ARCH__ >= 900
+  let_next_kernel_start();
+  extern __shared__ __align__(128) unsigned char ring_memory[];
+  __shared__ uint64_t barriers[2][S::kStages], last_barrier;
+  const Ring<S> ring = {ring_memory, reinterpret_cast<Barrier*>(barriers[0]), reinterpret_cast<Barrier*>(barriers[1])};
+  auto& all_have_read = reinterpret_cast<Barrier&>(last_barrier);
+  const int thread = threadIdx.x, warp = __shfl_sync(0xffffffffu, thread / 32, 0);
+  const ManyShare<S> share(p.w);
+  const auto cluster = cooperative_groups::this_cluster();
+
+  if (thread == 0) {
+    ring.init_barriers();
+    init(&all_have_read, S::kConsumers);
+    cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+  }
+  __syncthreads();
+
+  if (thread >= S::kConsumers) {
+    if constexpr (S::kMoreRegisters) set_registers<false, S::kFewRegisters>();
+    const Producer<S> producer = {share, ring};
+    const int number = warp - S::kConsumers / 32;
+    if (number == 0 && is_elected()) {
+      producer.produce_weights(p.w, p.w.numbers, kPieceBytes, S::kNumbers);
+    } else if (number == 1 && is_elected()) {
+      producer.produce_weights(p.w, p.w.scales, 2 * kPieceScales, S::kRowScales);
+    } else if (number == 2 && is_elected()) {
+      producer.produce_x(p.x);
+    }
+    // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
+    __syncwarp();
+    wait_for(all_have_read, 0);
+    if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();
+  } else {
+    if constexpr (S::kMoreRegisters) set_registers<true, S::kManyRegisters>();
+    consume(share, ring, all_have_read, warp);
+    if constexpr (S::kMoreRegisters) set_registers<false, S::kEvenShare>();
+  }
+
+  // All threads are here, with as many registers as they began with. cluster.sync() would wait for memory, too.
+  const int parts = static_cast<int>(gridDim.x);
+  if (parts > 1)
+    cluster.sync();
+  else
+    __syncthreads();
+  store_sums<S>(p, share.first_group, ring.stages, cluster);
   // A block's shared memory lives until all have read it. They have; so nothing need become visible to others first.
   if (parts > 1) {
     __cluster_barrier_arrive_relaxed();
