@@ -176,11 +176,12 @@ def pytest_runtest_setup(item):
 
 
 def changed_header(header, folder, *changes):
-    """A copy of a header's folder below folder/include, in which each (pattern, replacement) was found and replaced."""
-    copy = shutil.copytree(header, folder / "include" / header.name)
+    """A copy of a header below folder/include, in which each (pattern, replacement) was found and replaced."""
+    shutil.copytree(header, folder / "include" / header.name)
+    shutil.copy(header.parent / "cuda_bits.cuh", folder / "include")
     for pattern, replacement in changes:
         changed = 0
-        for path in copy.glob("*.cuh"):
+        for path in (folder / "include").rglob("*.cuh"):
             text, count = re.subn(pattern, replacement, path.read_text(encoding="utf-8"))
             path.write_text(text, encoding="utf-8")
             changed += count

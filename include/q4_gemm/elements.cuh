@@ -1,11 +1,10 @@
-// Numbers of the types that a caller may have, tensor cores, and kernels of a stream that overlap.
+// Numbers of the types that a caller may have, and tensor cores.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -90,42 +89,6 @@ __device__ inline void int8_mma(int (&sums)[4], const int (&a)[4], const int (&b
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #endif
-}
-
-// --- Kernels of a stream, with dependent launches --------------------------------------------------------------------
-
-__device__ inline void wait_for_previous_kernel() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ inline void let_next_kernel_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
-template <class... P>
-cudaError_t launch(void (*kernel)(P...), dim3 grid, int threads, int shared_bytes, int cluster, bool dependent,
-                   cudaStream_t stream, const P&... parameters) {
-  cudaLaunchAttribute attributes[2];
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = attributes;
-  const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
-    attributes[config.numAttrs] = {};
-    attributes[config.numAttrs].id = id;
-    return attributes[config.numAttrs++].val;
-  };
-  if (dependent) next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
-  if (cluster > 1) {
-    auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
-    size.x = static_cast<unsigned>(cluster), size.y = 1, size.z = 1;
-  }
-  return cudaLaunchKernelEx(&config, kernel, parameters...);
 }
 
 }  // namespace q4_gemm::detail

@@ -23,7 +23,6 @@
 #include "activations.cuh"
 #include "elements.cuh"
 #include "layout.cuh"
-#include "mailbox.cuh"
 
 namespace q4_gemm::detail {
 
@@ -109,7 +108,7 @@ __host__ __device__ FewMemory few_memory(int columns, int pass_chunks, int clust
   memory.warp_sums = columns * (S::kPhases * S::kRows + kSumPad);
   memory.set_sums = S::kPhases * cluster == 1 ? 0 : memory.warp_sums + (cluster == 1 ? 0 : columns * S::kRows);
   memory.barriers = memory.sums + 2 * memory.set_sums * 4;
-  memory.all = memory.barriers + (cluster > 1 ? Mailboxes::kBytes : 0);
+  memory.all = memory.barriers + (cluster > 1 ? Mailboxes<2>::kBytes : 0);
   return memory;
 }
 
@@ -572,8 +571,8 @@ struct SumsOfSet {
       }
   }
   // `of_warps` and `of_blocks` are the buffer's; `opens`: the other blocks' mailboxes may not be open yet.
-  __device__ void exchange(const Sums& sums, float* of_warps, float* of_blocks, const Mailboxes& mailboxes, int buffer,
-                           unsigned parity, bool opens) const {
+  __device__ void exchange(const Sums& sums, float* of_warps, float* of_blocks, const Mailboxes<2>& mailboxes,
+                           int buffer, unsigned parity, bool opens) const {
     write(sums, of_warps);
     __syncthreads();
     if (p.cluster_bits > 0 && opens) mailboxes.wait_until_open();
@@ -627,7 +626,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   const int asked = fetcher.fetch_early_weights();
   const int columns = share.columns(p);
   const FewMemory memory = few_memory<S, W, X>(columns, p.pass_chunks, share.cluster_blocks);
-  const Mailboxes mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
+  const Mailboxes<2> mailboxes = {reinterpret_cast<uint64_t*>(shared + memory.barriers)};
   if (p.cluster_bits > 0) mailboxes.open();
   if (p.dependent) wait_for_previous_kernel();
   if (p.dependent && kNext == Next::at_once) let_next_kernel_start();

@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,30 +16,7 @@
 #include "norm.cuh"
 #include "policy.cuh"
 
-#ifdef __CUDA_ARCH_LIST__
-#define Q4_GEMM_ARCHITECTURES __CUDA_ARCH_LIST__
-#else
-#define Q4_GEMM_ARCHITECTURES 0
-#endif
-
 namespace q4_gemm::detail {
-
-// The architecture that the code which the current GPU runs was compiled for, 90 for sm_90. It may be older than the
-// GPU, and then it lacks what only newer ones have. The driver is asked once for each GPU. `architectures` are all that
-// the program was compiled for, so that two libraries in a process do not take each other's answer.
-template <int... architectures>
-__global__ void compiled_code() {}
-template <int... architectures>
-cudaError_t query_code(int number, int& architecture) {
-  static std::atomic<int> known[64];
-  const bool has_place = number < 64;
-  if (has_place && (architecture = known[number].load(std::memory_order_relaxed)) > 0) return cudaSuccess;
-  cudaFuncAttributes attributes;
-  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, compiled_code<architectures...>)) return error;
-  architecture = attributes.ptxVersion;
-  if (has_place) known[number].store(architecture, std::memory_order_relaxed);
-  return cudaSuccess;
-}
 
 struct Device {
   int multiprocessors = 0;
@@ -51,7 +27,7 @@ struct Device {
 inline cudaError_t query(Device& device) {
   int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
-  if (const cudaError_t error = query_code<Q4_GEMM_ARCHITECTURES>(number, architecture)) return error;
+  if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   const auto get = [&](int& to, cudaDeviceAttr attribute) { return cudaDeviceGetAttribute(&to, attribute, number); };
   device.has_tensor_cores = architecture >= 80;
   device.has_clusters = architecture >= 90;
@@ -102,7 +78,7 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
     p.n = std::min(n, p.first_column + int64_t{kMostTiles} * S::kColumns);
     const dim3 grid(static_cast<unsigned>(clusters * cluster),
                     static_cast<unsigned>(divided_up(p.n - p.first_column, S::kColumns)));
-    const cudaError_t error = launch(kernel, grid, S::kThreads, bytes, cluster, p.dependent, stream, p);
+    const cudaError_t error = launch(stream, {grid, dim3(S::kThreads), bytes, cluster, p.dependent}, kernel, p);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -147,8 +123,8 @@ cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int
   constexpr int kThreads = 128;
   const QuantizedColumns to(quantized, n, k);
   const int64_t grid = divided_up(n * to.chunks * (kChunk / 8), kThreads);
-  return launch(quantize_kernel<X>, dim3(static_cast<unsigned>(grid)), kThreads, 0, 1, dependent, stream, x, to, n, k,
-                dependent);
+  return launch(stream, {dim3(static_cast<unsigned>(grid)), dim3(kThreads), 0, 1, dependent}, quantize_kernel<X>, x, to,
+                n, k, dependent);
 }
 
 // The first row of a table that takes the product, and for which a multiprocessor has the shared memory. The table is
@@ -185,13 +161,13 @@ cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int pa
   const int64_t chunks = padded_chunks(p.w.chunks);
   const dim3 converters(static_cast<unsigned>(divided_up(chunks * kChunkBlocks, kConvertWarps)),
                         static_cast<unsigned>(column_tiles), S::kColumns / 8);
-  if (const cudaError_t error =
-          launch(convert_x_kernel<S::kColumns, S::kScales, X>, converters, 32 * kConvertWarps, 0, 1, dependent, stream,
-                 x, static_cast<unsigned char*>(workspace), p.n, k, chunks, dependent))
+  if (const cudaError_t error = launch(stream, {converters, dim3(32 * kConvertWarps), 0, 1, dependent},
+                                       convert_x_kernel<S::kColumns, S::kScales, X>, x,
+                                       static_cast<unsigned char*>(workspace), p.n, k, chunks, dependent))
     return error;
   if (const cudaError_t error = allow(kernel, S::kBytes, S::kBytes)) return error;
   const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles));
-  return launch(kernel, grid, S::kThreads, S::kBytes, parts, true, stream, p);
+  return launch(stream, {grid, dim3(S::kThreads), S::kBytes, parts, /*dependent=*/true}, kernel, p);
 }
 
 struct ManyPlan {
@@ -297,7 +273,7 @@ cudaError_t run_norm(const NormCall<X, R>& call, W weight, cudaStream_t stream) 
   p.weight_offset = options.weight_offset;
   p.dependent = options.dependent_launch && device.has_clusters;
   const auto with = [&](auto kernel, int threads) {
-    return launch(kernel, dim3(static_cast<unsigned>(call.n)), threads, 0, 1, p.dependent, stream, p);
+    return launch(stream, {dim3(static_cast<unsigned>(call.n)), dim3(threads), 0, 1, p.dependent}, kernel, p);
   };
   if (call.k <= 8 * 256) return with(rms_norm_quantize_kernel<256, 1, X, R, WE>, 256);
   if (call.k <= 8 * 512) return with(rms_norm_quantize_kernel<512, 1, X, R, WE>, 512);
@@ -305,5 +281,3 @@ cudaError_t run_norm(const NormCall<X, R>& call, W weight, cudaStream_t stream) 
 }
 
 }  // namespace q4_gemm::detail
-
-#undef Q4_GEMM_ARCHITECTURES

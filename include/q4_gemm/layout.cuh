@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "elements.cuh"
+#include "../cuda_bits.cuh"
 
 namespace q4_gemm {
 
@@ -35,6 +35,8 @@ constexpr int kBlockBytes = 18;  // of q4_0: a float16, then 16 bytes; number i 
 constexpr int kGroupRows = 64, kTileRows = 16, kChunk = 64;
 
 namespace detail {
+
+using namespace cuda_bits;
 
 constexpr int kGroupTiles = kGroupRows / kTileRows, kChunkBlocks = kChunk / kBlock;
 constexpr int kPieceBytes = kGroupRows * kChunk / 2;     // the numbers of a chunk of a group
@@ -168,8 +170,8 @@ inline cudaError_t repack(const void* blocks, void* packed, int64_t m, int64_t k
   if (m == 0) return cudaSuccess;
   const detail::Packed to(packed, m, k);
   const int64_t grid = detail::divided_up(to.groups * to.chunks * detail::kPieceLanes, 256);
-  return detail::launch(detail::repack_kernel<unsigned char>, dim3(static_cast<unsigned>(grid)), 256, 0, 1, false,
-                        stream, static_cast<const unsigned char*>(blocks), to, m, k);
+  return cuda_bits::launch(stream, {dim3(static_cast<unsigned>(grid)), dim3(256)}, detail::repack_kernel<unsigned char>,
+                           static_cast<const unsigned char*>(blocks), to, m, k);
 }
 
 }  // namespace q4_gemm

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <cuda/barrier>
 
 #include "activations.cuh"
 #include "choice.cuh"
@@ -150,24 +149,6 @@ __device__ inline void byte_fragments_of(const uint32_t (&rows)[2], uint32_t (&a
     a[h] = (rows[h] << 4 & 0xf0f0f0f0u) ^ 0x80808080u;
     a[2 + h] = (rows[h] & 0xf0f0f0f0u) ^ 0x80808080u;
   }
-}
-
-using Barrier = cuda::barrier<cuda::thread_scope_block>;
-static_assert(sizeof(Barrier) == sizeof(uint64_t), "an mbarrier has 64 bits");
-
-// Waits until the barrier's phase of this parity has ended. (Barrier::wait_parity sleeps between its tries.)
-__device__ inline void wait_for(Barrier& barrier, uint32_t parity) {
-#ifdef __SIMT__
-  barrier.wait_parity(parity != 0);
-#elif __CUDA_ARCH__ >= 900
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&barrier));
-  uint32_t done = 0;
-  while (done == 0)
-    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(done)
-                 : "r"(address), "r"(parity)
-                 : "memory");
-#endif
 }
 
 // Whether this is the one lane of its warp that shall act for it. All 32 lanes must call it.
@@ -528,7 +509,7 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
   if (thread == 0) {
     ring.init_barriers();
     init(&all_have_read, S::kConsumers);
-    cuda::device::experimental::fence_proxy_async_shared_cta();  // the copy engine sees the initialized barriers
+    show_barriers_to_copies();
   }
   __syncthreads();
 

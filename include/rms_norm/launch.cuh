@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -15,12 +14,6 @@
 #include "kernels.cuh"
 #include "policy.cuh"
 #include "teams.cuh"
-
-#ifdef __CUDA_ARCH_LIST__
-#define RMS_NORM_ARCHITECTURES __CUDA_ARCH_LIST__
-#else
-#define RMS_NORM_ARCHITECTURES 0
-#endif
 
 namespace rms_norm::detail {
 
@@ -40,23 +33,6 @@ static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64
 
 // --- Launches --------------------------------------------------------------------------------------------------------
 
-// The architecture that the code which the current GPU runs was compiled for, 90 for sm_90. It may be older than the
-// GPU, and then it lacks what only newer ones have. The driver is asked once for each GPU. `architectures` are all that
-// the program was compiled for, so that two libraries in a process do not take each other's answer.
-template <int... architectures>
-__global__ void compiled_code() {}
-template <int... architectures>
-cudaError_t query_code(int number, int& architecture) {
-  static std::atomic<int> known[64];
-  const bool has_place = number < 64;
-  if (has_place && (architecture = known[number].load(std::memory_order_relaxed)) > 0) return cudaSuccess;
-  cudaFuncAttributes attributes;
-  if (const cudaError_t error = cudaFuncGetAttributes(&attributes, compiled_code<architectures...>)) return error;
-  architecture = attributes.ptxVersion;
-  if (has_place) known[number].store(architecture, std::memory_order_relaxed);
-  return cudaSuccess;
-}
-
 struct Device {
   int multiprocessors = 0;
   bool has_clusters = false;  // and dependent launches
@@ -64,41 +40,14 @@ struct Device {
 inline cudaError_t query(Device& device) {
   int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
-  if (const cudaError_t error = query_code<RMS_NORM_ARCHITECTURES>(number, architecture)) return error;
+  if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   device.has_clusters = architecture >= 90;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
-struct Grid {
-  int64_t blocks;
-  unsigned heads;
-  dim3 threads;
-  int cluster = 1;
-  bool all_at_once = false;
-  int shared_bytes = 0;
-};
-template <class P, class... Parameters>
-cudaError_t launch(cudaStream_t stream, const Grid& grid, void (*kernel)(P, Parameters...), const P& p,
-                   Parameters... parameters) {
-  cudaLaunchAttribute attributes[3];
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(grid.blocks), grid.heads);
-  config.blockDim = grid.threads;
-  config.dynamicSmemBytes = grid.shared_bytes;
-  config.stream = stream;
-  config.attrs = attributes;
-  const auto next = [&](cudaLaunchAttributeID id) -> cudaLaunchAttributeValue& {
-    attributes[config.numAttrs] = {};
-    attributes[config.numAttrs].id = id;
-    return attributes[config.numAttrs++].val;
-  };
-  if (p.dependent) next(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed = 1;
-  if (grid.all_at_once) next(cudaLaunchAttributeCooperative).cooperative = 1;
-  if (grid.cluster > 1) {
-    auto& size = next(cudaLaunchAttributeClusterDimension).clusterDim;
-    size.x = grid.cluster, size.y = 1, size.z = 1;
-  }
-  return cudaLaunchKernelEx(&config, kernel, p, parameters...);
+template <class P>
+Grid grid_of(const P& p, int64_t blocks, dim3 threads, int shared_bytes = 0) {
+  return {dim3(static_cast<unsigned>(blocks), p.heads), threads, shared_bytes, 1, p.dependent};
 }
 
 // Calls start() for as many rows of a head at a time as a grid may have, which most often are all of them.
@@ -134,7 +83,7 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& 
         const int64_t at_once = int64_t{device.multiprocessors} * (kTurnThreads / (threads * rows)) / p.heads;
         blocks = std::min(blocks, std::max<int64_t>(1, at_once / kTurnRows) * kTurnRows);
       }
-      return launch(stream, Grid{blocks, p.heads, dim3(threads, rows)}, kernel, p);
+      return launch(stream, grid_of(p, blocks, dim3(threads, rows)), kernel, p);
     });
   };
   if constexpr (kContiguous) {
@@ -175,7 +124,9 @@ cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t strea
     if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   return in_grids(p, INT32_MAX / parts, [&] {
-    const Grid grid{p.rows * parts, p.heads, dim3(kBlock), kParts > 0 ? kParts : 1, kParts == 0, shared_bytes};
+    Grid grid = grid_of(p, p.rows * parts, dim3(kBlock), shared_bytes);
+    grid.cluster = std::max(1, kParts);
+    grid.all_at_once = kParts == 0;
     return launch(stream, grid, kernel, p, part_packs, parts, saved + 1);
   });
 }
@@ -206,7 +157,8 @@ cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int teams, int part
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(TeamShared)))
     return error;
-  const Grid grid{int64_t{teams} * parts, 1, dim3(32, kTeamWarps + 1), 1, true, sizeof(TeamShared)};
+  Grid grid = grid_of(p, int64_t{teams} * parts, dim3(32, kTeamWarps + 1), sizeof(TeamShared));
+  grid.all_at_once = true;
   const int part_packs = static_cast<int>((p.cols / N + parts - 1) / parts);
   return launch(stream, grid, kernel, p, parts, lines_of(part_packs));  // no two blocks share a line
 }
@@ -389,5 +341,3 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
 }
 
 }  // namespace rms_norm::detail
-
-#undef RMS_NORM_ARCHITECTURES

@@ -1,30 +1,20 @@
-// How the threads and blocks that share a row add up its sum, and how kernels wait for each other.
+// How the threads and blocks that share a row add up its sum.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cuda/atomic>
 
+#include "../cuda_bits.cuh"
+
 namespace rms_norm::detail {
+
+using namespace cuda_bits;
 
 constexpr int kMostThreads = 1024;  // in a block
 constexpr int kMostParts = 8;       // blocks in a cluster
 constexpr int kSplitBlocks = 160;   // at most, that share long rows, given a workspace
-
-// --- Kernels of a stream, with dependent launches --------------------------------------------------------------------
-
-__device__ inline void wait_for_previous_kernel() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ inline void let_next_kernel_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
 
 // --- Threads of a block ----------------------------------------------------------------------------------------------
 
@@ -88,84 +78,38 @@ __device__ float row_sum(float value, int threads = kRowThreads, int row_in_bloc
   }
 }
 
-__device__ inline unsigned shared_address(const void* shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-
 // --- Blocks ----------------------------------------------------------------------------------------------------------
 
 // An Exchange is made when the kernel begins. begin() is called once the kernel may read what other kernels wrote.
 // sum() gives every thread the sum of the numbers that the row's blocks hand in.
 
-// The mailbox of a block in a cluster: each block sends it one number. A barrier in shared memory counts the bytes that
-// arrive, so that a block waits for these and for nothing else; cluster.sync() would also wait until the other blocks
-// have read theirs. It is used once per kernel. The CPU device has no such stores and uses cluster.sync().
+// The mailbox of a block in a cluster, used once per kernel: each block sends it one number.
 class Mailbox {
  public:
   // Called by all threads. The other blocks may send once they have waited for it.
-  __device__ static void open() {
-#ifdef __SIMT__
-    cooperative_groups::this_cluster().barrier_arrive();
-#elif __CUDA_ARCH__ >= 900
-    if (threadIdx.x == 0)
-      asm volatile(
-          "mbarrier.init.shared::cta.b64 [%0], 1;\n"
-          "fence.mbarrier_init.release.cluster;"
-          :
-          : "r"(shared_address(&box().arrived))
-          : "memory");
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#endif
-  }
+  __device__ static void open() { boxes().open(); }
   // Called by all threads of the part-th block: the sum of what the blocks send to each other.
   __device__ static float sum(int parts, int part, float value) {
+    boxes().wait_until_open();
+    if (threadIdx.x == 0) boxes().expect(0, static_cast<int>(parts * sizeof(float)));
+    const int to = static_cast<int>(threadIdx.x);
+    if (to < parts) boxes().send(memory().numbers + part, to, 0, value);
+    boxes().wait(0, 0);
     float result = 0.0f;
-#ifdef __SIMT__
-    const auto cluster = cooperative_groups::this_cluster();
-    cluster.barrier_wait();
-    if (static_cast<int>(threadIdx.x) < parts) *cluster.map_shared_rank(box().numbers + part, threadIdx.x) = value;
-    cluster.sync();
-#elif __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    // Numbers may arrive before the barrier is told to expect them: it does not complete without this arrival.
-    if (threadIdx.x == 0)
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-                   :
-                   : "r"(shared_address(&box().arrived)), "r"(static_cast<unsigned>(parts * sizeof(float)))
-                   : "memory");
-    if (static_cast<int>(threadIdx.x) < parts)
-      asm volatile(
-          "{\n.reg .b32 number, arrived;\n"
-          "mapa.shared::cluster.u32 number, %0, %2;\n"
-          "mapa.shared::cluster.u32 arrived, %1, %2;\n"
-          "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [number], %3, [arrived];\n}"
-          :
-          : "r"(shared_address(box().numbers + part)), "r"(shared_address(&box().arrived)), "r"(threadIdx.x),
-            "r"(__float_as_uint(value))
-          : "memory");
-    unsigned all_arrived = 0;
-    while (!all_arrived)
-      asm volatile(
-          "{\n.reg .pred done;\n"
-          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], 0;\n"
-          "selp.u32 %0, 1, 0, done;\n}"
-          : "=r"(all_arrived)
-          : "r"(shared_address(&box().arrived))
-          : "memory");
-#endif
-    for (int i = 0; i < parts; ++i) result += box().numbers[i];
+    for (int i = 0; i < parts; ++i) result += memory().numbers[i];
     return result;
   }
 
  private:
-  struct Box {
+  struct Memory {
     uint64_t arrived;
     float numbers[kMostParts];
   };
-  __device__ static Box& box() {
-    __shared__ Box box;
-    return box;
+  __device__ static Memory& memory() {
+    __shared__ Memory memory;
+    return memory;
   }
+  __device__ static Mailboxes<1> boxes() { return {&memory().arrived}; }
 };
 
 // Between the blocks of a cluster. With one block, there is nothing to exchange.

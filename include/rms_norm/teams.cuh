@@ -7,8 +7,6 @@
 // up the sums of the warps and exchanges them with the other blocks.
 #pragma once
 
-#include <cuda/barrier>
-
 #include "kernels.cuh"
 
 namespace rms_norm::detail {
@@ -21,19 +19,18 @@ template <Access access>
 constexpr int team_packs = kTeamWarps*(kWarpPacks - (access == Access::unaligned ? kLinePacks : 0));
 constexpr int kRowsHeld = 7;  // whose packs are being copied, or wait for the row's sum
 
-using Arrival = cuda::barrier<cuda::thread_scope_block>;
 // What a block has in shared memory: places for kRowsHeld rows, which take turns. The barriers of a place say, for the
 // row that has it, that a warp's packs are there, that all warps have added theirs up, and that the sum of all is
 // known.
 struct TeamShared {
   uint4 packs[kRowsHeld][kTeamWarps][kWarpPacks];
-  Arrival fetched[kRowsHeld][kTeamWarps], added[kRowsHeld], known[kRowsHeld];
+  Barrier fetched[kRowsHeld][kTeamWarps], added[kRowsHeld], known[kRowsHeld];
   float warp_sums[kRowsHeld][kTeamWarps], rstds[kRowsHeld];
 };
 
 // One thread calls it. When all bytes are there, a phase of the barrier, for which one arrival counts, ends.
 __device__ inline void start_copy(void* to, const void* from, int bytes, [[maybe_unused]] cuda::access_property cache,
-                                  Arrival& arrived) {
+                                  Barrier& arrived) {
 #ifdef __SIMT__
   cuda::device::memcpy_async_tx(static_cast<uint4*>(to), static_cast<const uint4*>(from),
                                 cuda::aligned_size_t<16>(bytes), arrived);
@@ -47,28 +44,6 @@ __device__ inline void start_copy(void* to, const void* from, int bytes, [[maybe
 #endif
 #if defined(__SIMT__) || __CUDA_ARCH__ >= 900
   static_cast<void>(cuda::device::barrier_arrive_tx(arrived, 1, bytes));
-#endif
-}
-
-// Barriers that the thread has initialized: the copy engine sees them as they are now.
-__device__ inline void show_barriers_to_copies() {
-#if defined(__SIMT__) || __CUDA_ARCH__ >= 900
-  cuda::device::experimental::fence_proxy_async_shared_cta();
-#endif
-}
-
-// Waits for a phase of the barrier to end. Not by its own function, which sleeps between two looks.
-__device__ inline void wait_for(Arrival& arrived, bool odd_phase) {
-#ifdef __SIMT__
-  arrived.wait_parity(odd_phase);
-#elif __CUDA_ARCH__ >= 900
-  unsigned ended = 0;
-  while (!ended)
-    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(ended)
-                 : "r"(shared_address(cuda::device::barrier_native_handle(arrived))),
-                   "r"(static_cast<unsigned>(odd_phase))
-                 : "memory");
 #endif
 }
 

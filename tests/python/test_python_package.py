@@ -396,6 +396,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     of_repository = [
+        "include/cuda_bits.cuh",
         "include/rms_norm/rms_norm.cuh",
         "simt/simtcc",
         "simt/driver/command.py",
