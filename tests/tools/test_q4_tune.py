@@ -381,7 +381,7 @@ class TestMeasuring:
     "pattern, replacement",
     [
         (r"signed_nibbles\(row << 4\)", "signed_nibbles(row)"),
-        (r"phase < kPhases; \+\+phase\)", "phase < kPhases - 1; ++phase)"),
+        (r"phase < S::kPhases; \+\+phase\)", "phase < S::kPhases - 1; ++phase)"),
     ],
 )
 def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
