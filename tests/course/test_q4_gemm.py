@@ -144,39 +144,3 @@ def test_weights_in_the_order_of_the_tensor_cores_are_read_once_without_gaps():
     assert not [row for row in rows if product in row["kernel"] and row["what"] == "global load"]
     copied = [row for row in rows if product in row["kernel"] and row["what"] == "global load async"]
     assert sum(int(row["bytes"]) for row in copied if row["bytes_per_lane"] in ("8192", "1024")) == 18 * BLOCKS
-
-
-SWEEPS = [results.store() / gpu / "q4_gemm/columns.csv" for gpu in results.stored_gpus("q4_gemm/columns.csv")]
-
-
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.parts[-3])
-def test_what_the_page_says_of_the_whole_way(path):
-    """README.md and the stages' pages. A new measurement that fails here says which sentence to read again."""
-    rows = results.read(path, ["stage", "n", "microseconds"])
-    time = {(int(row["stage"][:2]), int(row["n"])): float(row["microseconds"]) for row in rows}
-    columns = sorted({n for _, n in time})
-    fastest = {n: min((stage.number for stage in LADDER.stages), key=lambda number: time[number, n]) for n in columns}
-
-    def faster(stage, before, n):
-        return time[before, n] / time[stage, n]
-
-    assert time[1, 1] == pytest.approx(682, abs=0.5) and time[11, 1] == pytest.approx(13.8, abs=0.05)
-    assert time[1, 512] == pytest.approx(69e3, rel=0.005) and time[15, 512] == pytest.approx(233, rel=0.01)
-    assert all(14 <= faster(2, 1, n) < 23.5 for n in columns)
-    assert all(max(faster(3, 2, n), faster(4, 2, n)) < 1 for n in columns) and faster(3, 2, 4) == pytest.approx(
-        1 / 3, rel=0.02
-    )
-    assert all(faster(5, 3, n) > 2 for n in (64, 128, 512)) and all(faster(5, 3, n) < 1 for n in (1, 2, 4))
-    assert all(faster(7, 5, n) > 2 for n in (64, 128, 512))
-    assert faster(8, 7, 1) == pytest.approx(1.9, abs=0.05) and faster(8, 7, 4) > 2
-    assert all(1.03 < 1 / faster(8, 7, n) < 1.09 for n in (128, 512)) and faster(8, 7, 64) < 1.005
-    assert faster(9, 8, 1) > 1.06 and faster(9, 8, 2) > 1.03
-    assert all(1 < 1 / faster(9, 8, n) < 1.08 for n in columns if n >= 4)
-    assert all(1.6 < 1 / faster(10, 9, n) < 1.95 for n in columns)
-    assert faster(11, 9, 1) == pytest.approx(2.1, abs=0.05) and all(faster(11, 9, n) > 0.965 for n in (64, 128, 512))
-    assert all((faster(12, 9, n) > 1) == (n >= 128) for n in columns) and faster(12, 9, 512) == pytest.approx(
-        2.6, abs=0.05
-    )
-    assert faster(14, 12, 512) > 2 and 1 / faster(14, 12, 1) > 2
-    assert faster(15, 14, 64) > 6 and faster(15, 14, 512) == pytest.approx(4 / 3, rel=0.05)
-    assert fastest[1] == 11 and fastest[8] == 13 and all(fastest[n] == 15 for n in columns if n >= 16)
