@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 from ..core import ladders, machine, markers, results
 from ..core.ladders import ROOT, Unusable, options
@@ -26,6 +25,11 @@ PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)]+)\))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"^<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
+LOAD = re.compile(  # what a browser would fetch from another place
+    r'<(?:img|script|iframe|source)\b[^>]*\bsrc="?((?:https?:)?//[^">\s]*)'
+    r'|<link\b(?=[^>]*\brel="?(?:stylesheet|preconnect|icon))[^>]*\bhref="?((?:https?:)?//[^">\s]*)'
+)
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 PICTURES = {".png", ".svg"}
 LANGUAGES = {
     **dict.fromkeys([".cu", ".cuh"], "cuda"),
@@ -55,7 +59,6 @@ NAVIGATION = [
 def arguments(parser):
     parser.add_argument("--out", type=pathlib.Path, default=BUILD / "site", help="where to, instead of build/site")
     parser.add_argument("--no-reports", action="store_true", help="without the reports of simt/analyze")
-    parser.add_argument("--check", action="store_true", help="build nothing; look for broken links in what is there")
 
 
 def place_of(page):
@@ -225,56 +228,20 @@ def count_reports():
     return pages
 
 
-class Links(HTMLParser):
-    """The names of a page's places, what it links, and what a browser loads with it."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.names, self.links, self.loads = set(), [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.names |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
-        if tag == "a" and attributes.get("href"):
-            self.links.append(attributes["href"])
-        if tag in ("img", "script", "iframe", "source") and attributes.get("src"):
-            self.loads.append(attributes["src"])
-        if tag == "link" and attributes.get("href") and attributes.get("rel") in ("stylesheet", "preconnect", "icon"):
-            self.loads.append(attributes["href"])
-
-
-def broken(folder):
-    """What is wrong with the links of a site, a sentence each: they lead nowhere, or a page loads from elsewhere."""
-    pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
-    found = []
-    for page, its in pages.items():
-        where = page.relative_to(folder)
-        if page.name == "404.html":
-            continue  # for a server only
-        found += [f"{where} loads {link}" for link in its.loads if "//" in link]
-        for link in its.links + its.loads:
-            path, _, anchor = link.partition("#")
-            if "//" in link or link.startswith(("data:", "mailto:", "javascript:")):
-                continue
-            target = (page.parent / path.partition("?")[0]).resolve() if path else page
-            if not target.is_file():
-                found.append(f"{where} links {link}, which is not there")
-            elif anchor and target in pages and anchor not in pages[target].names:
-                found.append(f"{where} links {link}, and the page has no such place")
-    return found
-
-
-def check(folder):
-    wrong = broken(folder)
-    if not list(folder.rglob("*.html")):
-        raise Unusable(f"there is no page in {results.shown(folder)}; make site builds it")
-    if wrong:
-        raise Unusable("\n  ".join([f"{len(wrong)} broken links in {results.shown(folder)}:", *wrong]))
+def require_no_loads_from_elsewhere(folder):
+    found = [
+        f"{page.relative_to(folder)} loads {next(filter(None, load.groups()))}"
+        for page in sorted(folder.rglob("*.html"))
+        if page.name != "404.html"  # for a server only
+        for load in LOAD.finditer(page.read_text(encoding="utf-8"))
+    ]
+    if found:
+        raise Unusable("\n  ".join([f"{len(found)} loads from elsewhere in {results.shown(folder)}:", *found]))
 
 
 def generate(source, out, navigation):
-    """Runs the generator on the Markdown, and has its pages load nothing from elsewhere."""
+    """Runs the generator on the Markdown, which refuses a link to a page or a place that is not there, and has its pages
+    load nothing from elsewhere."""
     generator = pathlib.Path(sys.executable).with_name("zensical")
     if not generator.is_file():
         raise Unusable("Zensical is needed to build the site; scripts/setup.sh site installs it into .venv")
@@ -282,8 +249,9 @@ def generate(source, out, navigation):
     work = source.parent
     described = json.loads(settings) | {"docs_dir": source.name, "site_dir": "html", "nav": navigation}
     (work / "mkdocs.yml").write_text(json.dumps(described, indent=1), encoding="utf-8")  # JSON is YAML
-    done = subprocess.run([generator, "build", "--clean"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = done.stdout.decode(errors="replace")
+    command = [generator, "build", "--clean", "--strict"]
+    done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = COLOR.sub("", done.stdout.decode(errors="replace")).partition("Traceback")[0]
     if done.returncode:
         raise Unusable(f"{said}the generator failed with exit code {done.returncode}")
     for page in (work / "html").rglob("*.html"):
@@ -297,8 +265,6 @@ def generate(source, out, navigation):
 
 
 def run(given):
-    if given.check:
-        return check(given.out)
     reports = {} if given.no_reports else count_reports()
     work = BUILD / f"site_work/{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
@@ -312,5 +278,5 @@ def run(given):
         shutil.copyfile(REPORTS / f"{stage.id}.html", site.folder / report_place(stage))
     generate(site.folder, given.out.absolute(), site.navigation())
     shutil.rmtree(work)
-    check(given.out.absolute())
+    require_no_loads_from_elsewhere(given.out.absolute())
     print(f"site: {results.shown(given.out.absolute())}/index.html is built: open it in a browser")
