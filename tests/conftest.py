@@ -111,7 +111,8 @@ def targets(items):
         for mark in item.iter_markers("builds"):
             named = [str(name).format(**parameters) for name in mark.args]
             names.update(name if name.endswith("/programs") else f"{name}/program" for name in named)
-    return tuple(sorted(names))
+    # One make for a folder, since two would write the same files.
+    return tuple(sorted(name for name in names if f"{name}s" not in names))
 
 
 @functools.cache
@@ -162,14 +163,14 @@ def pytest_runtest_setup(item):
     if not any(item.iter_markers("builds")):
         return
     waiting = build.cache_info().currsize == 0
-    reporter = item.config.pluginmanager.get_plugin("terminalreporter")
-    if waiting and reporter:
-        reporter.write_line("building what the tests start")
+    plugins = item.config.pluginmanager
+    if waiting and plugins.has_plugin("terminalreporter"):
+        with plugins.get_plugin("capturemanager").global_and_fixture_disabled():
+            plugins.get_plugin("terminalreporter").write_line("building what the tests start")
     failed = build(item.config.stash[TARGETS])
     if failed:
-        pytest.fail(
-            f"the build failed:\n{failed}" if waiting else "the build failed, see the first test that needs it", False
-        )
+        said = f":\n{failed}" if waiting else ", see the first test that needs it"
+        pytest.fail(f"the build failed{said}", pytrace=False)
 
 
 # --- More for tests ------------------------------------------------------------------------------------------
