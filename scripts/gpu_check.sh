@@ -145,7 +145,7 @@ if [ -n "$stages" ]; then
   while IFS='|' read -r name program options _; do
     case $name in controls-* | bfloat16-*) ;; *) name=stage-$name ;; esac
     # shellcheck disable=SC2086
-    together "$name" timeout 300 "$program" $options --no-timing
+    together "$name" timeout 550 "$program" $options --no-timing
   done <<<"$checked"
   for program in $(printf 'build/cuda/%s/mutants/*_mutants ' $folders); do
     [ -x "$program" ] || continue

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from conftest import LADDER, ROOT, program, run
+from ladder.core import ladders
 
 MAKEFILES = [path for top in ("assignment*", "lectures", "tests", "bench") for path in ROOT.glob(f"{top}/**/Makefile")]
 LEAVES = [path.parent for path in MAKEFILES if "mk/stage.mk" in path.read_text(encoding="utf-8")]
@@ -26,3 +27,12 @@ def test_common_library():
 def test_every_program_is_built():
     assert len(FOLDERS) > 50
     assert all(program(folder).is_file() for folder in FOLDERS)
+
+
+@pytest.mark.full
+@pytest.mark.builds("{ladder.path}")
+@pytest.mark.parametrize("ladder", ladders.all_ladders(), ids=lambda ladder: ladder.id)
+def test_a_ladder_takes_the_small_input_of_gpu_check(ladder):
+    """compute-sanitizer's tools run the stages on it, where no test can look."""
+    result = run(program(ladder.path), *ladders.options(ladder.small), "--list")
+    assert result.returncode == 0, result.stderr

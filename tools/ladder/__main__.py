@@ -23,10 +23,17 @@ def list_stages(given):
         if given.folders:
             print(ladder.path)
             continue
-        small = ladders.options({name: 1025 if name == list(ladder.main)[-1] else 3 for name in ladder.main})
         for one in ladder.stages:
             target, program, options = stage.target(one)
-            print(one.id, *([target, program, " ".join(map(str, small)), options] if given.programs else []), sep="\t")
+            print(
+                one.id,
+                *(
+                    [target, program, " ".join(map(str, ladders.options(ladder.small))), options]
+                    if given.programs
+                    else []
+                ),
+                sep="\t",
+            )
 
 
 def where(given):

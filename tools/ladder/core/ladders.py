@@ -98,6 +98,8 @@ class Ladder:
     baseline: str = ""  # the stage that speed-ups are relative to
     cpu_device: dict = field(default_factory=dict)  # the main input without a GPU, where main would take minutes there
     analyze: dict = field(default_factory=dict)  # the smaller input that make analyze counts on
+    # A small input that no vector and no tile divides, for tools that take their time: {"m": 3, "n": 3, "k": 1056}
+    ragged: dict = field(default_factory=dict)
     # True if the counts of main are not those of analyze times the elements, as where stores do not grow with k: then
     # only what scripts/gpu_check.sh counts on the smaller input is compared with them
     unscalable: bool = False
@@ -138,6 +140,11 @@ class Ladder:
     def namespace(self):
         """In C++, within ladder: matrix, or of W2L1_reduction reduction."""
         return re.sub(r"^W\d+L\d+_", "", self.folder.name)
+
+    @property
+    def small(self):
+        """Its ragged input, or 3 × 1025."""
+        return self.ragged or {name: 1025 if name == list(self.main)[-1] else 3 for name in self.main}
 
     @property
     def has_experiments(self):
