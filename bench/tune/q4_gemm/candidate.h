@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace q4_tune {
+namespace tune {
 
 // Which table of a policy a shape may stand in: kFew, or kMany with exact or with rounded scales.
 enum class Table { few, exact, rounded };
@@ -41,4 +41,4 @@ struct Candidate {
 
 std::vector<Candidate>& candidates();
 
-}  // namespace q4_tune
+}  // namespace tune

@@ -2,9 +2,9 @@
 #pragma once
 #include <q4_gemm/q4_gemm.cuh>
 
-#include "bench/q4_tune/candidate.h"
+#include "bench/tune/q4_gemm/candidate.h"
 
-namespace q4_tune {
+namespace tune {
 
 using q4_gemm::Scales;
 template <int tiles, int warp_tiles, int phases, int depth, int columns, int together, bool x_in_slots = false>
@@ -103,4 +103,4 @@ struct Many {
   }
 };
 
-}  // namespace q4_tune
+}  // namespace tune

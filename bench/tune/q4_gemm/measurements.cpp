@@ -1,24 +1,25 @@
-#include "bench/q4_tune/measurements.h"
-
+// What make tune S=q4_gemm measures: every candidate at every product that a policy tells apart.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
 
-#include "bench/q4_tune/reference.h"
+#include "bench/tune/core.h"
+#include "bench/tune/q4_gemm/candidate.h"
+#include "bench/tune/q4_gemm/reference.h"
 #include "common/cuda_check.h"
 #include "common/launch.h"
-#include "common/report.h"
-#include "common/text.h"
 
-namespace q4_tune {
+namespace tune {
 
 std::vector<Candidate>& candidates() {
   static std::vector<Candidate> all;
   return all;
 }
 
-const char* table_name(Table table) {
+const Job job = {"make tune S=q4_gemm", "include/q4_gemm/policies", 3};
+
+static const char* table_name(Table table) {
   return table == Table::few ? "few" : table == Table::exact ? "exact" : "rounded";
 }
 
@@ -37,6 +38,16 @@ bool Candidate::has_parts(int parts) const {
 namespace {
 
 using ladder::text;
+
+struct Size {
+  int64_t m, n, k;
+};
+
+struct Measurement : Result {
+  const Candidate* candidate;
+  Size size;
+  int parts, clusters;  // of k, and how many clusters of so many blocks the GPU holds at once
+};
 
 struct Matrix {
   int64_t m, k;
@@ -124,14 +135,10 @@ class Contest {
 
   // One launch, checked; why it is refused, or nothing.
   std::string launch_once(const Candidate& candidate, int parts) {
-    if (device_.compute_capability < 90 && (parts > 1 || candidate.table != Table::few))
-      return "clusters need compute capability 9.0";
+    if (device_.compute_capability < 90 && (parts > 1 || candidate.table != Table::few)) return kNeedsClusters;
     CUDA_CHECK(cudaMemset(y_.get(), 0xff, sizeof(float) * size.m * size.n));  // NaN
     const cudaError_t error = launch(candidate, parts, 0, nullptr);
-    if (error != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());
-      return text("%s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
-    }
+    if (error != cudaSuccess) return refusal_of(error);
     if (const int64_t wrong = reference(candidate.table == Table::rounded).wrong(y_.get()))
       throw std::runtime_error(text("%s, %d parts, of %lld x %lld x %lld: %lld elements are wrong",
                                     candidate.name().c_str(), parts, static_cast<long long>(size.m),
@@ -141,7 +148,7 @@ class Contest {
   }
 
   Measurement measure(const Candidate& candidate, int parts, int samples) {
-    Measurement result{&candidate, size, parts, candidate.clusters(parts), weights_.copies};
+    Measurement result{{weights_.bytes(), weights_.copies}, &candidate, size, parts, candidate.clusters(parts)};
     result.refusal = launch_once(candidate, parts);
     if (!result.refusal.empty()) return result;
     const auto one = [&](int64_t number, cudaStream_t stream) { CUDA_CHECK(launch(candidate, parts, number, stream)); };
@@ -173,11 +180,6 @@ class Contest {
   std::optional<Reference> references_[2];
 };
 
-bool is_faster(const Measurement& a, const Measurement& b) {
-  if (!a.refusal.empty() || !b.refusal.empty()) return a.refusal.empty() && !b.refusal.empty();
-  return a.timing.microseconds < b.timing.microseconds;
-}
-
 void print_line(Table table, const std::vector<Measurement>& found) {
   const Measurement& best = *std::min_element(found.begin(), found.end(), is_faster);
   std::printf("%6lld x %3lld x %-5lld", static_cast<long long>(best.size.m), static_cast<long long>(best.size.n),
@@ -190,8 +192,8 @@ void print_line(Table table, const std::vector<Measurement>& found) {
   std::fflush(stdout);
 }
 
-void measure(Table table, const Weights& weights, int64_t n, const ladder::Device& device, int samples,
-             std::vector<Measurement>& all) {
+void measure_product(Table table, const Weights& weights, int64_t n, const ladder::Device& device, int samples,
+                     std::vector<Measurement>& all) {
   Contest contest(weights, n, device);
   ladder::Progress progress;
   std::vector<Measurement> found;
@@ -208,46 +210,43 @@ void measure(Table table, const Weights& weights, int64_t n, const ladder::Devic
   all.insert(all.end(), found.begin(), found.end());
 }
 
-}  // namespace
-
 std::vector<Measurement> measure_all(const ladder::Device& device, int samples) {
   std::vector<Measurement> all;
-  std::vector<std::string> refused;  // what is refused here is refused below, with its reason
-  check_all(device, refused);
+  check(device);  // what is refused here is refused below, with its reason
   for (const Matrix& matrix : kMatrices) {
     const Weights weights(matrix, *std::max_element(std::begin(kManyColumns), std::end(kManyColumns)), &device);
-    for (const int64_t n : kFewColumns) measure(Table::few, weights, n, device, samples, all);
+    for (const int64_t n : kFewColumns) measure_product(Table::few, weights, n, device, samples, all);
     for (const Table table : {Table::exact, Table::rounded})
-      for (const int64_t n : kManyColumns) measure(table, weights, n, device, samples, all);
+      for (const int64_t n : kManyColumns) measure_product(table, weights, n, device, samples, all);
   }
   return all;
 }
 
-std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
-  std::string out =
-      "table,m,n,k,columns,tiles,warp_tiles,groups,phases,ways,depth,together,x_in_slots,parts,clusters,verdict,reason,"
-      "microseconds,spread_percent,copies,samples,device,sm,driver,runtime,date\n";
-  for (const Measurement& m : measurements) {
+}  // namespace
+
+std::string list() {
+  std::string lines;
+  for (const Candidate& candidate : candidates()) lines += candidate.name() + "\n";
+  return lines;
+}
+
+std::string measure(const ladder::Device& device, int samples) {
+  const auto cells_of = [](const Measurement& m) {
     const Candidate& c = *m.candidate;
     std::vector<std::string> cells = {table_name(c.table)};
     for (const int64_t number : {m.size.m, m.size.n, m.size.k}) cells.push_back(std::to_string(number));
     for (const int number : {c.columns, c.tiles, c.warp_tiles, c.groups, c.phases, c.ways, c.depth, c.together,
                              int{c.x_in_slots}, m.parts, m.clusters})
       cells.push_back(std::to_string(number));
-    const bool timed = m.refusal.empty();
-    for (const std::string& cell :
-         {std::string(timed ? "ok" : "refused"), m.refusal, timed ? text("%.3f", m.timing.microseconds) : "",
-          timed ? text("%.1f", m.timing.spread_percent) : "", std::to_string(m.copies), std::to_string(samples),
-          device.name, std::to_string(device.compute_capability), std::to_string(device.driver),
-          std::to_string(device.runtime), ladder::today()})
-      cells.push_back(cell);
-    out += ladder::csv_line(cells);
-  }
-  return out;
+    return cells;
+  };
+  return csv("table,m,n,k,columns,tiles,warp_tiles,groups,phases,ways,depth,together,x_in_slots,parts,clusters",
+             measure_all(device, samples), cells_of, device, samples);
 }
 
-int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
-  int right = 0;
+// On small products, with up to 3 parts of k and with the most.
+Checks check(const ladder::Device& device) {
+  Checks checks = {candidates().size()};
   ladder::Progress progress;
   // One chunk; an odd number of chunks, the last one half empty; rows that fill no group.
   for (const Matrix& matrix : {Matrix{70, 32}, Matrix{200, 1056}})
@@ -258,14 +257,10 @@ int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
       for (const int parts : {1, 2, 3, kMostParts}) {
         if (parts > ladder::blocks_for(matrix.k, 64) || !candidate.has_parts(parts)) continue;
         progress.show(candidate.name());
-        const std::string refusal = contest.launch_once(candidate, parts);
-        if (refusal.empty())
-          ++right;
-        else
-          refused.push_back(text("%s, parts %d: %s", candidate.name().c_str(), parts, refusal.c_str()));
+        checks.add(text("%s, parts %d", candidate.name().c_str(), parts), contest.launch_once(candidate, parts));
       }
     }
-  return right;
+  return checks;
 }
 
-}  // namespace q4_tune
+}  // namespace tune

@@ -1,4 +1,4 @@
-#include "bench/q4_tune/reference.h"
+#include "bench/tune/q4_gemm/reference.h"
 
 #include <cuda_fp16.h>
 
@@ -7,7 +7,7 @@
 
 #include "common/cuda_check.h"
 
-namespace q4_tune {
+namespace tune {
 namespace {
 
 constexpr int kThreads = 128, kBlock = 32, kBlockBytes = 18;
@@ -129,4 +129,4 @@ int64_t Reference::wrong(const float* y) const {
   return wrong;
 }
 
-}  // namespace q4_tune
+}  // namespace tune

@@ -4,7 +4,7 @@
 
 #include "common/memory.h"
 
-namespace q4_tune {
+namespace tune {
 
 // Random blocks of q4_0 and random columns of x, the same in every run.
 void fill(unsigned char* blocks, int64_t block_count, float* x, int64_t x_count);
@@ -29,4 +29,4 @@ class Reference {
   ladder::DeviceMemory<int> wrong_;
 };
 
-}  // namespace q4_tune
+}  // namespace tune

@@ -1,3 +1,3 @@
-#include "bench/tune/instance.cuh"
+#include "bench/tune/rms_norm/instance.cuh"
 
 static const tune::Candidates<__nv_bfloat16, tune::Access::strided> candidates;

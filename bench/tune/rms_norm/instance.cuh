@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/tune/candidate.h"
+#include "bench/tune/rms_norm/candidate.h"
 
 namespace tune {
 

@@ -1,13 +1,12 @@
-#include "bench/tune/measurements.h"
-
+// What make tune measures: every candidate at every size of problem that a policy tells apart.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
 
+#include "bench/tune/core.h"
+#include "bench/tune/rms_norm/candidate.h"
 #include "common/operators/typed_rms_norm.h"
-#include "common/report.h"
-#include "common/text.h"
 
 namespace tune {
 
@@ -16,11 +15,30 @@ std::vector<Candidate>& candidates() {
   return all;
 }
 
+const Job job = {"make tune", "include/rms_norm/policies", 5};
+
+namespace {
+
 const char* access_name(Access access) { return access == Access::contiguous ? "contiguous" : "strided"; }
 
 const char* reads_name(Eviction reads) { return reads == Eviction::first ? "first" : "last"; }
 
-namespace {
+const char* operator_name(bool adds) { return adds ? "fused_add_rms_norm" : "forward"; }
+
+struct Size {
+  bool adds;
+  int64_t rows, cols;
+
+  double bytes() const;  // that a launch reads and writes, all but the weight
+};
+
+struct Measurement : Result {
+  const Candidate* candidate;
+  Size size;
+  int kilobytes;           // of such a problem
+  bool winner = false;     // measured once more as the best of its problem, for the two ways to launch it
+  bool dependent = false;  // programmatic dependent launch
+};
 
 using ladder::text;
 using Op = ladder::TypedRmsNorm;
@@ -39,8 +57,8 @@ std::string name_of(const Candidate& candidate) {
 }
 
 std::string name_of(const Candidate& candidate, const Size& size) {
-  return text("%s of %lld x %lld, %s", candidate.adds ? "fused_add_rms_norm" : "forward",
-              static_cast<long long>(size.rows), static_cast<long long>(size.cols), name_of(candidate).c_str());
+  return text("%s of %lld x %lld, %s", operator_name(candidate.adds), static_cast<long long>(size.rows),
+              static_cast<long long>(size.cols), name_of(candidate).c_str());
 }
 
 const ladder::Operator& operator_of(bool adds) {
@@ -81,7 +99,7 @@ class Contest {
 
   // One launch on fresh tensors, checked; why it is refused, or nothing.
   std::string launch_once(const Candidate& candidate, bool dependent) {
-    if (candidate.shape.parts > 1 && device_.compute_capability < 90) return "clusters need compute capability 9.0";
+    if (candidate.shape.parts > 1 && device_.compute_capability < 90) return kNeedsClusters;
     std::string refusal;
     const ladder::Outcome outcome = problem_.check(launcher(candidate, dependent, refusal), {nullptr}, sample());
     if (refusal.empty()) require_right(candidate, outcome);
@@ -89,7 +107,7 @@ class Contest {
   }
 
   Measurement measure(const Candidate& candidate, bool dependent = false) {
-    Measurement result{&candidate, size_, kilobytes_, pool_->copies()};
+    Measurement result{{size_.bytes(), pool_->copies()}, &candidate, size_, kilobytes_};
     result.dependent = dependent;
     result.refusal = launch_once(candidate, dependent);
     if (!result.refusal.empty()) return result;
@@ -97,7 +115,7 @@ class Contest {
     const ladder::Launcher launch = launcher(candidate, dependent, result.refusal);
     result.timing = ladder::measure(launch, problem_, *pool_, samples_, kWarmUpMicroseconds);
     require_right(candidate, pool_->verify(launch, sample()));
-    ladder::require_possible(name_of(candidate, size_), size_.bytes(), result.timing, device_);
+    ladder::require_possible(name_of(candidate, size_), result.bytes, result.timing, device_);
     return result;
   }
 
@@ -111,8 +129,7 @@ class Contest {
                                                   a.tensor<bf16>(Op::kY), a.shape[0], a.shape[1]},
                                                  candidate.shape.reads, dependent, stream);
       if (error == cudaSuccess) return;
-      static_cast<void>(cudaGetLastError());
-      refusal = text("%s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
+      refusal = refusal_of(error);
       CUDA_CHECK(error);
     };
   }
@@ -129,12 +146,6 @@ class Contest {
   ladder::Problem problem_;
   std::optional<ladder::Pool> pool_;
 };
-
-// The fastest first; those that did not launch last.
-bool is_faster(const Measurement& a, const Measurement& b) {
-  if (!a.refusal.empty() || !b.refusal.empty()) return a.refusal.empty() && !b.refusal.empty();
-  return a.timing.microseconds < b.timing.microseconds;
-}
 
 // The best candidate, of those measured and sorted: the fastest, or in a small problem the one with the shortest mean
 // of a plain and a dependent launch, which is added to `all` for each candidate that is not much slower than the
@@ -160,10 +171,10 @@ const Candidate& best_of(const std::vector<Measurement>& found, Contest& contest
 
 void print_line(const Size& size, const std::vector<Measurement>& found) {
   const Measurement& best = found.front();
-  std::printf("%-18s %7lld x %-6lld", size.adds ? "fused_add_rms_norm" : "forward", static_cast<long long>(size.rows),
+  std::printf("%-18s %7lld x %-6lld", operator_name(size.adds), static_cast<long long>(size.rows),
               static_cast<long long>(size.cols));
   if (best.refusal.empty()) {
-    std::printf(" %8.2f us %6.0f GB/s  %-62s", best.timing.microseconds, size.bytes() / best.timing.microseconds / 1e3,
+    std::printf(" %8.2f us %6.0f GB/s  %-62s", best.timing.microseconds, best.bytes / best.timing.microseconds / 1e3,
                 name_of(*best.candidate).c_str());
     if (found.size() > 1 && found[1].refusal.empty()) std::printf(" next %.2f us", found[1].timing.microseconds);
   } else {
@@ -175,8 +186,6 @@ void print_line(const Size& size, const std::vector<Measurement>& found) {
   std::fflush(stdout);
 }
 
-}  // namespace
-
 double Size::bytes() const {
   ladder::Variant variant = variant_of(adds);
   variant.places[Op::kWeight].absent = true;
@@ -185,8 +194,7 @@ double Size::bytes() const {
 
 std::vector<Measurement> measure_all(const ladder::Device& device, int samples) {
   std::vector<Measurement> all;
-  std::vector<std::string> refused;  // what is refused here is refused below, with its reason
-  check_all(device, refused);
+  check(device);  // what is refused here is refused below, with its reason
   ladder::Progress progress;
   for (const bool adds : {false, true})
     for (const int packs : kPacks)
@@ -215,34 +223,41 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
   return all;
 }
 
-std::string csv(const std::vector<Measurement>& measurements, const ladder::Device& device, int samples) {
-  std::string out =
-      "operator,rows,cols,packs,kilobytes,vectors,block,parts,access,reads,kernel_threads,role,launch,verdict,"
-      "reason,microseconds,spread_percent,gb_per_s,copies,samples,device,sm,driver,runtime,date\n";
-  for (const Measurement& m : measurements) {
+}  // namespace
+
+std::string list() {
+  std::vector<std::vector<std::string>> rows = {
+      {"operator", "packs", "vectors", "block", "parts", "kernel_threads", "access", "reads"}};
+  for (const Candidate& c : candidates()) {
+    rows.push_back({operator_name(c.adds)});
+    for (const int number : {c.shape.packs, c.shape.vectors, c.shape.block, c.shape.parts, c.kernel_threads})
+      rows.back().push_back(std::to_string(number));
+    rows.back().push_back(access_name(c.shape.access));
+    rows.back().push_back(reads_name(c.shape.reads));
+  }
+  return ladder::align(rows, 1);
+}
+
+std::string measure(const ladder::Device& device, int samples) {
+  const auto cells_of = [](const Measurement& m) {
     const Shape& s = m.candidate->shape;
-    std::vector<std::string> cells = {m.size.adds ? "fused_add_rms_norm" : "forward"};
+    std::vector<std::string> cells = {operator_name(m.size.adds)};
     for (const int64_t number : {m.size.rows, m.size.cols, int64_t{s.packs}, int64_t{m.kilobytes}, int64_t{s.vectors},
                                  int64_t{s.block}, int64_t{s.parts}})
       cells.push_back(std::to_string(number));
-    const bool timed = m.refusal.empty();
-    const double rate = timed ? m.size.bytes() / m.timing.microseconds / 1e3 : 0;
-    for (const std::string& cell :
-         {std::string(access_name(s.access)), std::string(reads_name(s.reads)),
-          std::to_string(m.candidate->kernel_threads), std::string(m.winner ? "winner" : "candidate"),
-          std::string(m.dependent ? "dependent" : "plain"), std::string(timed ? "ok" : "refused"), m.refusal,
-          timed ? text("%.3f", m.timing.microseconds) : "", timed ? text("%.1f", m.timing.spread_percent) : "",
-          timed ? text("%.1f", rate) : "", std::to_string(m.copies), std::to_string(samples), device.name,
-          std::to_string(device.compute_capability), std::to_string(device.driver), std::to_string(device.runtime),
-          ladder::today()})
-      cells.push_back(cell);
-    out += ladder::csv_line(cells);
-  }
-  return out;
+    for (const char* word : {access_name(s.access), reads_name(s.reads)}) cells.push_back(word);
+    cells.push_back(std::to_string(m.candidate->kernel_threads));
+    for (const char* word : {m.winner ? "winner" : "candidate", m.dependent ? "dependent" : "plain"})
+      cells.push_back(word);
+    return cells;
+  };
+  return csv("operator,rows,cols,packs,kilobytes,vectors,block,parts,access,reads,kernel_threads,role,launch",
+             measure_all(device, samples), cells_of, device, samples);
 }
 
-int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
-  int right = 0;
+// On some rows of each candidate's length, and of one pack less.
+Checks check(const ladder::Device& device) {
+  Checks checks = {candidates().size()};
   ladder::Progress progress;
   for (const bool adds : {false, true})
     for (const int packs : kPacks)
@@ -252,14 +267,10 @@ int check_all(const ladder::Device& device, std::vector<std::string>& refused) {
         Contest contest(size, 0, device, 0);
         for (const Candidate* candidate : candidates_of(adds, packs, true)) {
           progress.show(name_of(*candidate, size));
-          const std::string refusal = contest.launch_once(*candidate, false);
-          if (refusal.empty())
-            ++right;
-          else
-            refused.push_back(name_of(*candidate, size) + ": " + refusal);
+          checks.add(name_of(*candidate, size), contest.launch_once(*candidate, false));
         }
       }
-  return right;
+  return checks;
 }
 
 }  // namespace tune
