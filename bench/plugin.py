@@ -1,6 +1,6 @@
 """What bench/ adds to python3 -m ladder; tools/ladder/core/registry.py says what the names mean."""
 
-JOBS = {"peers": "bench.norm.peers", "chain": "bench.norm.chain"}
+JOBS = {"peers": "bench.norm.peers", "chain": "bench.norm.chain", "tune": "bench.tune.job"}
 PAGES = [
     "bench.norm.peer_tables",
     "bench.norm.peer_plots",

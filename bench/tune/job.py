@@ -1,21 +1,24 @@
 """Chooses a header's kernels for this machine's GPU and writes them into include/<header>/policies/<gpu>.cuh.
 
-    make tune                  include/rms_norm: builds bench/tune, stores profiling_results/<gpu>/header/tune.csv
-    make tune S=q4_gemm        include/q4_gemm: builds bench/q4_tune, stores profiling_results/<gpu>/q4_gemm/tune.csv
+    make tune                  include/rms_norm: builds bench/tune/rms_norm, stores profiling_results/<gpu>/header/tune.csv
+    make tune S=q4_gemm        include/q4_gemm: builds bench/tune/q4_gemm, stores profiling_results/<gpu>/q4_gemm/tune.csv
 
 The program measures every candidate; tune_environment.txt is stored beside the CSV. The policy, a file of its own, is
-made from this CSV; tools/ladder/tune.py and q4_tune.py say how it is chosen.
+made from this CSV; rms_norm/policy.py and q4_gemm/policy.py say how it is chosen.
 """
 
 import pathlib
 import re
 import subprocess
 
-from . import q4_tune, tune
-from .core import ladders, machine, results
-from .core.ladders import Unusable
+from ladder.core import ladders, machine, results
+from ladder.core.ladders import Unusable
 
-HEADERS = {"rms_norm": tune, "q4_gemm": q4_tune}
+from bench.tune import policies
+from bench.tune.q4_gemm import policy as q4_gemm
+from bench.tune.rms_norm import policy as rms_norm
+
+HEADERS = {"rms_norm": rms_norm, "q4_gemm": q4_gemm}
 LINE = re.compile(r"^      \{", re.MULTILINE)  # of a table
 
 
@@ -25,7 +28,7 @@ def policy_of(header, path):
 
 def write_policy(header, path):
     new = policy_of(header, path)
-    name, struct = tune.names(tune.gpu_of(path), header.POLICIES)
+    name, struct = policies.names(policies.gpu_of(path), header.POLICIES)
     target = ladders.ROOT / name
     is_new = not target.exists()
     try:
@@ -62,7 +65,7 @@ def check(header, gpu):
         where = header.POLICIES
         print(f"tune: no measurement is stored, so there is nothing to compare {where} with; {header.JOB} measures")
     for one in sorted(found):
-        path, (name, _) = results.store() / one / header.CSV, tune.names(one, header.POLICIES)
+        path, (name, _) = results.store() / one / header.CSV, policies.names(one, header.POLICIES)
         if policy_of(header, path) != policy_text(ladders.ROOT / name):
             said = f"{name} is not what {results.shown(path)} gives"
             raise Unusable(f"{said}; {header.JOB} GPU={one} writes it anew, and needs no GPU")
@@ -75,7 +78,7 @@ def measure(header):
     csv, leaf = out / header.CSV, pathlib.Path(header.LEAF)
     csv.parent.mkdir()
     machine.build(f"{leaf}/program")
-    before, program = machine.clocks(), ladders.ROOT / "build/cuda" / leaf / leaf.name
+    before, program = machine.clocks(), ladders.ROOT / "build/cuda" / leaf / "tune"
     try:
         done = machine.run(program, "--csv", csv, stdout=None, stderr=None, timeout=900)
     except OSError as error:

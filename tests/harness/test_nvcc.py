@@ -51,7 +51,7 @@ def test_header_compiles_in_two_files(tmp_path):
 def test_the_compiler_does_not_split_stores(candidates, tmp_path):
     """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
     options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]
-    made = run(NVCC, *options, f"bench/tune/{candidates}.cu", "-o", tmp_path / "ptx")
+    made = run(NVCC, *options, f"bench/tune/rms_norm/{candidates}.cu", "-o", tmp_path / "ptx")
     assert made.returncode == 0, made.stderr
     stores = re.findall(r"\bst\.global[\w.:]*", (tmp_path / "ptx").read_text(encoding="utf-8"))
     assert len(stores) > 100 and set(stores) <= {"st.global.v4.u32", "st.global.L2::cache_hint.v4.u32"}
@@ -59,7 +59,7 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "file", ["q4_tune/few_16.cu", "q4_tune/exact.cu", "q4_tune/reference.cu", "abi/q4_gemm/float32.cu"]
+    "file", ["tune/q4_gemm/few_16.cu", "tune/q4_gemm/exact.cu", "tune/q4_gemm/reference.cu", "abi/q4_gemm/float32.cu"]
 )
 def test_what_measures_q4_gemm_compiles_for_hopper(file, tmp_path):
     """make compile-check leaves bench/ out."""

@@ -9,22 +9,21 @@ import shutil
 import pytest
 from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
-from ladder import q4_tune
 from ladder.core import results
-from ladder.q4_tune import ANY_SIZE, Few, Many
 from test_header import SIMTCC
 from tuner import measures
 
-LEAF = ROOT / "bench/q4_tune"
-PROGRAM = program("bench/q4_tune")
-builds = pytest.mark.builds("bench/q4_tune")
+from bench.tune.q4_gemm import policy as q4_tune
+from bench.tune.q4_gemm.policy import ANY_SIZE, Few, Many
+
+LEAF = ROOT / "bench/tune/q4_gemm"
+PROGRAM = program("bench/tune/q4_gemm")
+builds = pytest.mark.builds("bench/tune/q4_gemm")
 POLICY = "include/q4_gemm/policies/fake_9000.cuh"
 STORED = "profiling_results/fake-9000/q4_gemm"
 
-# The first line that the program itself writes.
 SOURCE = (LEAF / "measurements.cpp").read_text(encoding="utf-8")
-WRITTEN = re.search(r'"table,m,.*?\\n"', SOURCE, re.DOTALL).group()
-HEADER = re.sub(r'"\s*"', "", WRITTEN).replace("\\n", "").strip('"').split(",")
+HEADER = [*q4_tune.COLUMNS, "reason", "copies"]  # what is read of the CSV
 
 PROGRAM_FAKE = """\
 #!/bin/bash
@@ -209,13 +208,6 @@ def test_a_gpu_without_wgmma_has_a_table_of_few_columns_only(tmp_path, invented)
     assert '#include "h200.cuh"' in text and "struct Fake9000 : H200 {" in text and "kMany" not in text
 
 
-def test_the_policy_of_this_tree_is_what_is_stored():
-    for gpu in results.stored_gpus(q4_tune.CSV):
-        path = results.store() / gpu / q4_tune.CSV
-        name = q4_tune.tune.names(gpu, q4_tune.POLICIES)[0]
-        assert q4_tune.policy(q4_tune.read(path), path) == (ROOT / name).read_text(encoding="utf-8")
-
-
 # The job.
 
 
@@ -225,7 +217,7 @@ def machine(tmp_path, invented):
     shutil.copytree(ROOT / "include", machine.root / "include")
     for header in ("rms_norm", "q4_gemm"):  # they name their measurement, which is not there
         (machine.root / f"include/{header}/policies/h200.cuh").unlink()
-    executable(machine.root / "build/cuda/bench/q4_tune/q4_tune", PROGRAM_FAKE)
+    executable(machine.root / "build/cuda/bench/tune/q4_gemm/tune", PROGRAM_FAKE)
     write(tmp_path / "invented.csv", invented)
     return machine
 
@@ -245,7 +237,7 @@ def test_measures_stores_and_writes_a_policy(machine):
         "include/q4_gemm/policy.cuh",
     ):
         assert words in result.stdout
-    assert "bench/q4_tune/program" in machine.makes.read_text()
+    assert "bench/tune/q4_gemm/program" in machine.makes.read_text()
     written = (machine.root / POLICY).read_text(encoding="utf-8")
     assert start(machine, "--check").returncode == 0 and machine.run("tune", "--check").returncode == 0
     (machine.root / POLICY).write_text(written.replace("0.500f", "0.501f"), encoding="utf-8")
@@ -253,13 +245,6 @@ def test_measures_stores_and_writes_a_policy(machine):
         refused(stale, "make tune S=q4_gemm GPU=fake-9000")
     assert start(machine, "--gpu", "fake-9000").returncode == 0
     assert (machine.root / POLICY).read_text(encoding="utf-8") == written
-
-
-def test_a_failure_stores_nothing(machine, tmp_path):
-    refused(start(machine, FAKE_TUNE_FAILS="1"), "exit code 1", "nothing was stored")
-    write(tmp_path / "invented.csv", [row("few", A, None, *LARGE[:1], 1, LARGE[1])])
-    refused(start(machine), "holds no measurement; make tune S=q4_gemm writes it anew")
-    assert machine.files() == [] and not (machine.root / POLICY).exists()
 
 
 def test_a_header_without_policies_is_refused(machine):
@@ -290,14 +275,6 @@ def test_every_candidate_is_right_on_the_cpu_device():
 
 @pytest.mark.full
 @builds
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["--samples", "0"], ["--csv", "x.csv"], ["5"]])
-def test_bad_command_lines_of_the_program(arguments):
-    result = run(PROGRAM, *arguments)
-    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
-
-
-@pytest.mark.full
-@builds
 def test_every_kernel_of_the_policy_is_a_candidate():
     """So that the next measurement may find that it is the fastest still."""
     text = (ROOT / "include/q4_gemm/policies/h200.cuh").read_text(encoding="utf-8")
@@ -321,7 +298,7 @@ def test_every_kernel_of_the_policy_is_a_candidate():
 def linked(folder, *sources, include=ROOT / "include"):
     """A program of these sources and of some candidates for one column, and of those for 128 with rounded scales."""
     objects = [
-        BUILD / "bench/q4_tune" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")
+        BUILD / "bench/tune/q4_gemm" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")
     ]
     files = [*sources, *objects, BUILD / "libcommon.a", "-o", folder / "program"]
     made = run(*SIMTCC, f"-I{include}", f"-I{ROOT}", "-std=c++17", "-O1", *files, cwd=folder)
@@ -337,7 +314,7 @@ class TestMeasuring:
     @pytest.fixture(scope="class")
     def program(self, tmp_path_factory):
         folder = tmp_path_factory.mktemp("measuring")
-        text = measures("q4_tune", "products", multiprocessors=4, l2_bytes="1e4")
+        text = measures("products", multiprocessors=4, l2_bytes="1e4")
         (folder / "main.cpp").write_text(text, encoding="utf-8")
         text = SOURCE
         for pattern, smaller in (
@@ -357,7 +334,7 @@ class TestMeasuring:
         assert result.returncode == 0, result.stdout + result.stderr
         lines, _, table = result.stdout.partition("\n\n")
         rows = list(csv.DictReader(table.strip().splitlines()))
-        assert list(rows[0]) == HEADER
+        assert rows[0].keys() >= {*HEADER}
         for one in rows:
             refused_here = capability < 90 and (one["parts"] != "1" or one["table"] != "few")
             assert one["verdict"] == ("refused" if refused_here else "ok") and bool(one["microseconds"]) != refused_here
@@ -367,12 +344,8 @@ class TestMeasuring:
         assert len(rows) == (2 + 1) * len(names)  # 1 and 2 parts of 128 k, one of 64
         assert len(lines.splitlines()) == 2 * 2
         if capability == 90:
-            path = write(tmp_path / STORED / "tune.csv", rows)
+            path = write(tmp_path / STORED / "tune.csv", [{name: one[name] for name in HEADER} for one in rows])
             assert "kFew" in q4_tune.policy(q4_tune.read(path), path)
-
-    def test_a_time_that_cannot_be_is_an_error(self, program):
-        result = run(program, 90, "1e3", timeout=600)  # a datasheet of 1000 bytes a second
-        assert result.returncode == 1 and "measurement error: " in result.stderr, result.stderr
 
 
 @pytest.mark.full
@@ -391,9 +364,9 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
     assert changed, f"few_columns.cuh has no {pattern} any more: change what is replaced"
     kernels.write_text(text, encoding="utf-8")
     (tmp_path / "one.cu").write_text(
-        '#include "bench/q4_tune/instance.cuh"\nstatic const q4_tune::Few<q4_tune::F<2, 2, 4, 4, 8, 1>> candidates;\n'
+        '#include "bench/tune/q4_gemm/instance.cuh"\nstatic const tune::Few<tune::F<2, 2, 4, 4, 8, 1>> candidates;\n'
     )
-    objects = [BUILD / f"bench/q4_tune/{name}.cpp.o" for name in ("main", "measurements")]
+    objects = [BUILD / f"bench/tune/q4_gemm/{name}.cpp.o" for name in ("main", "measurements")]
     result = run(linked(tmp_path, "one.cu", *objects, include=copy), timeout=600)
     assert result.returncode == 1 and "elements are wrong" in result.stderr, result.stdout + result.stderr
 

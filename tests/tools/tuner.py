@@ -1,11 +1,11 @@
-"""A tuner's program as on a GPU: make tune's, and that of make tune S=q4_gemm."""
+"""A tuner's program as on a GPU: that of make tune, and of make tune S=q4_gemm."""
 
 MEASURES = """\
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
-#include "bench/{job}/measurements.h"
+#include "bench/tune/core.h"
 
 // As on a GPU of this compute capability and datasheet; on small {problems}, and what a time says is not looked at.
 int main(int, char** arguments) {{
@@ -14,9 +14,8 @@ int main(int, char** arguments) {{
   device.compute_capability = std::atoi(arguments[1]);
   device.peak_bytes_per_second = std::atof(arguments[2]);
 {more}  try {{
-    const auto measurements = {job}::measure_all(device, 1);
-    std::puts("");
-    std::puts({job}::csv(measurements, device, 1).c_str());
+    const std::string csv = tune::measure(device, 1);
+    std::printf("\\n%s\\n", csv.c_str());
   }} catch (const std::exception& error) {{
     std::fprintf(stderr, "%s\\n", error.what());
     return 1;
@@ -25,7 +24,7 @@ int main(int, char** arguments) {{
 """
 
 
-def measures(job, problems, **device):
-    """main.cpp for bench/<job>: it runs on the CPU device, of which it says so much that is not so."""
+def measures(problems, **device):
+    """main.cpp for a tuner: it runs on the CPU device, of which it says so much that is not so."""
     more = "".join(f"  device.{name} = {value};\n" for name, value in device.items())
-    return MEASURES.format(job=job, problems=problems, more=more)
+    return MEASURES.format(problems=problems, more=more)

@@ -5,7 +5,6 @@ JOBS = {
     "profile": "ladder.measure.profile",
     "analyze": "ladder.measure.analyze",
     "compare": "ladder.measure.compare",
-    "tune": "ladder.tune_job",
     "readme": "ladder.pages.readme",
     "plot": "ladder.pages.plots",
     "site": "ladder.pages.site",

@@ -1,14 +1,7 @@
-"""The policies of include/q4_gemm, made from what bench/q4_tune measured: profiling_results/<gpu>/q4_gemm/tune.csv.
+"""The policies of include/q4_gemm, made from what bench/tune/q4_gemm measured: profiling_results/<gpu>/q4_gemm/tune.csv.
 
-kFew has a row for each number of columns, of rows of weights and of weights of a row that were measured. Each kernel is
-compiled by every program, so few are wanted: as many as it takes for one to be there for each product that takes at most
-1 percent longer than the fastest. Of these, a row has the fastest, or the shape of a neighbouring row if that is within half a
-percent.
-
-kMany is a list of shapes. The microseconds of a shape are those with which launch.cuh's estimate is closest to all that was
-measured of it, by least squares of relative errors. Shapes are added, the most useful one first, as long as one makes the
-products at least 0.2 percent faster, each product with the shape that the estimate chooses for it. kManyFrom is the smallest
-number of columns from which on kMany's kernels are the faster ones; with rounded scales it is another one.
+bench/tune/README.md says by which rules. The microseconds of a shape of kMany are found by least squares of relative errors,
+and shapes are added to it one after the other, the most useful one first.
 """
 
 import collections
@@ -16,11 +9,12 @@ import math
 import operator
 import statistics
 
-from . import tune
-from .core.ladders import Unusable
-from .tune import ANY_SIZE, limit, number
+from ladder.core.ladders import Unusable
 
-JOB, LEAF = "make tune S=q4_gemm", "bench/q4_tune"
+from bench.tune import policies
+from bench.tune.policies import ANY_SIZE, limit, number
+
+JOB, LEAF = "make tune S=q4_gemm", "bench/tune/q4_gemm"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
 NEAR = 1.01  # so much slower than the fastest the best of kFew's kernels may be
@@ -38,7 +32,7 @@ Line = collections.namedtuple("Line", "columns m k shape comment")
 
 
 def read(path):
-    return tune.timed_rows(path, COLUMNS, NUMBERS, JOB)
+    return policies.timed_rows(path, COLUMNS, NUMBERS, JOB)
 
 
 def times_of(rows, table, kind):
@@ -239,71 +233,51 @@ def many_from(few, many):
 
 def many_table(name, scales, times, clusters):
     choices, said = many(times, clusters)
-    entries = [
-        f"      {{{', '.join(map(str, shape))}, {', '.join(f'{time:#.3g}f' for time in microseconds)}}},"
-        for shape, microseconds in choices.items()
-    ]
-    width = max(map(len, entries))
     planned = collections.Counter(plan(size, choices, clusters)[0] for size in times)
     of = f" of {len(times)} products"
-    comments = [f"for {planned[shape]}{'' if place else of}" for place, shape in enumerate(choices)]
+    rows = [
+        (
+            ", ".join([*map(str, shape), *(f"{time:#.3g}f" for time in microseconds)]),
+            f"for {planned[shape]}{'' if place else of}",
+        )
+        for place, (shape, microseconds) in enumerate(choices.items())
+    ]
     return [
         f"  static constexpr Scales kScales = Scales::{scales};",
-        *tune.wrapped(said),
-        f"  static constexpr ManyChoice {name}[] = {{",
-        *(f"{entry:{width}}  // {comment}" for entry, comment in zip(entries, comments, strict=True)),
-        "  };",
+        *policies.wrapped(said),
+        *policies.table("ManyChoice", name, rows),
     ]
 
 
 def policy(rows, path):
     """The whole file, from the rows of the CSV at that path."""
-    struct = tune.names(tune.gpu_of(path), POLICIES)[1]
+    struct = policies.names(policies.gpu_of(path), POLICIES)[1]
     few, exact, rounded = (
         times_of(rows, table, kind) for table, kind in (("few", Few), ("exact", Many), ("rounded", Many))
     )
     if not few:
         raise Unusable(f"{CSV} holds no time of few columns; {JOB} writes it anew, on a GPU")
     lines = few_lines({size: times for size, times in few.items() if size[1] & (size[1] - 1) == 0})
+    body = policies.wrapped([policies.source_of(rows[0], path, JOB)])
     entries = [
-        f"      {{{number(line.columns)}, {number(line.m)}, {number(line.k)}, {written(line.shape)}}},"
+        (f"{number(line.columns)}, {number(line.m)}, {number(line.k)}, {written(line.shape)}", line.comment)
         for line in lines
     ]
-    width = max(map(len, entries))
-    body = tune.wrapped([tune.source_of(rows[0], path, JOB)])
-    body += ["  static constexpr FewChoice kFew[] = {"]
-    body += [f"{entry:{width}}  // {line.comment}" for entry, line in zip(entries, lines)]
-    body += ["  };"]
-    include, base, more = "../choice.cuh", "", ""
+    body += policies.table("FewChoice", "kFew", entries)
+    include, structs = "../choice.cuh", [("", struct, body)]
     if exact and rounded:
         clusters = clusters_of(rows)
-        body += [f"  static constexpr int64_t kManyFrom = {many_from(few, exact)};  // columns"]
         counts = ", ".join(f"{{{', '.join(map(str, one))}}}" for one in clusters)
-        body += ["  // Of 1 to 8 blocks, if a multiprocessor has one block, or two."]
-        body += [f"  static constexpr int kClusters[2][8] = {{{counts}}};"]
-        body += many_table("kMany", "exact", exact, clusters)
-        table = "\n".join(many_table("kMany", "rounded_to_half", rounded, clusters))
-        more = f"""
-// Not exact, and faster: a weight and a number of x are rounded to float16. See Scales.
-struct {struct}Rounded : {struct} {{
-  static constexpr int64_t kManyFrom = {many_from(few, rounded)};  // columns
-{table}
-}};
-"""
+        body += [
+            f"  static constexpr int64_t kManyFrom = {many_from(few, exact)};  // columns",
+            "  // Of 1 to 8 blocks, if a multiprocessor has one block, or two.",
+            f"  static constexpr int kClusters[2][8] = {{{counts}}};",
+            *many_table("kMany", "exact", exact, clusters),
+        ]
+        about = "// Not exact, and faster: a weight and a number of x are rounded to float16. See Scales.\n"
+        more = [f"  static constexpr int64_t kManyFrom = {many_from(few, rounded)};  // columns"]
+        more += many_table("kMany", "rounded_to_half", rounded, clusters)
+        structs.append((about, f"{struct}Rounded : {struct}", more))
     else:  # there is no wgmma
-        include, base = "h200.cuh", " : H200"
-    text = "\n".join(body)
-    return f"""\
-// The policies of one GPU, as {JOB} wrote them.
-#pragma once
-
-#include "{include}"
-
-namespace q4_gemm::policies {{
-
-struct {struct}{base} {{
-{text}
-}};
-{more}
-}}  // namespace q4_gemm::policies
-"""
+        include, structs = "h200.cuh", [("", f"{struct} : H200", body)]
+    return policies.file(f"The policies of one GPU, as {JOB} wrote them.", include, "q4_gemm::policies", structs)

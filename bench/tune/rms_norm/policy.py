@@ -1,26 +1,18 @@
-"""The policy of include/rms_norm, made from what bench/tune measured: profiling_results/<gpu>/header/tune.csv.
+"""The policy of include/rms_norm, made from what bench/tune/rms_norm measured: profiling_results/<gpu>/header/tune.csv.
 
-For each length of rows and size of problem the fastest shape, or another one within 1 percent of it:
-
-1. Of shapes that are one kernel and differ only in the reads, the one whose reads leave L2 last counts, unless the other
-   is more than 1 percent faster; and in problems above 131072 KB, shapes whose reads leave last go before all others.
-   Here a sum is written in place. Where it goes to new memory, reads that leave first take up to 5 percent longer.
-2. In problems of up to 131072 KB a contiguous shape goes before all others. Alone it is hardly faster, but in a model's
-   chain of kernels it costs less (make chain). Of contiguous shapes the number of packs per thread decides, also if
-   they are up to 2 percent slower alone: in problems of 512 to 4096 KB the fewest cost least in a chain, if a block has
-   at most 256 threads; in larger problems of up to 65536 KB the most do; in others it makes no difference.
-3. Then a kernel that a neighbour has already goes before others, and then the simplest, so that few are compiled.
-
-In small problems the time of a shape is the mean of a plain and a dependent launch, where both were measured.
+bench/tune/README.md says by which rules a cell, a length of rows and a size of problem, gets its shape.
 """
 
 import collections
 import math
 
-from .core import results
-from .core.ladders import Unusable
+from ladder.core import results
+from ladder.core.ladders import Unusable
 
-JOB, LEAF = "make tune", "bench/tune"
+from bench.tune import policies
+from bench.tune.policies import ANY_SIZE, limit, number
+
+JOB, LEAF = "make tune", "bench/tune/rms_norm"
 CSV = f"{results.HEADER}/tune.csv"
 POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
@@ -29,7 +21,6 @@ CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a ch
 SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 131072  # of a problem; up to it, contiguous shapes go before others
 MOST_PACKS_KILOBYTES = 65536  # up to it, those with the most packs go before other contiguous ones
-ANY_SIZE = math.inf
 
 NUMBERS = "rows cols packs kilobytes vectors block parts kernel_threads".split()
 COLUMNS = [*NUMBERS, *"operator access reads role launch verdict microseconds device runtime date".split()]
@@ -38,20 +29,8 @@ Timed = collections.namedtuple("Timed", "shape microseconds")
 Line = collections.namedtuple("Line", "packs limit shape comment")
 
 
-def timed_rows(path, columns, numbers, job):
-    """The rows of a CSV that were timed, with numbers where numbers stand."""
-    rows = results.read(path, columns)
-    timed = [row for row in rows if row["verdict"] == "ok"]
-    if not timed:
-        raise Unusable(f"{results.shown(path)} holds no measurement; {job} writes it anew, on a GPU")
-    for row in timed:
-        row.update((name, int(results.number(row, name))) for name in numbers)
-        row["microseconds"] = results.number(row, "microseconds")
-    return timed
-
-
 def read(path):
-    return timed_rows(path, COLUMNS, NUMBERS, JOB)
+    return policies.timed_rows(path, COLUMNS, NUMBERS, JOB)
 
 
 class Operator:
@@ -78,12 +57,6 @@ class Operator:
     def limit(self, size):
         """Up to how many kilobytes the cells of a size are asked."""
         return limit(self.sizes, size)
-
-
-def limit(sizes, size):
-    """Up to where a measured size counts: half way to the next, as factors go."""
-    larger = [other for other in sizes if other > size]
-    return int(math.sqrt(size * min(larger))) if larger else ANY_SIZE
 
 
 def launch_of(shape):
@@ -121,7 +94,7 @@ def best_in_a_chain(good, candidates, least, size):
 
 
 def choose(candidates, neighbours, size):
-    """Of those as good as the fastest: see the three rules above. neighbours holds their shapes, the nearest first."""
+    """Of those as good as the fastest: see bench/tune/README.md. neighbours holds their shapes, the nearest first."""
     fastest = {}
     for timed in sorted(candidates, key=with_reads):
         fastest.setdefault(launch_of(timed.shape), timed)
@@ -239,71 +212,24 @@ def dependent_limit(rows, operators):
     return limit, ["Time of a dependent launch over that of a plain one:", f"{', '.join(said)}."]
 
 
-def number(limit):
-    return "kAnySize" if limit == ANY_SIZE else str(limit)
-
-
-def wrapped(words, indent="  ", width=120):
-    """Words as comment lines, as long as clang-format lets them be."""
-    lines = [f"{indent}//"]
-    for word in " ".join(words).split():
-        if len(lines[-1]) + 1 + len(word) > width:
-            lines.append(f"{indent}//")
-        lines[-1] += f" {word}"
-    return lines
-
-
-def names(gpu, policies=POLICIES):
-    """A folder of results -> the policy's file and type: "h200" -> h200.cuh, H200; "geforce-rtx-4090" -> rtx_4090.cuh,
-    Rtx4090."""
-    words = gpu.removeprefix("geforce-").split("-")
-    return f"{policies}/{'_'.join(words)}.cuh", "".join(word[:1].upper() + word[1:] for word in words)
-
-
-def gpu_of(path):
-    return path.parents[1].name
-
-
-def source_of(row, path, job):
-    """The sentence by which a policy names its measurement."""
-    about = f"{row['device']}, CUDA {results.version(row['runtime'])}, {row['date']}"
-    return f"Measured by {job}: {about}. All of it is in {results.shown(path)}."
+def written(line):
+    shape = line.shape
+    numbers = f"{line.packs}, {number(line.limit)}, {shape.vectors}, {shape.block}, {shape.parts}"
+    return f"{numbers}, Access::{shape.access}, Eviction::{shape.reads}"
 
 
 def policy(rows, path):
     """The whole file, from the rows of the CSV at that path: profiling_results/<gpu>/header/tune.csv."""
     operators = {name: Operator(rows, name) for name in TABLES}
-    about = rows[0]
-    said = [source_of(about, path, JOB)]
+    said = [policies.source_of(rows[0], path, JOB)]
     both = [size for operator in operators.values() for size in operator.dependent_sizes]
     if both:
         said.append(f"Up to {max(both)} KB a time is the mean of a plain and a dependent launch.")
-    text = wrapped(said)
+    text = policies.wrapped(said)
     for name, variable in TABLES.items():
-        lines = table(operators[name])
-        entries = [
-            f"      {{{line.packs}, {number(line.limit)}, {line.shape.vectors}, {line.shape.block}, "
-            f"{line.shape.parts}, Access::{line.shape.access}, Eviction::{line.shape.reads}}},"
-            for line in lines
-        ]
-        width = max(len(entry) for entry in entries)
-        text += [f"  static constexpr Shape {variable}[] = {{"]
-        text += [f"{entry:{width}}  // {line.comment}" for entry, line in zip(entries, lines)]
-        text += ["  };"]
+        text += policies.table("Shape", variable, [(written(line), line.comment) for line in table(operators[name])])
     limit, said = dependent_limit(rows, operators)
-    text += [*wrapped(said), f"  static constexpr int kDependentKilobytes = {number(limit)};"]
-    body = "\n".join(text)
-    return f"""\
-// The policy of one GPU, as make tune wrote it.
-#pragma once
-
-#include "../shape.cuh"
-
-namespace rms_norm::policies {{
-
-struct {names(gpu_of(path))[1]} {{
-{body}
-}};
-
-}}  // namespace rms_norm::policies
-"""
+    text += [*policies.wrapped(said), f"  static constexpr int kDependentKilobytes = {number(limit)};"]
+    struct = policies.names(policies.gpu_of(path), POLICIES)[1]
+    title = "The policy of one GPU, as make tune wrote it."
+    return policies.file(title, "../shape.cuh", "rms_norm::policies", [("", struct, text)])
