@@ -56,10 +56,10 @@ def shown(value):
 
 
 def place(row):
-    """Where it is: "line 31", or "line 29 of common/kernel_helpers.cuh"."""
-    return f"line {row['line']}" + (
-        f" of {row['file']}" if row["file"].startswith(("common/", "assignment", "lectures/")) else ""
-    )
+    """Where it is: "line 31", or "line 29 of common/kernel_helpers.cuh" where another file than the kernel's has it."""
+    is_shared = row["file"].startswith(("common/", "assignment", "lectures/"))
+    of_stage = row["file"].endswith((".cu", "/kernel.cuh"))
+    return f"line {row['line']}" + (f" of {row['file']}" if is_shared and not of_stage else "")
 
 
 def places(rows):
