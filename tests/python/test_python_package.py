@@ -402,6 +402,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
         "simt/driver/command.py",
         "simt/runtime/launch.cpp",
         "simt/runtime/lockstep.h",
+        "simt/extras/include/cuda_fp8.h",
     ]
     assert {"CMakeLists.txt", "binding/binding.cu", "rms_norm/py.typed"} <= names
     assert {f"repository/{name}" for name in of_repository} <= names
