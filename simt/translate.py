@@ -11,8 +11,7 @@ just enough memory of namespaces, classes and functions, and these words are rew
                               where k has template arguments to deduce, omitted arguments or overloads
     __shared__ ...            a reference to the block's memory: see shared_memory.py
     (void*)k<float>           (void*)::simt::handle<k<float>>()
-    __global__                __attribute__((patchable_function_entry(16, 16))), by which launch.h knows kernels
-    __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
+    __global__, __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
     __device__ void f() {     void f() { ::simt::runs::on_device();     for execution_space.py; so with each function
     __noinline__              __attribute__((noinline))
     asm("membar.gl;")         C++ for the PTX instructions that ptx.py knows; any other is refused
@@ -40,9 +39,6 @@ OPERATORS = set(
     not_eq and_eq or_eq xor_eq""".split()
 )
 STATEMENT_WORDS = CONTROL | OPERATORS | {"return", "else", "do", "goto", "co_return", "co_yield", "throw", "case"}
-
-# Lets g++ list where kernels begin, for launch.h: it keeps the list with the bytes that it leaves free before them.
-KERNEL = "patchable_function_entry(16, 16)"
 
 REFUSED_NAMES = {
     "cudaSurfaceObject_t": "the CPU device has no surface objects; write the memory through a pointer",
@@ -482,7 +478,7 @@ class Translator:
     def on_global(self, i):
         """Record the kernel that is declared, and leave a plain function."""
         tokens, source, k = self.tokens, self.source, i + 1
-        self.replace(i, i, f"__attribute__(({KERNEL}{', noinline' * self.kernels_apart}))")
+        self.replace(i, i, "__attribute__((noinline))" if self.kernels_apart else " " * len(tokens[i]))
         while True:
             names, _, end = source.read_name(k)
             if tokens[k] in ATTRIBUTES or tokens[k] in LAUNCH_ATTRIBUTES:

@@ -1,8 +1,9 @@
 #include "kernels.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "state.h"
 
@@ -10,37 +11,41 @@ namespace simt {
 
 namespace {
 
-struct Kernels {
-  std::unordered_set<const void*> entries;  // of all that were compiled; empty where g++ has kept no list of them
-  std::unordered_map<const void*, KernelState> states;
-};
-
-Kernels& kernels() {  // guarded by api_mutex()
-  static auto* kernels = new Kernels;
+std::unordered_map<const void*, KernelState>& kernels() {  // guarded by api_mutex()
+  static auto* kernels = new std::unordered_map<const void*, KernelState>;
   return *kernels;
 }
 
 }  // namespace
 
-void note_kernels(const char* const* begin, const char* const* end) {
-  std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  for (; begin != end; ++begin) kernels().entries.insert(*begin + kBytesBeforeKernel);
-}
-
-bool is_kernel(const void* function) {
-  std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  return function && (kernels().entries.empty() || kernels().entries.count(function));
+bool can_be_kernel(const void* function) {
+  struct Search {
+    uintptr_t address;
+    bool is_code;
+  } search{reinterpret_cast<uintptr_t>(function), false};
+  const auto look = [](dl_phdr_info* object, size_t, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& part = object->dlpi_phdr[i];
+      if (part.p_type == PT_LOAD && part.p_flags & PF_X &&
+          search.address - (object->dlpi_addr + part.p_vaddr) < part.p_memsz)
+        search.is_code = true;
+    }
+    return static_cast<int>(search.is_code);
+  };
+  dl_iterate_phdr(look, &search);
+  return search.is_code;
 }
 
 void register_kernel(const void* function, Binder binder) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  kernels().states[function].binder = binder;
+  kernels()[function].binder = binder;
 }
 
 KernelState state_of(const void* kernel) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  const auto known = kernels().states.find(kernel);
-  return known == kernels().states.end() ? KernelState{} : known->second;
+  const auto known = kernels().find(kernel);
+  return known == kernels().end() ? KernelState{} : known->second;
 }
 
 }  // namespace simt
@@ -49,8 +54,8 @@ using namespace simt;
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  if (!is_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
-  KernelState& state = kernels().states[function];
+  if (!can_be_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
+  KernelState& state = kernels()[function];
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
       if (value < 0 || static_cast<size_t>(value) > kSharedLimit) return record(cudaErrorInvalidValue);
@@ -68,7 +73,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   if (!attributes) return record(cudaErrorInvalidValue);
-  if (!is_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
+  if (!can_be_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
   *attributes = {};
   attributes->maxThreadsPerBlock = kMaxThreads;
   attributes->maxDynamicSharedSizeBytes = state_of(function).max_dynamic_shared;
@@ -77,8 +82,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
-  return is_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
+  return can_be_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
-  return is_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
+  return can_be_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
 }

@@ -37,7 +37,6 @@ cudaError_t validate(const LaunchConfig& c) {
   if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return cudaErrorInvalidValue;
   if (!volume(c.block) || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || volume(c.block) > kMaxThreads)
     return cudaErrorInvalidValue;
-  if (c.function && !is_kernel(c.function)) return cudaErrorInvalidDeviceFunction;
   const KernelState state = state_of(c.function);
   const size_t limit = c.function ? static_cast<size_t>(state.max_dynamic_shared) : kSharedLimit;
   if (c.shared > limit) return cudaErrorInvalidValue;
@@ -138,11 +137,11 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_o
 
 cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arguments) {
   const Binder bind = state_of(function).binder;
-  if (!is_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
   if (!bind) {
-    not_supported(
-        "the CPU device cannot tell the parameters of the kernel from its address alone: write the kernel's "
-        "name where it is cast to a void pointer, as in (void*)kernel");
+    if (can_be_kernel(function))
+      not_supported(
+          "the CPU device cannot tell from an address alone that it is a kernel's, nor its parameters: write "
+          "the kernel's name where it is cast to a void pointer, as in (void*)kernel");
     return record(cudaErrorInvalidDeviceFunction);
   }
   config.function = function;

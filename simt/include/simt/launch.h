@@ -153,29 +153,12 @@ constexpr auto handle() {
   return kernel;
 }
 
-// The translator lets g++ list the kernels of each program and library, as places a little before their entries.
-#ifdef __x86_64__
-constexpr int kBytesBeforeKernel = 16;
-#else
-constexpr int kBytesBeforeKernel = 16 * 4;
-#endif
-void note_kernels(const char* const* begin, const char* const* end);
-bool is_kernel(const void* function);
-
-cudaError_t refuse(cudaError_t error);  // the last error, from now on
+bool can_be_kernel(const void* function);  // it points to code; kernels are plain functions, as any other
+cudaError_t refuse(cudaError_t error);     // the last error, from now on
 LaunchConfig from_cuda(const cudaLaunchConfig_t& config);
 int blocks_per_multiprocessor(int block_size, size_t shared);
 
 }  // namespace simt
-
-extern "C" {
-extern const char* const __start___patchable_function_entries[] __attribute__((weak, visibility("hidden")));
-extern const char* const __stop___patchable_function_entries[] __attribute__((weak, visibility("hidden")));
-}
-namespace {
-[[maybe_unused]] const bool simt_kernels_are_known =
-    (simt::note_kernels(__start___patchable_function_entries, __stop___patchable_function_entries), true);
-}
 
 // --- Launch --------------------------------------------------------------------------------------------------------
 
@@ -244,7 +227,7 @@ cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig
 namespace simt {
 template <class Kernel>
 bool is_no_kernel(Kernel kernel) {
-  return !is_kernel((const void*)kernel);
+  return !can_be_kernel((const void*)kernel);
 }
 }  // namespace simt
 template <class Kernel>
