@@ -39,11 +39,6 @@ std::string without_semicolon(const std::string& sentences) {
 
 }  // namespace
 
-Launcher launcher(const AnyStage& stage) {
-  return
-      [stage](const Arguments& arguments, cudaStream_t stream) { stage.op->launch(stage.launch, arguments, stream); };
-}
-
 Case::Case(const Operator& op, const Shape& shape, uint64_t seed, const std::function<void(Case&)>& change)
     : op(op), shape(shape), tensors(op.tensors(shape)) {
   seed *= 0x9e3779b97f4a7c15u;
@@ -253,7 +248,7 @@ Outcome EdgeCases::check(const AnyStage& stage) const {
   for (const auto& c : cases_) {
     if (stage.needs.refuses && stage.needs.refuses(c->shape)) continue;
     for (const Variant& variant : c->op.variants(c->shape)) {
-      Outcome outcome = Problem(*c, variant).check(launcher(stage), thread_orders(cpu_device_));
+      Outcome outcome = Problem(*c, variant).check(stage, thread_orders(cpu_device_));
       if (!outcome.failure.empty()) return outcome;
     }
   }
@@ -270,7 +265,7 @@ Outcome check_shape(const AnyStage& stage, const Shape& shape, uint64_t seed, bo
   now("copying the inputs to the device");
   Problem problem(c, stage.op->plain());
   now("running the kernel and comparing");
-  return problem.check(launcher(stage), thread_orders(cpu_device));
+  return problem.check(stage, thread_orders(cpu_device));
 }
 
 }  // namespace ladder

@@ -11,9 +11,6 @@ namespace ladder {
 
 using Launcher = std::function<void(const Arguments& arguments, cudaStream_t stream)>;
 
-// A stage's launch, as the operator calls it.
-Launcher launcher(const AnyStage& stage);
-
 // The inputs of one shape on the host, and the oracle for them. Each shape draws its own numbers from the seed.
 struct Case {
   // `change` may replace the inputs that were drawn, before the oracle sees them.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/options.h"
+#include "common/errors.h"
 
 namespace ladder {
 

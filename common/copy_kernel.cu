@@ -1,9 +1,5 @@
-// The harness's own device code, and the one place that asks which backend compiled it.
-#include "common/roofline.h"
-
-#ifdef __SIMT__
-#include <simt/stats.h>
-#endif
+// The harness's own kernel.
+#include "common/copy_kernel.h"
 
 namespace ladder {
 namespace {
@@ -23,23 +19,6 @@ __global__ void copy_kernel(const float* __restrict__ from, float* __restrict__ 
 void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream) {
   const int64_t blocks = (count + 4 * kCopyThreads - 1) / (4 * kCopyThreads);
   if (blocks > 0) copy_kernel<<<static_cast<unsigned>(blocks), kCopyThreads, 0, stream>>>(from, to, count);
-}
-
-bool built_for_cpu_device() {
-#ifdef __SIMT__
-  return true;
-#else
-  return false;
-#endif
-}
-
-Counters take_counters() {
-#ifdef __SIMT__
-  const simt::BlockStats stats = simt::take_block_stats();
-  return {static_cast<double>(stats.blocks), stats.barriers, stats.warp_ops};
-#else
-  return {};
-#endif
 }
 
 }  // namespace ladder

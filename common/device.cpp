@@ -1,4 +1,8 @@
-#include "common/roofline.h"
+#include "common/device.h"
+
+#ifdef __SIMT__
+#include <simt/stats.h>
+#endif
 
 #include "common/cuda_check.h"
 #include "common/text.h"
@@ -36,6 +40,23 @@ std::string Device::line() const {
                             driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, multiprocessors);
   if (peak_bytes_per_second > 0) return result + text(", %.0f GB/s datasheet", peak_bytes_per_second / 1e9);
   return result + ", datasheet bandwidth not reported by the driver";
+}
+
+bool built_for_cpu_device() {
+#ifdef __SIMT__
+  return true;
+#else
+  return false;
+#endif
+}
+
+Counters take_counters() {
+#ifdef __SIMT__
+  const simt::BlockStats stats = simt::take_block_stats();
+  return {static_cast<double>(stats.blocks), stats.barriers, stats.warp_ops};
+#else
+  return {};
+#endif
 }
 
 }  // namespace ladder

@@ -1,4 +1,4 @@
-// What the device can do. GB is 10^9 bytes everywhere.
+// The device: what it is and can do, and what the CPU device has counted. GB is 10^9 bytes everywhere.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -29,8 +29,5 @@ struct Counters {
   double barriers_per_block = 0, warp_operations_per_block = 0;
 };
 Counters take_counters();  // since the last call
-
-// The copy kernel: one 16-byte vector per thread, 256 threads per block, no loop. Both pointers are 16-byte aligned.
-void launch_copy(const float* from, float* to, int64_t count, cudaStream_t stream);
 
 }  // namespace ladder

@@ -16,7 +16,7 @@ struct Experiment {
 
 // A ladder's program with experiments: it also takes --experiment N and --csv-dir DIR. The table of the stages is
 // main.csv there. The experiments run only if all stages are right, and those that are timed only on a GPU.
-int run_lecture(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv);
+int run_all(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments, int argc, char** argv);
 
 // Cells of an experiment's table.
 using Cells = std::vector<std::string>;

@@ -19,6 +19,13 @@ Variant Operator::plain() const {
   return variant;
 }
 
+Variant Operator::off_by(std::initializer_list<int> elements) const {
+  Variant variant = plain();
+  auto place = variant.places.begin();
+  for (const int offset : elements) (place++)->offset = offset;
+  return variant;
+}
+
 std::string shape_text(const Operator& op, const Shape& shape) {
   std::string result;
   for (size_t i = 0; i < op.parameters().size(); ++i)

@@ -1,6 +1,7 @@
 // What the harness needs to know of an operator. Each operator is one file below common/operators/ that defines it.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,7 +65,6 @@ class Operator {
 
   // In the order of the launcher's arguments.
   virtual std::vector<Tensor> tensors(const Shape& shape) const = 0;
-  virtual void launch(AnyLaunch launch, const Arguments& arguments, cudaStream_t stream) const = 0;
 
   // Edge cases: shapes that show faults, and the variants in which each is checked. More of both takes longer, so give
   // many variants to small shapes only. On the CPU device everything runs twice and on few cores.
@@ -88,6 +88,8 @@ class Operator {
   // Contiguous, aligned, nothing left out, the scalars as declared. If an operator works in place, its output lies in
   // the memory of its input here too.
   virtual Variant plain() const;
+  // The same with the first tensors off by so many elements.
+  Variant off_by(std::initializer_list<int> elements) const;
 };
 
 std::string shape_text(const Operator& op, const Shape& shape);  // "3 x 1025"

@@ -1,16 +1,11 @@
 #include "common/options.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "common/command_line.h"
 #include "common/description.h"
-#include "common/roofline.h"
+#include "common/device.h"
 #include "common/text.h"
 
 namespace ladder {
@@ -21,6 +16,19 @@ constexpr int64_t kMost = int64_t{1} << 40;  // of a parameter
 void add_seed(CommandLine& line, Options& options) {
   line.add_number<uint64_t>("--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
                             "Seed of the random inputs");
+}
+
+// The main input if the command line names no other: the ladder's, or else the operator's.
+Shape main_shape(const Operator& op) {
+  const bool on_cpu = built_for_cpu_device() && !description.cpu_inputs.empty();
+  Shape shape;
+  const std::vector<Parameter> parameters = op.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    shape.values[i] = parameters[i].main;
+    for (const auto& [name, value] : on_cpu ? description.cpu_inputs : description.inputs)
+      if (std::strcmp(name, parameters[i].name) == 0) shape.values[i] = value;
+  }
+  return shape;
 }
 
 size_t find_stage(const std::vector<AnyStage>& stages, const std::string& given) {
@@ -47,20 +55,7 @@ int stage_number(const std::vector<AnyStage>& stages, size_t position) {
   return digits.empty() ? static_cast<int>(position) + 1 : std::atoi(digits.c_str());
 }
 
-Shape main_shape(const Operator& op) {
-  const bool on_cpu = built_for_cpu_device() && !description.cpu_inputs.empty();
-  Shape shape;
-  const std::vector<Parameter> parameters = op.parameters();
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    shape.values[i] = parameters[i].main;
-    for (const auto& [name, value] : on_cpu ? description.cpu_inputs : description.inputs)
-      if (std::strcmp(name, parameters[i].name) == 0) shape.values[i] = value;
-  }
-  return shape;
-}
-
-Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv,
-                      bool own_program) {
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv) {
   const Operator& op = *stages.front().op;
   Options options;
   options.shape = main_shape(op);
@@ -70,7 +65,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   std::vector<std::string> chosen;
   CommandLine line(text("Checks %s kernels against a float64 oracle and, on a GPU, times them.", op.title()),
                    "Exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.");
-  if (!own_program)
+  if (stages.size() > 1)
     line.add_list("--stage", chosen, "S", "Run only these stages: number or name, several with commas or by repeating");
   const std::vector<Parameter> parameters = op.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -143,39 +138,6 @@ Options parse_mutant_options(int argc, const char* const* argv) {
   line.parse(argc, argv);
   if (!options.list && options.mutant.empty()) throw UsageError("no mutant named: give --mutant NAME, see --list");
   return options;
-}
-
-CsvFile::CsvFile(const std::string& path, const char* option) : option_(option) {
-  if (path.empty()) return;
-  namespace fs = std::filesystem;
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError(option_ + " " + path + ": " + why + "; name a file in a directory that can be written");
-  };
-  std::error_code error;
-  fs::path target = fs::weakly_canonical(path, error);  // a link's target is replaced, not the link
-  if (error) refuse(error.message());
-  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) refuse("exists and is not a file");
-  path_ = target.string();
-  partial_ = path_ + text(".%d.partial", static_cast<int>(getpid()));
-  std::FILE* file = std::fopen(partial_.c_str(), "w");
-  if (!file) refuse(std::strerror(errno));
-  std::fclose(file);
-  unlink(partial_.c_str());
-}
-
-void CsvFile::write(const std::string& content) const {
-  if (path_.empty()) return;
-  sigset_t all, before;  // a Ctrl-C from here to the end of the function must not leave a partial file
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::FILE* file = std::fopen(partial_.c_str(), "w");
-  bool written = file && std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  if (file) written &= std::fclose(file) == 0;
-  written = written && std::rename(partial_.c_str(), path_.c_str()) == 0;
-  const std::string why = std::strerror(errno);
-  if (!written) unlink(partial_.c_str());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!written) throw std::runtime_error(option_ + " " + path_ + ": could not be written: " + why);
 }
 
 }  // namespace ladder

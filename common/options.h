@@ -1,10 +1,10 @@
 // The command line of every ladder's programs.
 #pragma once
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/errors.h"
 #include "common/operator.h"
 
 namespace ladder {
@@ -26,36 +26,12 @@ struct Options {
   std::string mutant;    // run_mutants only
 };
 
-// Says in one sentence what is wrong with the command line. Exit code 2.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// --help was asked for; what() is the text. Exit code 0.
-struct HelpAsked : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// Throws UsageError or HelpAsked. A stage's own program has no --stage, one without experiments no --experiment.
-Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv,
-                      bool own_program = false);
+// Throw UsageError or HelpAsked. The program of one stage has no --stage, one without experiments no --experiment.
+Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, int argc, const char* const* argv);
 Options parse_mutant_options(int argc, const char* const* argv);
 
-// The main input if the command line names no other: the ladder's, or else the operator's.
-Shape main_shape(const Operator& op);
-
-// The number in a stage's name ("05_warp_shuffle" is 5, reduction5 too), or else its place in the ladder, from 1.
+// The number by which --stage finds a stage: that in its name ("05_warp_shuffle" is 5, reduction5 too), or else its
+// place in the ladder, from 1.
 int stage_number(const std::vector<AnyStage>& stages, size_t position);
-
-// A file that appears whole or not at all: written beside itself, then renamed.
-class CsvFile {
- public:
-  // Throws UsageError, which names the option that gave the path, if the file cannot be written.
-  explicit CsvFile(const std::string& path, const char* option = "--csv");
-  void write(const std::string& content) const;
-
- private:
-  std::string option_, path_, partial_;
-};
 
 }  // namespace ladder

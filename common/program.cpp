@@ -8,7 +8,7 @@
 #include <new>
 
 #include "common/cuda_check.h"
-#include "common/options.h"
+#include "common/errors.h"
 #include "common/text.h"
 
 namespace ladder {

@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace ladder {
@@ -26,6 +28,37 @@ struct Arguments {
     return static_cast<T*>(tensors[place]);
   }
 };
+
+// Hands them out one after the other: a pointer is the next tensor, a whole number the next value of the shape, a float
+// the next scalar.
+struct NextArgument {
+  const Arguments& from;
+  cudaStream_t stream;
+  int tensor = 0, value = 0, scalar = 0;
+
+  template <class T>
+  T next() {
+    if constexpr (std::is_same_v<T, cudaStream_t>)
+      return stream;
+    else if constexpr (std::is_pointer_v<T>)
+      return static_cast<T>(from.tensors[tensor++]);
+    else if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(from.scalars[scalar++]);
+    else
+      return from.shape[value++];
+  }
+};
+
+// Calls a launcher of an operator. One whose launcher takes its arguments in another form has an overload of its own.
+template <class Op, class... T>
+void call(Op, void (*launch)(T...), const Arguments& arguments, cudaStream_t stream) {
+  NextArgument argument{arguments, stream};
+  std::apply(launch, std::tuple<T...>{argument.next<T>()...});
+}
+template <class Op>
+void call(Op, void (*launch)(const Arguments&, cudaStream_t), const Arguments& arguments, cudaStream_t stream) {
+  launch(arguments, stream);
+}
 
 // What a stage requires. If a requirement is not met, the stage is skipped and counted as skipped, and the reason is
 // printed.
@@ -59,19 +92,34 @@ struct Mutant {
 };
 
 // The same without the operator's type.
-using AnyLaunch = void (*)();
-struct AnyStage {
+class AnyStage {
+ public:
   template <class Op>
   AnyStage(const Stage<Op>& stage)
       : name(stage.name),
         summary(stage.summary),
-        launch(reinterpret_cast<AnyLaunch>(stage.launch)),
         needs(stage.needs),
-        op(&Op::get()) {}
+        op(&Op::get()),
+        launch_(reinterpret_cast<void (*)()>(stage.launch)),
+        call_([](const AnyStage& self, const Arguments& arguments, cudaStream_t stream) {
+          call(Op{}, self.launch<Op>(), arguments, stream);
+        }) {}
+
+  void operator()(const Arguments& arguments, cudaStream_t stream) const { call_(*this, arguments, stream); }
+
+  // Where the operator is known.
+  template <class Op>
+  typename Op::Launch launch() const {
+    return reinterpret_cast<typename Op::Launch>(launch_);
+  }
+
   const char *name, *summary;
-  AnyLaunch launch;
   Requires needs;
   const Operator* op;
+
+ private:
+  void (*launch_)();
+  void (*call_)(const AnyStage&, const Arguments&, cudaStream_t);
 };
 struct AnyMutant {
   template <class Op>
@@ -86,32 +134,13 @@ struct AnyMutant {
   Shape shape;
 };
 
-// Each returns the program's exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.
-int run_stages(const std::vector<AnyStage>& stages, int argc, char** argv);
-int run_own_program(const AnyStage& stage, int argc, char** argv);
+// The programs. Each returns its exit code: 0 all right, 1 a wrong result or a CUDA failure, 2 a bad command line.
+// Of one stage or of several; common/experiment.h has the one with experiments.
+int run_all(const std::vector<AnyStage>& stages, int argc, char** argv);
 
 // One mutant per process, since a fault may end the CUDA context. 1: rejected, as it should be; 0: it passed;
 // 77: this device cannot show it.
-int run_any_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv);
-
-template <class Op>
-int run_stage(const Stage<Op>& stage, int argc, char** argv) {
-  return run_own_program(stage, argc, argv);
-}
-inline int run_ladder(const std::vector<AnyStage>& stages, int argc, char** argv) {
-  return run_stages(stages, argc, argv);
-}
-template <class Op>
-int run_ladder(const std::vector<Stage<Op>>& stages, int argc, char** argv) {
-  return run_stages({stages.begin(), stages.end()}, argc, argv);
-}
-inline int run_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
-  return run_any_mutants(mutants, argc, argv);
-}
-template <class Op>
-int run_mutants(const std::vector<Mutant<Op>>& mutants, int argc, char** argv) {
-  return run_any_mutants({mutants.begin(), mutants.end()}, argc, argv);
-}
+int run_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv);
 
 }  // namespace ladder
 
@@ -120,5 +149,5 @@ int run_mutants(const std::vector<Mutant<Op>>& mutants, int argc, char** argv) {
 #define LADDER_MAIN(stage)
 #else
 #define LADDER_MAIN(stage) \
-  int main(int argc, char** argv) { return ladder::run_stage(stage, argc, argv); }
+  int main(int argc, char** argv) { return ladder::run_all({stage}, argc, argv); }
 #endif

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "common/roofline.h"
+#include "common/device.h"
 
 namespace ladder {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/copy_kernel.h"
 #include "common/text.h"
 
 namespace ladder {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/roofline.h"
+#include "common/device.h"
 
 namespace ladder {
 

@@ -4,8 +4,7 @@
 ROOT := .
 include mk/config.mk
 
-OPERATORS := $(patsubst %.h,%.cpp,$(wildcard common/operators/*.h))
-COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu) $(OPERATORS))
+COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu common/operators/*.cpp))
 LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
 DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)
 
@@ -30,9 +29,8 @@ $(LIBSIMT): $(BUILD)/tools.ok FORCE
 analysis: prepare
 	@$(MAKE) -s -C simt BUILD=../build/simt CXX='$(CXX)' ../build/simt/libsimt_analysis.a
 
-# What is made from the folders of a ladder, and of an operator's header the part that only the harness needs. It counts as
-# changed only if its text did.
-MADE := $(LADDERS:%=%/ladder.cpp) $(OPERATORS)
+# What is made from the folders of a ladder. It counts as changed only if its text did.
+MADE := $(LADDERS:%=%/ladder.cpp)
 sources: $(BUILD)/tools.ok
 	@PYTHONPATH=tools python3 -B -m ladder.core.sources
 $(MADE:%=build/generated/%): sources
@@ -46,7 +44,7 @@ $(BUILD)/%.fatbin: % $(FLAGS_FILE)
 	$(compile-gpu-code)
 
 # What reads the command line and writes the tables does so once, and takes longer to optimize than to compile.
-$(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run table): CUFLAGS := $(call unoptimized,$(CUFLAGS))
+$(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run_mutants run_all table): CUFLAGS := $(call unoptimized,$(CUFLAGS))
 
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^

@@ -50,15 +50,13 @@ Cells time_cells_of(const AnyStage& stage, Problem& problem, const Report& repor
   const Shape& shape = problem.given().shape;
   const int iterations = report.options.iterations;
   const double bytes = stage.op->bytes(shape, problem.variant()), operations = stage.op->operations(shape);
-  const auto one = [&](int64_t, cudaStream_t stream) {
-    problem.launch(launcher(stage), problem.buffers.arguments(), stream);
-  };
+  const auto one = [&](int64_t, cudaStream_t stream) { problem.launch(stage, problem.buffers.arguments(), stream); };
   const auto rate = [=](const Timing& timing) { return text("%.1f", operations / timing.microseconds / 1e3); };
   const Timing warm = measure(NumberedLaunch(one), 1, iterations);
   Pool pool(problem, report.device);
   pool.prepare();
-  const Timing cold = measure(launcher(stage), problem, pool, iterations);
-  const Outcome after = pool.verify(launcher(stage));
+  const Timing cold = measure(stage, problem, pool, iterations);
+  const Outcome after = pool.verify(stage);
   if (!after.failure.empty()) throw std::runtime_error(text("%s: %s", stage.name, after.failure.c_str()));
   if (pool.larger_than_cache()) require_possible(stage.name, bytes, cold, report.device);
   Cells cells;
@@ -84,7 +82,7 @@ Table document(const Report& report) {
       std::unique_ptr<Case>& given = cases[stage.op];
       if (!given) given = std::make_unique<Case>(*stage.op, shape, report.options.seed);
       Problem problem(*given, stage.op->plain());
-      const Outcome outcome = problem.check(launcher(stage), thread_orders(report.device.cpu));
+      const Outcome outcome = problem.check(stage, thread_orders(report.device.cpu));
       if (!outcome.failure.empty()) throw std::runtime_error(text("%s: %s", stage.name, outcome.failure.c_str()));
       Cells& row = table.rows.emplace_back();
       for (int i = 0; i < 3; ++i) row.push_back(std::to_string(shape[i]));

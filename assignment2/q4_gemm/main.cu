@@ -4,5 +4,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture(ladder::q4_gemm::stages, ladder::q4_gemm::experiments, argc, argv);
+  return ladder::run_all(ladder::q4_gemm::stages, ladder::q4_gemm::experiments, argc, argv);
 }

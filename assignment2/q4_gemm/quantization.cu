@@ -167,7 +167,7 @@ Table quantization(const Report& report) {
                             : stage.op == &Q4GemmRepacked::get() ? repacked.get()
                                                                  : reinterpret_cast<char*>(w_device.get());
       void* const tensors[] = {y.get(), weights, x_device.get(), scratch.get()};
-      stage.op->launch(stage.launch, {tensors, {{kRows, kColumns, k}}, nullptr}, cudaStreamPerThread);
+      stage({tensors, {{kRows, kColumns, k}}, nullptr}, cudaStreamPerThread);
       CUDA_CHECK(cudaGetLastError());
       const std::vector<float> got = on_host(y.get(), kRows * kColumns);
       double worst = 0.0;

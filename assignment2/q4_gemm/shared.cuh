@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "common/q4_blocks.h"
+#include "common/operators/q4_blocks.h"
 
 namespace ladder {
 

@@ -56,7 +56,7 @@ Table tiles(const Report& report) {
   for (const Configuration& c : configurations) {
     const AnyStage stage(Stage<Q4GemmBlocks>{"05_tile2d", "", c.launch});
     Problem problem(given, report.options.variant);
-    const Outcome outcome = problem.check(launcher(stage), thread_orders(report.device.cpu));
+    const Outcome outcome = problem.check(stage, thread_orders(report.device.cpu));
     const std::string name = text("the tile %d x %d x %d, %d rows", c.tile_m, c.tile_n, c.tile_k, c.rows);
     if (!outcome.failure.empty()) throw std::runtime_error(name + ": " + outcome.failure);
     const double blocks = static_cast<double>(shape[2] / kBlock);

@@ -9,6 +9,7 @@
 
 #include "common/command_line.h"
 #include "common/program.h"
+#include "common/csv_file.h"
 #include "common/report.h"
 #include "common/text.h"
 #include "common/timing.h"

@@ -1,3 +1,3 @@
 #include "stages.cuh"
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::first_kernel::stages, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::first_kernel::stages, argc, argv); }

@@ -29,7 +29,7 @@ Pairs::Pairs(const AnyStage& copy, int64_t bytes, int64_t count, const Change& c
 void Pairs::launch(int64_t number, cudaStream_t stream) {
   const Arguments all = problem_.buffers.arguments();
   void* const pair[] = {all.tensor<uint32_t>(0) + number * words_, all.tensor<uint32_t>(1) + number * words_};
-  copy_.op->launch(copy_.launch, {pair, {{words_}}, all.scalars}, stream);
+  copy_({pair, {{words_}}, all.scalars}, stream);
 }
 
 Timing Pairs::time(int iterations) {

@@ -1,3 +1,3 @@
 #include "stages.cuh"
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::reduction::stages, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::reduction::stages, argc, argv); }

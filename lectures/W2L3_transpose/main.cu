@@ -1,3 +1,3 @@
 #include "stages.cuh"
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::transpose::stages, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::transpose::stages, argc, argv); }

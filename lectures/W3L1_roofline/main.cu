@@ -5,5 +5,5 @@
 
 int main(int argc, char** argv) {
   using namespace ladder::roofline;
-  return ladder::run_lecture(stages, experiments, argc, argv);
+  return ladder::run_all(stages, experiments, argc, argv);
 }

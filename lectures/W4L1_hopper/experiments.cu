@@ -31,9 +31,9 @@ Timing time_cold(const AnyStage& stage, int64_t n, const Report& report) {
   Problem problem(given, stage.op->plain());
   Pool pool(problem, report.device);
   pool.prepare();
-  const Timing timing = measure(launcher(stage), problem, pool, report.options.iterations);
+  const Timing timing = measure(stage, problem, pool, report.options.iterations);
   const std::string what = text("%s of %lld words", stage.name, static_cast<long long>(n));
-  require_right(what, pool.verify(launcher(stage)));
+  require_right(what, pool.verify(stage));
   const double bytes = stage.op->bytes(given.shape, problem.variant());
   if (pool.larger_than_cache()) require_possible(what, bytes, timing, report.device);
   return timing;
@@ -44,9 +44,7 @@ Timing time_again(const AnyStage& stage, int64_t n, const Report& report) {
   const Case given(*stage.op, {{n}}, 1);
   Problem problem(given, stage.op->plain());
   problem.buffers.prepare(given);
-  const auto launch = [&](int64_t, cudaStream_t stream) {
-    problem.launch(launcher(stage), problem.buffers.arguments(), stream);
-  };
+  const auto launch = [&](int64_t, cudaStream_t stream) { problem.launch(stage, problem.buffers.arguments(), stream); };
   const Timing timing = measure(launch, 1, report.options.iterations);
   require_right(stage.name, problem.buffers.verify(given, problem.variant()));
   return timing;

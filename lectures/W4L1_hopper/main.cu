@@ -2,7 +2,7 @@
 // experiments in experiments.cu, the story in README.md.
 #include "bulk_copy.cuh"
 #include "cluster.cuh"
-#include "common/roofline.h"
+#include "common/copy_kernel.h"
 #include "dependent_launch.cuh"
 #include "experiments.h"
 #include "residency.cuh"
@@ -41,5 +41,5 @@ const std::vector<AnyStage> variants = {
 }  // namespace ladder::hopper
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture(ladder::hopper::stages, ladder::hopper::experiments, argc, argv);
+  return ladder::run_all(ladder::hopper::stages, ladder::hopper::experiments, argc, argv);
 }

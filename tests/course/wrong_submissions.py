@@ -415,16 +415,16 @@ FOOLING = [
         "the launcher returns at once",
     ),
     (
-        "the reference compiled anew",
+        "a macro of the harness",
         "05",
-        [("#pragma once", "#pragma once\n#define LADDER_OPERATOR")],
-        "LADDER_OPERATOR would change how the grader looks at your kernels",
+        [("#pragma once", "#pragma once\n#define LADDER_ALL_STAGES")],
+        "LADDER_ALL_STAGES would change how the grader looks at your kernels",
     ),
     (
         "a program that says nothing",
         "05",
-        [("template <int kBlockSize>\nvoid launch", "int run_stage();\ntemplate <int kBlockSize>\nvoid launch")],
-        "run_stage would change how the grader looks at your kernels",
+        [("template <int kBlockSize>\nvoid launch", "int run_all();\ntemplate <int kBlockSize>\nvoid launch")],
+        "run_all would change how the grader looks at your kernels",
     ),
     (
         "the solution included",

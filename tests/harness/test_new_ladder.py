@@ -1,5 +1,5 @@
-"""A contributor adds a ladder of an operator that the tree does not know: one file for the operator, a folder with two stages
-and a wrong kernel. Nothing else is edited, and it builds, checks, refuses, counts and is found like the others."""
+"""A contributor adds a ladder of an operator that the tree does not know: two files for the operator, a folder with two
+stages and a wrong kernel. Nothing else is edited, and it builds, checks, refuses, counts and is found like the others."""
 
 import csv
 import shutil
@@ -9,7 +9,7 @@ from conftest import BACKEND, make, run
 
 pytestmark = pytest.mark.builds()
 
-OPERATOR = """\
+HEADER = """\
 // Each element of a vector times two.
 #pragma once
 #include "common/stage.h"
@@ -23,27 +23,15 @@ struct Twice {
 };
 
 }  // namespace ladder
+"""
 
-#ifdef LADDER_OPERATOR
-#include "common/operator.h"
-#include "common/random.h"
+OPERATOR = """\
+#include "common/operators/twice.h"
+
+#include "common/operators/parts.h"
 
 namespace ladder {
 namespace twice {
-
-class Answer : public Oracle {
- public:
-  explicit Answer(const void* input) : input_(input) {}
-  double tolerance() const override { return 0; }
-  bool is_exact(int) const override { return true; }
-  void answer(const Variant&, int, int64_t first, int64_t count, const Answers& to) const override {
-    for (int64_t i = 0; i < count; ++i)
-      to.expected[i] = to.low[i] = to.high[i] = 2 * element(Type::float16, input_, first + i);
-  }
-
- private:
-  const void* input_;
-};
 
 class Description : public Operator {
  public:
@@ -52,20 +40,16 @@ class Description : public Operator {
   std::vector<Tensor> tensors(const Shape& shape) const override {
     return {{"input", Type::float16, Role::input, 1, shape[0]}, {"output", Type::float16, Role::output, 1, shape[0]}};
   }
-  void launch(AnyLaunch launch, const Arguments& a, cudaStream_t stream) const override {
-    reinterpret_cast<Twice::Launch>(launch)(a.tensors[0], a.tensors[1], a.shape[0], stream);
-  }
   std::vector<Shape> edge_cases(bool) const override { return {{{0}}, {{1}}, {{255}}, {{257}}, {{70000}}}; }
   std::vector<Variant> variants(const Shape&) const override {
-    std::vector<Variant> result(2, plain());
-    result[1].places[0].offset = 1;
-    return result;
+    return {plain(), off_by({1, 0})};
   }
   void fill(const Shape& shape, int, uint64_t seed, void* to) const override {
     for (int64_t i = 0; i < shape[0]; ++i) set_element(Type::float16, to, i, uniform(hash32(seed, i)));
   }
   std::unique_ptr<Oracle> oracle(const Shape&, const std::vector<const void*>& inputs) const override {
-    return std::make_unique<Answer>(inputs[0]);
+    const void* input = inputs[0];
+    return exact([=](int64_t i) { return 2 * element(Type::float16, input, i); }, true);
   }
   double operations(const Shape& shape) const override { return static_cast<double>(shape[0]); }
   bool shows_operations() const override { return true; }
@@ -79,7 +63,6 @@ const Operator& Twice::get() {
 }
 
 }  // namespace ladder
-#endif  // LADDER_OPERATOR
 """
 
 KERNEL = """\
@@ -125,7 +108,7 @@ def add_stage(folder, name, block, needs=""):
     (folder / name / "kernel.cuh").write_text(KERNEL.format(name=name, where=where, block=block, fault="", last=last))
     (folder / name / "main.cu").write_text(
         '#include "kernel.cuh"\n\nint main(int argc, char** argv) '
-        f"{{ return ladder::run_stage(ladder::twofold::{where}::stage, argc, argv); }}\n"
+        f"{{ return ladder::run_all({{ladder::twofold::{where}::stage}}, argc, argv); }}\n"
     )
     (folder / name / "Makefile").write_text("NAME := twice_test\nSOURCES := main.cu\ninclude ../../../mk/stage.mk\n")
     (folder / name / "README.md").write_text(PAGE.format(name=name))
@@ -133,7 +116,8 @@ def add_stage(folder, name, block, needs=""):
 
 @pytest.fixture(scope="module")
 def tree_with_ladder(tree):
-    (tree / "common/operators/twice.h").write_text(OPERATOR)
+    (tree / "common/operators/twice.h").write_text(HEADER)
+    (tree / "common/operators/twice.cpp").write_text(OPERATOR)
     folder = tree / "assignment2/twofold"
     add_stage(folder, "01_plain", 128)
     add_stage(folder, "02_small", 256, SMALL_ONLY)
@@ -141,9 +125,9 @@ def tree_with_ladder(tree):
     (folder / "mutants/last_skipped.cuh").write_text(
         KERNEL.format(name="last_skipped", where="mutants::last_skipped", block=128, fault=" - 1", last=MUTANT)
     )
-    main = '#include "{0}.cuh"\n\nint main(int argc, char** argv) {{ return ladder::run_{0}(ladder::twofold::{1}, argc, argv); }}\n'
-    (folder / "main.cu").write_text(main.format("stages", "stages").replace("run_stages", "run_ladder"))
-    (folder / "mutants/main.cu").write_text(main.format("mutants", "mutants::all"))
+    main = '#include "{0}.cuh"\n\nint main(int argc, char** argv) {{ return ladder::{1}(ladder::twofold::{2}, argc, argv); }}\n'
+    (folder / "main.cu").write_text(main.format("stages", "run_all", "stages"))
+    (folder / "mutants/main.cu").write_text(main.format("mutants", "run_mutants", "mutants::all"))
     (folder / "Makefile").write_text("NAME := twofold_test\nSOURCES := main.cu\ninclude ../../mk/stage.mk\n")
     (folder / "mutants/Makefile").write_text(
         "NAME := twofold_mutants\nSOURCES := main.cu\ninclude ../../../mk/stage.mk\n"
@@ -155,6 +139,7 @@ def tree_with_ladder(tree):
     yield tree
     shutil.rmtree(tree / "assignment2")
     (tree / "common/operators/twice.h").unlink()
+    (tree / "common/operators/twice.cpp").unlink()
 
 
 @pytest.fixture

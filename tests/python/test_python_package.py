@@ -39,7 +39,7 @@ def oracle(x, weight=None, eps=1e-6, offset=0.0):
 
 
 def expect(got, expected, dtype=None, roundings=2, cols=None):
-    """So many roundings to the type, and float32's errors, as common/operators/rms_norm.h derives them. NaN fails."""
+    """So many roundings to the type, and float32's errors, as common/operators/rms_norm.cpp derives them. NaN fails."""
     dtype = got.dtype if dtype is None else dtype
     n = float(cols or got.shape[-1])
     in_float32 = (8 + 2 * np.sqrt(n)) * 2.0**-24

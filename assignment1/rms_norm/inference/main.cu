@@ -5,5 +5,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture(ladder::inference::stages, ladder::inference::experiments, argc, argv);
+  return ladder::run_all(ladder::inference::stages, ladder::inference::experiments, argc, argv);
 }

@@ -116,7 +116,7 @@ Table document(const Report& report) {
       Variant variant = stage.op->plain();
       variant.places[kWeight].absent = true;
       Problem problem(*given, variant);
-      const Outcome outcome = problem.check(launcher(stage), thread_orders(device.cpu), kSample);
+      const Outcome outcome = problem.check(stage, thread_orders(device.cpu), kSample);
       if (!outcome.failure.empty()) throw std::runtime_error(text("%s: %s", stage.name, outcome.failure.c_str()));
 
       const Type type = given->tensors[kY].type;
@@ -130,13 +130,13 @@ Table document(const Report& report) {
       const int iterations = report.options.iterations;
       const double bytes = stage.op->bytes(shape, variant);
       const auto one = [&](int64_t, cudaStream_t stream) {
-        problem.launch(launcher(stage), problem.buffers.arguments(), stream);
+        problem.launch(stage, problem.buffers.arguments(), stream);
       };
       const Timing warm = measure(NumberedLaunch(one), 1, iterations);
       Pool pool(problem, device);
       pool.prepare();
-      const Timing cold = measure(launcher(stage), problem, pool, iterations);
-      const Outcome after = pool.verify(launcher(stage), kSample);
+      const Timing cold = measure(stage, problem, pool, iterations);
+      const Outcome after = pool.verify(stage, kSample);
       if (!after.failure.empty()) throw std::runtime_error(text("%s: %s", stage.name, after.failure.c_str()));
       if (pool.larger_than_cache()) require_possible(stage.name, bytes, cold, device);
       if (copies.count(bytes) == 0) copies[bytes] = measure_copy(bytes, device, iterations);

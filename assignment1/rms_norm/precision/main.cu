@@ -4,6 +4,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture({ladder::precision::stages.begin(), ladder::precision::stages.end()},
-                             ladder::precision::experiments, argc, argv);
+  return ladder::run_all(ladder::precision::stages, ladder::precision::experiments, argc, argv);
 }

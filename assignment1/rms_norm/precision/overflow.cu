@@ -26,7 +26,7 @@ class Row {
     for (int64_t i = 0; i < cols_; ++i) set_element(type_, host_.data(), i, values[i]);
     CUDA_CHECK(cudaMemcpy(x_.get(), host_.data(), host_.size(), cudaMemcpyHostToDevice));
     void* const tensors[] = {x_.get(), nullptr, y_.get()};
-    stage_.op->launch(stage_.launch, {tensors, {{1, cols_}}, &eps_}, cudaStreamPerThread);
+    stage_({tensors, {{1, cols_}}, &eps_}, cudaStreamPerThread);
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
     std::vector<char> got(host_.size());

@@ -84,7 +84,7 @@ void require_right(const AnyStage& stage, int64_t hidden_size, Dtype dtype, cons
   for (const int64_t num_tokens : {3, 300}) {
     const Case given(*stage.op, {{num_tokens, hidden_size, static_cast<int64_t>(dtype)}}, report.options.seed);
     Problem problem(given, stage.op->plain());
-    const Outcome outcome = problem.check(launcher(stage), {nullptr});
+    const Outcome outcome = problem.check(stage, {nullptr});
     if (!outcome.failure.empty()) throw std::runtime_error(text("%s: %s", stage.name, outcome.failure.c_str()));
   }
 }

@@ -11,7 +11,6 @@ namespace ladder::serving {
 
 using Launch = RmsNormServing::Launch;
 
-inline Launch launch_of(const AnyStage& stage) { return reinterpret_cast<Launch>(stage.launch); }
 // A stage of the ladder, which the report has checked.
 const AnyStage& stage_of(const Report& report, const char* name);
 

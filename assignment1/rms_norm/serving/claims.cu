@@ -47,7 +47,8 @@ Table claims(const Report& report) {
         require_right(stage, hidden_size, dtype, report);
         const bool adds_residual = stage.op == &FusedAddRmsNorm::get();
         took[form].push_back(
-            arena.time(launch_of(stage), adds_residual, kTokens, hidden_size, dtype, iterations).microseconds);
+            arena.time(stage.launch<RmsNormServing>(), adds_residual, kTokens, hidden_size, dtype, iterations)
+                .microseconds);
       }
     for (const controls::Claim& claim : controls::claims()) {
       const std::vector<double>& before = took[claim.before];

@@ -76,8 +76,8 @@ Table grid(const Report& report) {
           require_right(*kernels[kernel], hidden_size, dtype, report);
           for (int i = 0; i < kSizes; ++i)
             took[kernel][i] = arena
-                                  .time(launch_of(*kernels[kernel]), function.adds_residual, kTokens[i], hidden_size,
-                                        dtype, iterations)
+                                  .time(kernels[kernel]->launch<RmsNormServing>(), function.adds_residual, kTokens[i],
+                                        hidden_size, dtype, iterations)
                                   .microseconds;
         }
         Cells& row = table.rows.emplace_back(Cells{function.name, name_of(dtype), std::to_string(hidden_size)});

@@ -4,5 +4,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture(ladder::serving::stages, ladder::serving::experiments, argc, argv);
+  return ladder::run_all(ladder::serving::stages, ladder::serving::experiments, argc, argv);
 }

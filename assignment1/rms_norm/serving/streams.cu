@@ -70,7 +70,7 @@ Table multi_stream(const Report& report) {
                    {"eight_streams_microseconds", "eight streams us"},
                    {"one_launch_microseconds", "one launch us"}};
   const Arena arena(report.device);
-  const Launch launch = launch_of(stage_of(report, "08_registers"));
+  const Launch launch = stage_of(report, "08_registers").launch<RmsNormServing>();
   Fork fork;
   for (const int64_t num_tokens : {1, 16, 64, 256, 1024}) {
     const int64_t sets = std::max<int64_t>(arena.copies(true, kTensors * num_tokens, kHiddenSize, kDtype), 1);

@@ -4,5 +4,5 @@
 #include "stages.cuh"
 
 int main(int argc, char** argv) {
-  return ladder::run_lecture(ladder::vector::stages, ladder::vector::experiments, argc, argv);
+  return ladder::run_all(ladder::vector::stages, ladder::vector::experiments, argc, argv);
 }

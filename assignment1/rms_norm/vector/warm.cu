@@ -27,9 +27,7 @@ Table warm(const Report& report) {
     const Case given(*stage.op, report.options.shape, report.options.seed);
     Problem problem(given, report.options.variant);
     problem.buffers.prepare(given);
-    const auto one = [&](int64_t, cudaStream_t stream) {
-      problem.launch(launcher(stage), problem.buffers.arguments(), stream);
-    };
+    const auto one = [&](int64_t, cudaStream_t stream) { problem.launch(stage, problem.buffers.arguments(), stream); };
     const Timing timing = measure(NumberedLaunch(one), 1, report.options.iterations);
     const std::string failure = problem.buffers.verify(given, problem.variant()).failure;
     if (!failure.empty()) throw std::runtime_error(text("%s is wrong when warm: %s", stage.name, failure.c_str()));

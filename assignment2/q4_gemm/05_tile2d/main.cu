@@ -1,3 +1,3 @@
 #include "kernel.cuh"
 
-int main(int argc, char** argv) { return ladder::run_stage(ladder::q4_gemm::tile2d::stage, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all({ladder::q4_gemm::tile2d::stage}, argc, argv); }

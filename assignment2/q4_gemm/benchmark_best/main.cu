@@ -19,5 +19,5 @@ int main(int argc, char** argv) {
   words.insert(words.end(), argv + 4, argv + argc);
   std::vector<char*> given;
   for (std::string& word : words) given.push_back(word.data());
-  return ladder::run_ladder(ladder::q4_gemm::stages, static_cast<int>(given.size()), given.data());
+  return ladder::run_all(ladder::q4_gemm::stages, static_cast<int>(given.size()), given.data());
 }

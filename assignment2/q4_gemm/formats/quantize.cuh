@@ -1,5 +1,5 @@
 // Kernels that make blocks of q4_0 and q8_1 from floats, and repack weights. They write the bits that the functions of
-// common/q4_blocks.h write on the host.
+// common/operators/q4_blocks.h write on the host.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "common/launch.h"
-#include "common/q4_blocks.h"
+#include "common/operators/q4_blocks.h"
 
 namespace ladder::q4_gemm {
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/command_line.h"
+#include "common/csv_file.h"
 #include "common/operators/typed_rms_norm.h"
 #include "common/program.h"
 #include "common/report.h"

@@ -101,7 +101,7 @@ void repack(const unsigned char* blocks, char* packed, int64_t m, int64_t k) {
   CUDA_CHECK(q4_gemm::repack(blocks, packed, m, k));
 }
 
-// Exact products are added up in float32, as in common/operators/q4_product.h. Of rounded ones, each step of 16 k
+// Exact products are added up in float32, as in common/operators/q4_product.cpp. Of rounded ones, each step of 16 k
 // rounds or cuts off a sum of 17 numbers; the parts of k are added up last.
 Reference::Reference(const unsigned char* blocks, const float* x, int64_t m, int64_t n, int64_t k, bool rounded)
     : m_(m),

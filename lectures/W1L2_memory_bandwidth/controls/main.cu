@@ -41,4 +41,7 @@ const std::vector<Stage<Copy>> all = {
 
 }  // namespace ladder::memory_bandwidth::controls
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::memory_bandwidth::controls::all, argc, argv); }
+int main(int argc, char** argv) {
+  using ladder::memory_bandwidth::controls::all;
+  return ladder::run_all({all.begin(), all.end()}, argc, argv);
+}

@@ -39,4 +39,4 @@ const std::vector<AnyStage> all = {
 
 }  // namespace ladder::reduction::peers
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::reduction::peers::all, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::reduction::peers::all, argc, argv); }

@@ -32,4 +32,4 @@ const std::vector<AnyStage> all = {
 
 }  // namespace ladder::transpose::controls
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::transpose::controls::all, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::transpose::controls::all, argc, argv); }

@@ -16,7 +16,7 @@ using ladder::AnyStage, ladder::RmsNormVector;
 // A row of that length, and what a plain launch makes of it.
 struct Row {
   Row(const AnyStage& stage, int64_t n, float* scratch)
-      : launch(reinterpret_cast<RmsNormVector::Launch>(stage.launch)),
+      : launch(stage.launch<RmsNormVector>()),
         n(n),
         input(ladder::allocate<float>(n)),
         output(ladder::allocate<float>(n)) {

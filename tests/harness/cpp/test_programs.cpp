@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/csv_file.h"
 #include "common/operators/rms_norm.h"
 #include "common/report.h"
 
@@ -38,10 +39,9 @@ void drops_the_tail(const float* input, const float* weight, float* output, int6
   cudaMemcpy(output, y.data(), y.size() * sizeof(float), cudaMemcpyHostToDevice);
 }
 
-const std::vector<Stage<RmsNorm>> kLadder = {{"01_basic", "one", does_nothing},
-                                             {"02_reduction5", "two", does_nothing},
-                                             {"06_vectorized", "three", does_nothing}};
-const std::vector<AnyStage> kStages(kLadder.begin(), kLadder.end());
+const std::vector<AnyStage> kStages = {Stage<RmsNorm>{"01_basic", "one", does_nothing},
+                                       Stage<RmsNorm>{"02_reduction5", "two", does_nothing},
+                                       Stage<RmsNorm>{"06_vectorized", "three", does_nothing}};
 
 Options options(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "program");
@@ -60,7 +60,7 @@ std::string complaint(const std::vector<const char*>& arguments) {
 
 int run(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "program");
-  return run_ladder(kLadder, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
+  return run_all(kStages, static_cast<int>(arguments.size()), const_cast<char**>(arguments.data()));
 }
 
 std::string contents(const fs::path& path) {
@@ -154,18 +154,18 @@ TEST_CASE("exit codes") {
   CHECK(contents(csv).find("\n01_basic,FAIL,8,8,1,1,NaN,") != std::string::npos);
   const Stage<RmsNorm> hopper = {"07_later", "needs what is not there", does_nothing, {1000}};
   const char* arguments[] = {"program", "--rows", "8", "--cols", "8"};
-  CHECK(run_stage(hopper, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
+  CHECK(run_all({hopper}, 5, const_cast<char**>(arguments)) == 0);  // skipped, and said so
   const Stage<RmsNorm> narrow = {"08_narrow", "refuses", does_nothing, {0, RmsNorm::one_block_per_row}};
   const char* many[] = {"program", "--rows", "900000000000", "--cols", "8"};  // too large: refused without allocating
-  CHECK(run_stage(narrow, 5, const_cast<char**>(many)) == 0);
-  CHECK(run_stage(narrow, 5, const_cast<char**>(arguments)) == 1);
+  CHECK(run_all({narrow}, 5, const_cast<char**>(many)) == 0);
+  CHECK(run_all({narrow}, 5, const_cast<char**>(arguments)) == 1);
 }
 
 TEST_CASE("make analyze's run looks at a tail too") {
   const Stage<RmsNorm> stage = {"09_whole", "no tail", drops_the_tail};
   const auto exit_code = [&](const char* option) {
     const char* arguments[] = {"program", "--rows", "4", "--cols", "64", option};
-    return run_stage(stage, 6, const_cast<char**>(arguments));
+    return run_all({stage}, 6, const_cast<char**>(arguments));
   };
   CHECK(exit_code("--no-small") == 0);
   CHECK(exit_code("--analyze") == 1);
@@ -178,7 +178,7 @@ TEST_CASE("a mutant that takes long says on a terminal what it is doing") {
   const char* arguments[] = {"program", "--mutant", "large"};
   const int errors = dup(STDERR_FILENO);
   dup2(terminal, STDERR_FILENO);
-  const int code = run_mutants(std::vector<Mutant<RmsNorm>>{mutant}, 3, const_cast<char**>(arguments));
+  const int code = run_mutants({mutant}, 3, const_cast<char**>(arguments));
   dup2(errors, STDERR_FILENO);
   close(errors);
   close(terminal);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/copy_kernel.h"
 #include "common/operators/rms_norm.h"
 #include "common/timing.h"
 

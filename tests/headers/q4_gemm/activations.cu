@@ -147,8 +147,8 @@ void small_numbers() {
 }
 
 // Up to 16 columns a workspace changes no bit. From 17 on another kernel may add up the same products in another order:
-// each sum then has k / 32 + 11 roundings at most, as in common/operators/q4_product.h. A scale that is infinite is so
-// either way, and only in its column.
+// each sum then has k / 32 + 11 roundings at most, as in common/operators/q4_product.cpp. A scale that is infinite is
+// so either way, and only in its column.
 void workspaces(int64_t n) {
   constexpr int64_t m = 70, k = 544;
   std::vector<uint16_t> blocks(m * k / 32 * 9, 0x3c00);

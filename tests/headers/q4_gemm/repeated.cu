@@ -10,7 +10,7 @@
 
 #include "common/cuda_check.h"
 #include "common/memory.h"
-#include "common/q4_blocks.h"
+#include "common/operators/q4_blocks.h"
 #include "common/random.h"
 #include "on_device.h"
 #include "tests.h"

@@ -9,7 +9,7 @@
 
 #include "common/cuda_check.h"
 #include "common/memory.h"
-#include "common/q4_blocks.h"
+#include "common/operators/q4_blocks.h"
 #include "common/random.h"
 #include "common/types.h"
 #include "on_device.h"

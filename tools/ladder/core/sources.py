@@ -67,17 +67,9 @@ def description(ladder):
     )
 
 
-def operator(header):
-    """The part of an operator that only the harness needs, as a file to compile."""
-    header = header.relative_to(ROOT)
-    return f'{MADE.format(header)}#define LADDER_OPERATOR\n#include "{header}"\n'
-
-
 def write():
-    """All of them, for all operators and ladders."""
+    """All of them, for all ladders."""
     made = {}
-    for header in (ROOT / "common/operators").glob("*.h"):
-        made[header.relative_to(ROOT).with_suffix(".cpp")] = operator(header)
     for ladder in ladders.all_ladders():
         made[ladder.path / "ladder.cpp"] = description(ladder)
         made[ladder.path / "id.txt"] = f"{ladder.id}\n"  # for mk/stage.mk

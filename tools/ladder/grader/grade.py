@@ -69,7 +69,7 @@ class Workplace:
                 "#define LADDER_ALL_STAGES",
                 f'#include "{results.shown(file)}"',
                 "",
-                f"int main(int argc, char** argv) {{ return ladder::run_stage({where}, argc, argv); }}",
+                f"int main(int argc, char** argv) {{ return ladder::run_all({{{where}}}, argc, argv); }}",
             ],
         )
         up = os.path.relpath(ROOT, self.path)

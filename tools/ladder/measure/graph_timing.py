@@ -37,7 +37,7 @@ def least_microseconds(moved_bytes, footprint_bytes, pairs, l2_bytes, peak_bytes
 
 def tolerance(dtype, cols, residual):
     """The largest relative error of a right result. In the output's type: one rounding at the end, one of the
-    normalized value ("llama"), one of the sum where there is a residual. In float32: common/operators/rms_norm.h."""
+    normalized value ("llama"), one of the sum where there is a residual. In float32: common/operators/rms_norm.cpp."""
     u, n = 2.0**-24, float(cols)
     likely = 4 * math.sqrt(n) * u + min(0.08 * (n * u) ** 1.5, 0.01)
     in_float32 = 8 * u + 0.5 * min((n - 1) * u, likely)

@@ -64,4 +64,4 @@ const std::vector<AnyStage> all = {
 
 }  // namespace ladder::inference
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::inference::all, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::inference::all, argc, argv); }

@@ -5,6 +5,7 @@
 #include "assignment1/rms_norm/inference/engine.cuh"
 #include "assignment1/rms_norm/inference/replay.cuh"
 #include "common/command_line.h"
+#include "common/csv_file.h"
 #include "common/program.h"
 
 namespace ladder::inference {

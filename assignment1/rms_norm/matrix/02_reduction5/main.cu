@@ -1,3 +1,3 @@
 #include "kernel.cuh"
 
-int main(int argc, char** argv) { return ladder::run_stage(ladder::matrix::reduction5::stage, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all({ladder::matrix::reduction5::stage}, argc, argv); }

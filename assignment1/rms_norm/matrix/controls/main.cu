@@ -62,4 +62,7 @@ const std::vector<Stage<RmsNorm>> all = {
 
 }  // namespace ladder::matrix
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::matrix::all, argc, argv); }
+int main(int argc, char** argv) {
+  using ladder::matrix::all;
+  return ladder::run_all({all.begin(), all.end()}, argc, argv);
+}

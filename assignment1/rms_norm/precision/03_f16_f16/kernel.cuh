@@ -3,7 +3,7 @@
 // It removes half of the bytes of 01 (counter: bytes that the loads ask for, per element).
 // It costs range: a float16 ends at 65504. A row whose squares add up to more has the sum inf, the factor 1 / sqrt(inf)
 // = 0 and the result 0. And it costs precision: every addition rounds to 11 bits. What is promised for smaller rows is
-// derived in common/operators/rms_norm_precision.h; more than 65504 columns are refused.
+// derived in common/operators/rms_norm_precision.cpp; more than 65504 columns are refused.
 // It leaves: the range, until 06; and requests of 2 bytes per lane, 64 bytes in all.
 #pragma once
 

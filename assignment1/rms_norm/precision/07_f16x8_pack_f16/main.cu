@@ -1,3 +1,3 @@
 #include "kernel.cuh"
 
-int main(int argc, char** argv) { return ladder::run_stage(ladder::precision::f16x8_pack_f16::stage, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all({ladder::precision::f16x8_pack_f16::stage}, argc, argv); }

@@ -2,8 +2,8 @@
 //
 // It removes the overflow of 03: a bfloat16 has float32's exponent, so a sum of squares ends at 3.4e38.
 // It costs precision: every addition rounds to 8 bits in place of 11. A sum that is 256 times as large as what is added
-// to it does not change any more. What is promised is derived in common/operators/rms_norm_precision.h; more than 65536
-// columns are refused.
+// to it does not change any more. What is promised is derived in common/operators/rms_norm_precision.cpp; more than
+// 65536 columns are refused.
 // It leaves: 03's accesses of 2 bytes per lane.
 #pragma once
 

@@ -1,3 +1,3 @@
 #include "kernel.cuh"
 
-int main(int argc, char** argv) { return ladder::run_stage(ladder::precision::bf16_bf16::stage, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all({ladder::precision::bf16_bf16::stage}, argc, argv); }

@@ -1,3 +1,3 @@
 #include "kernel.cuh"
 
-int main(int argc, char** argv) { return ladder::run_stage(ladder::serving::persistent::stage, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all({ladder::serving::persistent::stage}, argc, argv); }

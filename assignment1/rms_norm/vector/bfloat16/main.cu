@@ -68,4 +68,7 @@ const std::vector<Stage<RmsNormVectorBfloat16>> all = {
 
 }  // namespace ladder::vector::bfloat16
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::vector::bfloat16::all, argc, argv); }
+int main(int argc, char** argv) {
+  using ladder::vector::bfloat16::all;
+  return ladder::run_all({all.begin(), all.end()}, argc, argv);
+}

@@ -65,4 +65,7 @@ const std::vector<Stage<RmsNormVector>> all = {
 
 }  // namespace ladder::vector
 
-int main(int argc, char** argv) { return ladder::run_ladder(ladder::vector::all, argc, argv); }
+int main(int argc, char** argv) {
+  using ladder::vector::all;
+  return ladder::run_all({all.begin(), all.end()}, argc, argv);
+}
