@@ -113,7 +113,7 @@ gpu-libs:
 analysis-libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk analysis
 programs: $(LEAVES:%=%/programs)
-COMPILED := $(filter-out bench/% %/peers tests/% $(STAGES),$(LEAVES))
+COMPILED := $(filter-out bench/% lectures/W2L1_reduction/controls tests/% $(STAGES),$(LEAVES))
 objects: $(COMPILED:%=%/objects)
 gpu-code: $(COMPILED:%=%/gpu-code)
 %/program: libs

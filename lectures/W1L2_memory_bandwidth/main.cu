@@ -1,6 +1,5 @@
-// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, the experiments beside
-// their times in experiments.cu, launches.cu and pitfalls.cu, the story in README.md.
-#include "experiments.h"
+// How fast can a GPU copy, and how does one measure it honestly? The kernels are in kernel.cuh, the story in README.md.
+#include "experiments/experiments.h"
 #include "kernel.cuh"
 
 int main(int argc, char** argv) {

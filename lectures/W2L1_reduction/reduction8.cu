@@ -2,7 +2,7 @@
 //
 // It removes the second launch of reduction7 (counter: launches). Every block writes its sum, and then counts itself
 // with an atomic operation; the block that finds all others counted knows that all sums are there. As each block pays
-// for that, blocks have 512 threads: half as many are needed (the peers' reduction8_256_threads keeps reduction7's
+// for that, blocks have 512 threads: half as many are needed (the controls' reduction8_256_threads keeps reduction7's
 // size). It leaves: the last block is alone with hundreds of sums of the others, and each of those cost an atomic
 // operation on one address (counter: atomic requests).
 #include <cuda_runtime.h>

@@ -1,6 +1,5 @@
-// How fast can each unit of a GPU be? The kernels are in kernel.cuh and products.cuh, the table of ceilings in
-// ceilings.cu, the story in README.md.
-#include "ceilings.h"
+// How fast can each unit of a GPU be? The kernels are in kernel.cuh and products.cuh, the story in README.md.
+#include "experiments/ceilings.h"
 #include "kernel.cuh"
 
 int main(int argc, char** argv) {

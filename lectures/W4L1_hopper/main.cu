@@ -1,10 +1,10 @@
 // What is new since Hopper: each feature beside the same work without it. The kernels are in the .cuh files, the
-// experiments in experiments.cu, the story in README.md.
+// story in README.md.
 #include "bulk_copy.cuh"
 #include "cluster.cuh"
 #include "common/copy_kernel.h"
 #include "dependent_launch.cuh"
-#include "experiments.h"
+#include "experiments/experiments.h"
 #include "residency.cuh"
 
 namespace ladder::hopper {

@@ -8,7 +8,7 @@ from ladder.core import ladders
 from ladder.measure import cpu_device
 
 LESSON = ROOT / "lectures/W2L1_reduction"
-PEERS = "lectures/W2L1_reduction/peers"
+CONTROLS = "lectures/W2L1_reduction/controls"
 cpu_only = pytest.mark.skipif(BACKEND != "cpu", reason="the CPU device's analysis and graphs are asked")
 
 
@@ -129,9 +129,9 @@ def test_a_missing_fence_is_found_although_the_result_is_right(build):
 
 
 @cpu_only
-@pytest.mark.builds(PEERS)
+@pytest.mark.builds(CONTROLS)
 def test_cub_is_skipped_without_a_gpu_and_the_others_pass():
-    result = run(program(PEERS), "--n", 1000, "--no-small")
+    result = run(program(CONTROLS), "--n", 1000, "--no-small")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "cub_device_reduce skipped: 1000: CUB comes with NVIDIA's CUDA toolkit" in result.stdout
     assert result.stdout.count(" PASS ") == 19

@@ -47,7 +47,7 @@ def test_the_order_of_threads_does_not_matter(order):
 def test_every_experiment_is_listed_and_has_its_place_on_the_page():
     listed = run(PROGRAM, "--list").stdout.split("\n\n")[1]
     assert re.findall(r"^\d +(\w+)", listed, re.M) == ["stages", *EXPERIMENTS]
-    source = (LESSON / "experiments.cu").read_text(encoding="utf-8")
+    source = (LESSON / "experiments/experiments.cu").read_text(encoding="utf-8")
     for name in EXPERIMENTS:
         (columns,) = re.findall(rf"^<!-- table:{name}:begin (.*) -->$", PAGE, re.M)
         for column in columns.split():
@@ -55,7 +55,7 @@ def test_every_experiment_is_listed_and_has_its_place_on_the_page():
 
 
 def test_the_experiments_find_every_kernel_they_name():
-    source, kernels = ((LESSON / name).read_text(encoding="utf-8") for name in ("experiments.cu", "main.cu"))
+    source, kernels = ((LESSON / name).read_text(encoding="utf-8") for name in ("experiments/experiments.cu", "main.cu"))
     defined = re.findall(r'Stage<\w+>\{"(\w+)"', kernels)
     assert defined[:10] == [stage.name for stage in LADDER.stages] and len(set(defined)) == len(defined)
     named = set(re.findall(r'named\("(\w+)"\)', source)) | set(re.findall(r'add\(\d+, "(\w+)", "\w+"\)', source))

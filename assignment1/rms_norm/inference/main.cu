@@ -1,7 +1,7 @@
 // The ladder: every stage, checked and, on a GPU, timed. Then the engine's dispatch, the document's tables with what
 // they lack, and the calls of whole models.
-#include "engine.cuh"
-#include "experiments.h"
+#include "experiments/engine.cuh"
+#include "experiments/experiments.h"
 #include "stages.cuh"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 // The ladder: every stage, checked and, on a GPU, timed. Then the document's table with what it lacks, and the
 // overflow.
-#include "experiments.h"
+#include "experiments/experiments.h"
 #include "stages.cuh"
 
 int main(int argc, char** argv) {

@@ -8,7 +8,7 @@
 #include "common/random.h"
 #include "common/text.h"
 #include "experiments.h"
-#include "formats/quantize.cuh"
+#include "assignment2/q4_gemm/formats/quantize.cuh"
 #include "include/q4_gemm/layout.cuh"
 
 namespace ladder::q4_gemm {

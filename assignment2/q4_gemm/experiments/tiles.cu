@@ -1,7 +1,7 @@
 // Experiment 4: the tiles of 05_tile2d, those that the document names and others, and what each reads.
 #include <stdexcept>
 
-#include "05_tile2d/kernel.cuh"
+#include "assignment2/q4_gemm/05_tile2d/kernel.cuh"
 #include "common/text.h"
 #include "experiments.h"
 

@@ -12,7 +12,7 @@
 #include <cub/device/device_reduce.cuh>
 #endif
 
-namespace ladder::reduction::peers {
+namespace ladder::reduction::controls {
 
 #ifdef __SIMT__
 inline const char* without_cub(const Shape&) {
@@ -29,4 +29,4 @@ inline void launch_cub(const float* input, float* output, float* scratch, int64_
 constexpr Requires kNeedsCub = {};
 #endif
 
-}  // namespace ladder::reduction::peers
+}  // namespace ladder::reduction::controls

@@ -10,7 +10,7 @@
 #include "lectures/W2L1_reduction/reduction9.cu"
 #include "read_only.cuh"
 
-namespace ladder::reduction::peers {
+namespace ladder::reduction::controls {
 
 // Threads, loads per thread and step, waves (0: no block takes a second tile), hints.
 const std::vector<AnyStage> all = {
@@ -37,6 +37,6 @@ const std::vector<AnyStage> all = {
     Stage<Read>{"read_only_no_loop", "8 loads, a block for each tile", launch_read<256, 8, 0>},
 };
 
-}  // namespace ladder::reduction::peers
+}  // namespace ladder::reduction::controls
 
-int main(int argc, char** argv) { return ladder::run_all(ladder::reduction::peers::all, argc, argv); }
+int main(int argc, char** argv) { return ladder::run_all(ladder::reduction::controls::all, argc, argv); }

@@ -10,7 +10,7 @@
 #include "common/launch.h"
 #include "common/operators/copy.h"
 
-namespace ladder::reduction::peers {
+namespace ladder::reduction::controls {
 
 template <int kThreads, int kVectors>
 __global__ void __launch_bounds__(kThreads)
@@ -48,4 +48,4 @@ void launch_read(const float* from, float* to, int64_t n, cudaStream_t stream) {
   if (blocks > 0) kernel<<<blocks, kThreads, 0, stream>>>(from, to, n, aligned_for<uint4>(from, from));
 }
 
-}  // namespace ladder::reduction::peers
+}  // namespace ladder::reduction::controls

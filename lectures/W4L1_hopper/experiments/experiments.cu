@@ -7,7 +7,7 @@
 
 #include "common/operators/group_sum.h"
 #include "common/text.h"
-#include "residency.h"
+#include "lectures/W4L1_hopper/residency.h"
 
 namespace ladder::hopper {
 namespace {

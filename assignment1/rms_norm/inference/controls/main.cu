@@ -1,7 +1,7 @@
 // Kernels beside the stages: one optimization of the document at a time, other block sizes, and the engine's entries.
 #include <vector>
 
-#include "assignment1/rms_norm/inference/engine.cuh"
+#include "assignment1/rms_norm/inference/experiments/engine.cuh"
 #include "form.cuh"
 
 namespace ladder::inference {

@@ -12,7 +12,7 @@
 #include "assignment1/rms_norm/inference/08_weight_64_bit/kernel.cuh"
 #include "assignment1/rms_norm/inference/09_before_pure_fp16/kernel.cuh"
 #include "assignment1/rms_norm/inference/10_loads_128_bit/kernel.cuh"
-#include "assignment1/rms_norm/inference/engine.h"
+#include "assignment1/rms_norm/inference/experiments/engine.h"
 #include "common/cuda_check.h"
 #include "common/parallel.h"
 #include "common/text.h"

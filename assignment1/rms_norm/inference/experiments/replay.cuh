@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "assignment1/rms_norm/inference/engine.h"
-#include "assignment1/rms_norm/inference/production.h"
+#include "assignment1/rms_norm/inference/experiments/engine.h"
+#include "assignment1/rms_norm/inference/experiments/production.h"
 #include "common/experiment.h"
 #include "common/memory.h"
 #include "common/operators/typed_rms_norm.h"

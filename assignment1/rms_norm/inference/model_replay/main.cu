@@ -2,8 +2,8 @@
 // header with dependent launch, and as many empty kernels. Checks every result; on a GPU it measures the steps too.
 #include <cstdio>
 
-#include "assignment1/rms_norm/inference/engine.cuh"
-#include "assignment1/rms_norm/inference/replay.cuh"
+#include "assignment1/rms_norm/inference/experiments/engine.cuh"
+#include "assignment1/rms_norm/inference/experiments/replay.cuh"
 #include "common/command_line.h"
 #include "common/csv_file.h"
 #include "common/program.h"

@@ -1,2 +1,2 @@
 // The production header once more, for this program.
-#include "assignment1/rms_norm/inference/production.cu"
+#include "assignment1/rms_norm/inference/experiments/production.cu"

@@ -8,7 +8,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "common/operators/rms_norm.h"

@@ -9,7 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "common/kernel_helpers.cuh"

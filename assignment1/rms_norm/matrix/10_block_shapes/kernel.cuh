@@ -99,8 +99,8 @@ void launch_shape(int threads, int rows_per_block, const float* input, const flo
 inline void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
                    cudaStream_t stream) {
   const int64_t vectors = cols / 4;
-  const auto run = [&](auto launch_shape, int64_t threads, int rows_per_block) {
-    launch_shape(static_cast<int>(threads), rows_per_block, input, weight, output, rows, cols, eps, stream);
+  const auto run = [&](auto launch_kept, int64_t threads, int rows_per_block) {
+    launch_kept(static_cast<int>(threads), rows_per_block, input, weight, output, rows, cols, eps, stream);
   };
   const auto threads = [&](int64_t per_thread) {  // whole groups of 4 warps, so that row_sum reads no gap
     return std::clamp<int64_t>((vectors + per_thread - 1) / per_thread + 127, 128, kMostThreads) / 128 * 128;

@@ -103,7 +103,7 @@ inline void launch(const float* input, const float* weight, float* output, int64
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   const int64_t together = std::min(kMostBlocks, multiprocessors);
-  const bool shared_rows = rows > 0 && 2 * rows <= together && cols >= 8192;  // shorter rows: no gain
+  const bool shared_rows = 2 * rows <= together && cols >= 8192;  // shorter rows: no gain
   const int parts = shared_rows ? static_cast<int>(together / rows) : 1;
   const int64_t wanted = (cols / 4 / parts + kVectors - 1) / kVectors;
   const int64_t threads = std::clamp<int64_t>(wanted + 127, 128, kMostThreads) / 128 * 128;

@@ -6,7 +6,7 @@
 
 #include "arena.h"
 #include "common/text.h"
-#include "controls/forms.h"
+#include "assignment1/rms_norm/serving/controls/forms.h"
 #include "experiments.h"
 #include "header/header.h"
 
