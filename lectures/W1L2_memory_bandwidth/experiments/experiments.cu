@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/copy_kernel.h"
+
 namespace ladder::memory_bandwidth {
 
 AnyStage fastest_copy(const Report& report) {
