@@ -12,7 +12,7 @@
 #include "common/launch.h"
 #include "common/operators/q4_gemm.h"
 
-namespace ladder {
+namespace ladder::q4_gemm {
 
 // TILE_N columns of x, 64 k: eight panels of 8 k, with 16 bytes for each column. Panel 4 b + i has, at place 2 t and
 // 2 t + 1, the two numbers of block b that stand beside pair i of the word that lane t has of a row.
@@ -89,4 +89,4 @@ void convert_to_half(const block_q8_1* x, HalfTile<TILE_N>* to, int64_t n, int64
   convert_to_half_kernel<TILE_N><<<static_cast<unsigned>(blocks_for(warps, 8)), 256, 0, stream>>>(x, to, n, k);
 }
 
-}  // namespace ladder
+}  // namespace ladder::q4_gemm

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace ladder {
+namespace ladder::q4_gemm {
 
 // A warp multiplies 16 rows of A with 8 columns of B, 32 signed bytes each, and adds to 16 × 8 sums. With g = lane / 4
 // and t = lane % 4, a lane has
@@ -34,4 +34,4 @@ __device__ inline void int8_mma(int (&sums)[4], const int (&a)[4], const int (&b
 #endif
 }
 
-}  // namespace ladder
+}  // namespace ladder::q4_gemm

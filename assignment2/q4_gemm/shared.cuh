@@ -9,7 +9,7 @@
 
 #include "common/operators/q4_blocks.h"
 
-namespace ladder {
+namespace ladder::q4_gemm {
 
 __device__ inline float scale_of(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 
@@ -36,4 +36,4 @@ __device__ inline float sum_of_lanes(float value) {
   return value;
 }
 
-}  // namespace ladder
+}  // namespace ladder::q4_gemm

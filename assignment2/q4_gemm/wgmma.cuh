@@ -10,7 +10,7 @@
 
 #include "common/cuda_check.h"
 
-namespace ladder {
+namespace ladder::q4_gemm {
 
 // wgmma belongs to sm_90a: code for sm_90, and for every other GPU, lacks it. A kernel that needs it is compiled there
 // for no more threads than a warp, __launch_bounds__(kHasWgmma ? kThreads : 32), and that is how the host knows.
@@ -118,4 +118,4 @@ __device__ void half_wgmma(float (&sums)[N / 2], const uint32_t (&a)[4], const u
 #undef LADDER_INPUTS
 #endif
 
-}  // namespace ladder
+}  // namespace ladder::q4_gemm

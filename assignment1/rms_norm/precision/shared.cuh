@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace ladder {
+namespace ladder::precision {
 
 // Threads of a block with one for each item of a row: whole warps, at most 1024 threads.
 inline unsigned threads_for(int64_t items) {
@@ -39,4 +39,4 @@ __device__ bool aligned_for(const void* a, const void* b, const void* c) {
   return bits % sizeof(V) == 0;
 }
 
-}  // namespace ladder
+}  // namespace ladder::precision

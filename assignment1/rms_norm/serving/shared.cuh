@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace ladder {
+namespace ladder::serving {
 
 __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(__half value) { return __half2float(value); }
@@ -112,4 +112,4 @@ inline unsigned block_size(int64_t num_tokens, int64_t items) {
   return static_cast<unsigned>(std::clamp<int64_t>((items + 31) / 32 * 32, 32, num_tokens < 256 ? 1024 : 256));
 }
 
-}  // namespace ladder
+}  // namespace ladder::serving

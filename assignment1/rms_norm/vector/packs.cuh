@@ -4,7 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-namespace ladder {
+namespace ladder::vector {
 
 // How many elements of type T a pack has.
 template <class T>
@@ -70,4 +70,4 @@ __device__ inline float element(const __nv_bfloat16* at) { return __bfloat162flo
 __device__ inline void set_element(float* at, float value) { *at = value; }
 __device__ inline void set_element(__nv_bfloat16* at, float value) { *at = __float2bfloat16_rn(value); }
 
-}  // namespace ladder
+}  // namespace ladder::vector

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ladder {
+namespace ladder::vector {
 
 // `count` packs of 16 bytes begin at element `head` and hold `inside` elements. `rest` elements lie outside: fewer than
 // two packs, before and after those; or all, if the addresses do not reach a multiple of 16 at the same element.
@@ -29,4 +29,4 @@ VectorPart vector_part(const T* input, const T* weight, const T* output, int64_t
   return {count > 0 ? head : 0, count, kPack * count, n - kPack * count};
 }
 
-}  // namespace ladder
+}  // namespace ladder::vector

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assignment2/q4_gemm/formats/quantize.cuh"
 #include "common/memory.h"
 #include "common/operators/q4_gemm.h"
 #include "common/random.h"
 #include "common/text.h"
 #include "experiments.h"
-#include "assignment2/q4_gemm/formats/quantize.cuh"
 #include "include/q4_gemm/layout.cuh"
 
 namespace ladder::q4_gemm {

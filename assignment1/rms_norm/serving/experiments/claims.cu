@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "arena.h"
-#include "common/text.h"
 #include "assignment1/rms_norm/serving/controls/forms.h"
+#include "common/text.h"
 #include "experiments.h"
 
 namespace ladder::serving {

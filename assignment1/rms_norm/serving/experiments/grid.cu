@@ -5,8 +5,8 @@
 #include <string>
 
 #include "arena.h"
-#include "common/text.h"
 #include "assignment1/rms_norm/serving/controls/forms.h"
+#include "common/text.h"
 #include "experiments.h"
 #include "header/header.h"
 
