@@ -55,7 +55,9 @@ def test_every_experiment_is_listed_and_has_its_place_on_the_page():
 
 
 def test_the_experiments_find_every_kernel_they_name():
-    source, kernels = ((LESSON / name).read_text(encoding="utf-8") for name in ("experiments/experiments.cu", "main.cu"))
+    source, kernels = (
+        (LESSON / name).read_text(encoding="utf-8") for name in ("experiments/experiments.cu", "main.cu")
+    )
     defined = re.findall(r'Stage<\w+>\{"(\w+)"', kernels)
     assert defined[:10] == [stage.name for stage in LADDER.stages] and len(set(defined)) == len(defined)
     named = set(re.findall(r'named\("(\w+)"\)', source)) | set(re.findall(r'add\(\d+, "(\w+)", "\w+"\)', source))
