@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/command_line.h"
-#include "common/program.h"
 #include "common/csv_file.h"
+#include "common/program.h"
 #include "common/report.h"
 #include "common/text.h"
 #include "common/timing.h"
