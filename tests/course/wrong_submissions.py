@@ -463,7 +463,7 @@ FOOLING = [
                 '#include <cstdint>\n#define THAT "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh"\n#include THAT',
             )
         ],
-        "line 14: includes THAT",
+        "line 13: includes THAT",
     ),
     (
         "the reference called",
