@@ -18,7 +18,7 @@ STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0
 export S ARGS RESULTS GPU GUESS
 
 .PHONY: all help run test stage analyze exercise grade hint solution watch quiz bench peers chain tune plots readme site profile \
-        programs objects gpu-code libs gpu-libs analysis-libs compile-check format clean
+        programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -52,6 +52,8 @@ help:
 	@echo 'make site               build the course as pages for a browser, build/site/index.html, with the reports of every'
 	@echo '                        stage, which it counts the first time; needs no GPU'
 	@echo 'make programs           build every program, run none'
+	@echo 'make debug FILE=...     build the program of a kernel file for gdb, build/debug/program; F5 in VS Code does it (10 seconds)'
+	@echo 'make compile_commands.json  how clangd reads each file; make writes it, too'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
 	@echo 'make format             format every C++ and CUDA file with clang-format, and every Python file with ruff'
 	@echo 'make clean              remove what was built'
@@ -126,6 +128,16 @@ gpu-code: $(COMPILED:%=%/gpu-code)
 	@$(MAKE) -C $* objects LIBS=ready
 %/gpu-code: gpu-libs
 	@$(MAKE) -C $* gpu-code LIBS=ready
+
+# What an editor asks for: the program of FILE, a stage's or an exercise's, which make grade has laid out in build/grade/.
+debug:
+	@folder=$$(dirname '$(FILE)') name=$$(basename '$(FILE)' .cuh); \
+	case '$(FILE)' in my/*/*) folder=build/grade/$${folder#my/}/$$name ;; my/*) folder=build/grade/matrix/$$name ;; esac; \
+	grep -qs 'mk/stage\.mk$$' "$$folder/Makefile" || \
+	{ echo "debug: FILE='$(FILE)' has no program; give a file beside a Makefile, or one of my/ after make grade" >&2; exit 2; }; \
+	$(MAKE) -C "$$folder" debug FILE='$(notdir $(FILE))'
+compile_commands.json:
+	@PYTHONPATH=tools python3 -B -m ladder.core.editor
 
 # A build of its own, so that what make BACKEND=cuda has built stays as it is.
 compile-check:

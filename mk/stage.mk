@@ -8,6 +8,7 @@
 # make objects    only compiles
 # make gpu-code   only compiles, and only what is for the GPU
 # make analyze    builds it for the CPU device with the hooks of simt/analyze, starts it and reports on its kernels
+# make debug      builds it for a debugger, on the CPU device
 # In a ladder, make STAGE builds a stage's own program; where stages are files (reduction5.cu), there are run-STAGE and
 # analyze-STAGE too.
 ROOT := $(patsubst %/mk/stage.mk,%,$(lastword $(MAKEFILE_LIST)))
@@ -139,7 +140,26 @@ $(PROGRAMS:%=$(ANALYZED)/%): $(ANALYZED)/%: $(ANALYZED)/%.cu.o $(LIBSIMT) $(ANAL
 	@echo "  link     $(HERE)/$* for analysis"
 	@$(COMPILER) --analyze $< -o $@
 
+# For a debugger: the program of FILE, one of this folder's, on the CPU device; its kernels are not optimized, and
+# build/debug/program leads to it.
+DEBUGGED := $(ROOT)/build/debug/$(HERE)
+DEBUGGED_OF = $(or $(filter $(basename $(FILE)),$(STAGE_FILES) $(PROGRAMS)),$(NAME))
+.PHONY: debug debugged
+debug:
+	@$(MAKE) BACKEND=cpu FILE='$(FILE)' debugged
+debugged: $(DEBUGGED)/$(DEBUGGED_OF)
+	@ln -sfn '$(HERE)/$(DEBUGGED_OF)' $(ROOT)/build/debug/program
+$(DEBUGGED)/%.cu.o: CUFLAGS := $(call unoptimized,$(CUFLAGS)) -g
+$(DEBUGGED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
+	$(compile)
+$(DEBUGGED)/$(NAME): $(DEBUGGED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBRARIES) $(LIBSIMT)
+	@echo "  link     $(HERE)/$(@F) for a debugger"
+	@$(COMPILER) $(filter %.o %/libcommon.a,$^) -o $@
+$(patsubst %,$(DEBUGGED)/%,$(STAGE_FILES) $(PROGRAMS)): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
+	@echo "  link     $(HERE)/$(@F) for a debugger"
+	@$(COMPILER) $< $(LIBRARIES) -o $@
+
 clean:
 	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(PROGRAMS) $(STAGE_FILES:%=%_test)
 
--include $(COMPILED:=.d) $(wildcard $(OUT)/*.fatbin.d) $(wildcard $(ANALYZED)/*.d)
+-include $(COMPILED:=.d) $(wildcard $(OUT)/*.fatbin.d) $(wildcard $(ANALYZED)/*.d $(DEBUGGED)/*.d)

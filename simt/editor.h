@@ -1,8 +1,7 @@
 // What an editor's clang reads before a CUDA file, in place of the translator: see tools/ladder/core/editor.py. Every
 // function may be called from a kernel, as on the CPU device; clang itself knows __global__, for kernel<<<...>>>(...).
 #pragma once
-// What stays for the host alone, since it declares again what clang or its own headers for CUDA have declared; these need
-// __device__ here.
+// What clang or its headers for CUDA, which need __device__, have declared already stays for the host alone.
 #include <stdlib.h>
 #define __device__ __attribute__((device))
 #include <functional>

@@ -6,7 +6,7 @@ Every make starts this module by itself, python3 -m ladder.core.sources, since t
 
 import sys
 
-from . import ladders
+from . import editor, ladders
 from .ladders import ROOT, Unusable
 
 GENERATED = ROOT / "build/generated"
@@ -87,5 +87,6 @@ def write():
 if __name__ == "__main__":
     try:
         write()
+        editor.write()
     except Unusable as error:
         sys.exit(f"sources: {error}")
