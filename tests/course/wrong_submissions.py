@@ -563,7 +563,7 @@ FOOLING = [
                 "  for (int64_t i = 0; i < rows * cols; ++i) output[i] = input[i];\n  if (rows == 0) return;",
             )
         ],
-        "line 64: host code accessed device memory",
+        "line 63: host code accessed device memory",
     ),
     ("nothing is launched", "05", [("  if (rows == 0) return;", "  if (rows >= 0) return;")], "launches no kernel"),
 ]
