@@ -11,7 +11,7 @@
 # folder logs/. The exit code is 0 only if nothing failed. It changes no setting of the GPU.
 set -uo pipefail
 here=$PWD
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 fail() { echo "gpu_check: $*" >&2; exit 2; }
 
 export PYTHONPATH=$PWD/tools

@@ -10,8 +10,9 @@ from .ladders import ROOT
 
 FOLDERS = ("assignment*", "bench", "common", "include", "lectures", "my", "simt", "tests")
 COMMON = (
-    "clang++ -std=c++17 -D__NVCC__ -D__SIMT__=1 -D__builtin_assoc_barrier= -I. -Iinclude -isystem simt/include "
-    "-Isimt -iquote simt/runtime -iquote simt/analysis -DSIMT_OBSERVED -fbracket-depth=1024 -DDOCTEST_CONFIG_USE_STD_HEADERS"
+    "clang++ -std=c++17 -D__NVCC__ -D__SIMT__=1 -D__builtin_assoc_barrier= -DSIMT_OBSERVED -DDOCTEST_CONFIG_USE_STD_HEADERS "
+    "-fbracket-depth=1024 -I. -Iinclude -isystem simt/include -isystem simt/extras/include "
+    "-Isimt -iquote simt/runtime -iquote simt/analysis"
 ).split()
 # Kernels are read as host code, and nothing of an installed toolkit, which clang may be too old for.
 CUDA = (
