@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <type_traits>
 
 #include "kernels.cuh"
@@ -63,6 +64,11 @@ Tensor(T*) -> Tensor<T>;
 template <class T>
 Tensor(T*, Layout) -> Tensor<T>;
 
+// What a sentence about a call says for its tensors. A binding may have other names for them.
+struct Names {
+  const char *x = "x", *residual = "residual", *residual_out = "residual_out", *weight = "weight", *y = "y";
+};
+
 namespace detail {
 
 constexpr int kMostHeads = 65535;  // of a grid
@@ -109,6 +115,20 @@ auto call_of(const X& x, const R& residual, const RO& residual_out, W weight, co
 }
 
 // --- What is refused -------------------------------------------------------------------------------------------------
+
+// Why a call is refused: a sentence in pieces, some of which are names. False if it is not refused.
+struct Refusal {
+  const char *begin = nullptr, *second = "", *third = "", *end = "";
+
+  explicit operator bool() const { return begin != nullptr; }
+  // The sentence, until this thread asks for another one; nullptr if there is none.
+  const char* text() const {
+    if (begin == nullptr) return nullptr;
+    static thread_local char whole[160];
+    std::snprintf(whole, sizeof whole, "%s%s%s%s", begin, second, third, end);
+    return whole;
+  }
+};
 
 // A stretch of memory, from its first byte to behind its last one.
 struct Bytes {
@@ -203,17 +223,18 @@ struct Matrices {
     const Layout layout = with_strides(tensor.layout, c.rows, c.cols);
     return {tensor.data, element_bytes<std::remove_const_t<T>>, layout, c.rows, c.cols};
   }
-  // The sentence about the first tensor that is so, of the sentences about x, y, residual and residual_out.
+  // The name of the first tensor that is so; nullptr if none is.
   template <class Predicate>
-  const char* first(const Predicate& is, const char* const (&sentences)[4]) const {
+  const char* first(const Predicate& is, const Names& names = {}) const {
     const Matrix* const all[] = {&x, &y, &residual, &residual_out};
+    const char* const called[] = {names.x, names.y, names.residual, names.residual_out};
     for (int i = 0; i < kCount; ++i)
-      if (is(*all[i])) return sentences[i];
+      if (is(*all[i])) return called[i];
     return nullptr;
   }
   template <class Predicate>
   bool any(const Predicate& is) const {
-    return first(is, {"", "", "", ""}) != nullptr;
+    return first(is) != nullptr;
   }
   bool all_aligned(int64_t n, const Matrix& other = {}) const {
     return !any([&](const Matrix& m) { return !is_aligned(m, n, other); });
@@ -240,46 +261,46 @@ inline const char* refusal_of_layout(const Matrix& m, int64_t heads) {
   return nullptr;
 }
 
-// Why a call is refused; nullptr if it is not. A call without rows may be given anything that has a sensible shape.
+// Why a call is refused. A call without rows may be given anything that has a sensible shape.
 template <class X, class R, class W, class Y>
-const char* refusal(const Call<X, R, W, Y>& call, const Options& options) {
+Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Names& names = {}) {
   constexpr bool adds = !std::is_void_v<R>;
   const int64_t heads = call.x.layout.heads;
-  if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return wrong;
-  if (call.rows == 0) return nullptr;
-  if (call.cols > INT64_MAX / 64 / call.rows) return "rows * cols is too large for 64-bit addresses";
+  if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return {wrong};
+  if (call.rows == 0) return {};
+  if (call.cols > INT64_MAX / 64 / call.rows) return {"rows * cols is too large for 64-bit addresses"};
 
   const Matrices<X, R, W, Y> m(call);
-  const char* wrong = m.first([](const Matrix& t) { return t.data == nullptr; },
-                              {"x is nullptr", "y is nullptr", "residual is nullptr", "residual_out is nullptr"});
-  if (wrong) return wrong;
-  wrong = m.first([](const Matrix& t) { return t.address() % t.element != 0; },
-                  {"x is not aligned to its element type", "y is not aligned to its element type",
-                   "residual is not aligned to its element type", "residual_out is not aligned to its element type"});
-  if (wrong) return wrong;
-  m.any([&](const Matrix& t) { return (wrong = refusal_of_layout(t, heads)) != nullptr; });
-  if (wrong) return wrong;
-  if (!rows_are_apart(m.y)) return "rows of y overlap each other";
-  if (adds && !rows_are_apart(m.residual_out)) return "rows of residual_out overlap each other";
-  if (collide(m.x, m.y, std::is_same_v<X, Y>)) return "y overlaps x, and is not the same tensor";
-  if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return "weight is not aligned to its element type";
-  if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return "workspace is not aligned to 16 bytes";
+  constexpr const char* kMisaligned = " is not aligned to its element type";
+  if (const char* name = m.first([](const Matrix& t) { return t.data == nullptr; }, names))
+    return {name, " is nullptr"};
+  if (const char* name = m.first([](const Matrix& t) { return t.address() % t.element != 0; }, names))
+    return {name, kMisaligned};
+  const char* wrong = nullptr;
+  if (m.any([&](const Matrix& t) { return (wrong = refusal_of_layout(t, heads)) != nullptr; })) return {wrong};
+  const auto overlap = [](const char* written, const char* other) {
+    return Refusal{written, " overlaps ", other, ", and is not the same tensor"};
+  };
+  if (!rows_are_apart(m.y)) return {"rows of ", names.y, " overlap each other"};
+  if (adds && !rows_are_apart(m.residual_out)) return {"rows of ", names.residual_out, " overlap each other"};
+  if (collide(m.x, m.y, std::is_same_v<X, Y>)) return overlap(names.y, names.x);
+  if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return {names.weight, kMisaligned};
+  if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return {"workspace is not aligned to 16 bytes"};
   const Bytes weight = bytes_at(call.weight, call.cols * static_cast<int64_t>(sizeof(W)));
   const Bytes workspace = bytes_at(options.workspace, kWorkspaceBytes);
-  if (weight.meets(m.y.bytes())) return "y overlaps weight";
+  if (weight.meets(m.y.bytes())) return {names.y, " overlaps ", names.weight};
   if constexpr (adds) {
-    if (weight.meets(m.residual_out.bytes())) return "residual_out overlaps weight";
-    if (collide(m.x, m.residual_out, std::is_same_v<X, R>))
-      return "residual_out overlaps x, and is not the same tensor";
-    if (collide(m.residual, m.residual_out, true)) return "residual_out overlaps residual, and is not the same tensor";
-    if (collide(m.residual, m.y, std::is_same_v<R, Y>)) return "y overlaps residual, and is not the same tensor";
-    if (collide(m.residual_out, m.y, false)) return "y overlaps residual_out";
+    if (weight.meets(m.residual_out.bytes())) return {names.residual_out, " overlaps ", names.weight};
+    if (collide(m.x, m.residual_out, std::is_same_v<X, R>)) return overlap(names.residual_out, names.x);
+    if (collide(m.residual, m.residual_out, true)) return overlap(names.residual_out, names.residual);
+    if (collide(m.residual, m.y, std::is_same_v<R, Y>)) return overlap(names.y, names.residual);
+    if (collide(m.residual_out, m.y, false)) return {names.y, " overlaps ", names.residual_out};
   }
   if (workspace.meets(weight) || m.any([=](const Matrix& t) { return workspace.meets(t.bytes()); }))
-    return "workspace overlaps a tensor";
+    return {"workspace overlaps a tensor"};
   const int64_t tokens = call.rows / heads;
-  if (std::min(heads, tokens) > kMostHeads) return "heads and rows / heads are both above 65535";
-  return nullptr;
+  if (std::min(heads, tokens) > kMostHeads) return {"heads and rows / heads are both above 65535"};
+  return {};
 }
 
 // --- How a call becomes a problem ------------------------------------------------------------------------------------

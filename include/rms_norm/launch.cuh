@@ -311,7 +311,7 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
 // A call: checked, made a problem, and launched by the widest accesses that its tensors allow.
 template <class Policy, class X, class R, class W, class Y>
 cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream_t stream) {
-  if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
+  if (refusal(call, options)) return cudaErrorInvalidValue;
   if (call.rows == 0) return cudaSuccess;
   const Matrices<X, R, W, Y> m(call);
   constexpr int kWide = 16 / sizeof(X), kWord = 4 / sizeof(X);

@@ -67,15 +67,17 @@ cudaError_t fused_add_rms_norm(const X& x, const R& residual, const RO& residual
   return detail::run<Policy>(detail::call_of(x, residual, residual_out, weight, y, rows, cols), options, stream);
 }
 
-// Why a call with these arguments is refused: one sentence. nullptr if it is not refused.
+// Why a call with these arguments is refused: one sentence, which stands until the thread asks again. nullptr if it is
+// not refused. Names are what the sentence calls the tensors, if not by the names here.
 template <class X, class W, class Y>
-const char* explain(const X& x, W weight, const Y& y, int64_t rows, int64_t cols, const Options& options = {}) {
-  return detail::refusal(detail::call_of(x, nullptr, nullptr, weight, y, rows, cols), options);
+const char* explain(const X& x, W weight, const Y& y, int64_t rows, int64_t cols, const Options& options = {},
+                    const Names& names = {}) {
+  return detail::refusal(detail::call_of(x, nullptr, nullptr, weight, y, rows, cols), options, names).text();
 }
 template <class X, class R, class RO, class W, class Y>
 const char* explain(const X& x, const R& residual, const RO& residual_out, W weight, const Y& y, int64_t rows,
-                    int64_t cols, const Options& options = {}) {
-  return detail::refusal(detail::call_of(x, residual, residual_out, weight, y, rows, cols), options);
+                    int64_t cols, const Options& options = {}, const Names& names = {}) {
+  return detail::refusal(detail::call_of(x, residual, residual_out, weight, y, rows, cols), options, names).text();
 }
 
 // Prepares memory for Options::workspace: kWorkspaceBytes at a device address that is a multiple of 16 are set to zero

@@ -31,8 +31,6 @@ struct Array {
   const char* name;
   const DLTensor* tensor;  // nullptr for None
 
-  Array(const char* name, const DLTensor* tensor) : name(name), tensor(tensor) {}
-  Array(const char* name, const Given& given) : Array(name, tensor_of(given)) {}
   int last() const { return tensor->ndim - 1; }
   int64_t cols() const { return tensor->shape[last()]; }
   void* data() const { return tensor ? static_cast<char*>(tensor->data) + tensor->byte_offset : nullptr; }
@@ -142,5 +140,16 @@ inline int64_t find_rows(const std::array<Array, 4>& arrays, const std::array<Te
   }
   return rows;
 }
+
+// The arrays of a norm, nullptr where there is none, and what sentences call them.
+struct Arrays {
+  const DLTensor *x, *residual, *residual_out, *weight, *y;
+  rms_norm::Names names = {"x", "residual", "residual_out", "weight", "out"};
+};
+
+// y = the norm of x, or with a residual of residual_out = x + residual. Finds the workspace by itself. Throws a
+// tvm::ffi::Error with a sentence for what is refused. Elements of `bfloat16_code` with 16 bits are bfloat16.
+void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream,
+          DLDataTypeCode bfloat16_code = kDLBfloat);
 
 }  // namespace rms_norm_binding

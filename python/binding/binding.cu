@@ -1,13 +1,14 @@
 // The header as a function of Python, through apache-tvm-ffi: arrays of any library come in through DLPack, and the
 // kernels go to the stream that the caller uses. What is refused raises TypeError or ValueError with a sentence.
+#include <tvm/ffi/container/array.h>
 #include <tvm/ffi/function.h>
+#include <tvm/ffi/string.h>
 
-#include <regex>
 #include <string>
+#include <vector>
 
-#include "norm.h"
+#include "arrays.h"
 #include "stream.h"
-#include "workspace.h"
 
 namespace rms_norm_binding {
 
@@ -16,9 +17,10 @@ Instance& instance(Type x, Type residual, Type weight, Type y) {
   return all[x][residual][weight][y];
 }
 
-void norm(const Tensors& tensors, rms_norm::Options options, cudaStream_t stream, DLDataTypeCode bfloat16_code) {
-  const Array x("x", tensors.x), residual("residual", tensors.residual), weight("weight", tensors.weight);
-  const Array residual_out("residual_out", tensors.residual_out), y("out", tensors.y);
+void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream, DLDataTypeCode bfloat16_code) {
+  const rms_norm::Names& names = arrays.names;
+  const Array x{names.x, arrays.x}, weight{names.weight, arrays.weight}, y{names.y, arrays.y};
+  const Array residual{names.residual, arrays.residual}, residual_out{names.residual_out, arrays.residual_out};
   Call call;
   call.rows = find_rows({x, y, residual, residual_out}, {&call.x, &call.y, &call.residual, &call.residual_out});
   check_weight(weight, x);
@@ -30,34 +32,44 @@ void norm(const Tensors& tensors, rms_norm::Options options, cudaStream_t stream
                              << "; they must have the same type";
   const Instance run = instance(types[0], types[1], types[2], types[3]);
   if (run == nullptr)
-    TVM_FFI_THROW(TypeError) << "x in " << name_of(types[0]) << ", "
+    TVM_FFI_THROW(TypeError) << x.name << " in " << name_of(types[0]) << ", "
                              << (residual.tensor ? std::string("residual in ") + name_of(types[1]) + ", " : "")
-                             << "weight in " << name_of(types[2]) << " and out in " << name_of(types[3])
+                             << weight.name << " in " << name_of(types[2]) << " and " << y.name << " in "
+                             << name_of(types[3])
                              << " are not among the types that this build has; build it with RMS_NORM_TYPES=all";
   call.weight = weight.data();
   call.cols = x.cols();
   call.options = options;
+  call.names = names;
   const CurrentDevice device(x.tensor->device.device_id);
   if (rms_norm::detail::may_use_workspace(call.rows, call.cols * (types[0] == kFloat32 ? 4 : 2)))
     check(find_workspace(stream, &call.options.workspace));
   const char* refusal = nullptr;
   const cudaError_t error = run(call, stream, &refusal);
-  if (refusal != nullptr)  // a sentence, in which y needs the name that it has in Python
-    TVM_FFI_THROW(ValueError) << std::regex_replace(refusal, std::regex("\\by\\b"), "out");
+  if (refusal != nullptr) TVM_FFI_THROW(ValueError) << refusal;
   check(error);
 }
 
 namespace {
 
+// The names are what sentences call x, residual, residual_out, weight and out, if not that.
+using GivenNames = tvm::ffi::Optional<tvm::ffi::Array<tvm::ffi::String>>;
+
 template <DLDataTypeCode kBFloat16Code>
 void norm_of_python(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, double eps,
-                    double weight_offset, bool llama, bool dependent_launch, int cache) {
+                    double weight_offset, bool llama, bool dependent_launch, int cache, GivenNames names) {
   rms_norm::Options options;
   options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
   options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
   options.dependent_launch = dependent_launch, options.cache = static_cast<rms_norm::Cache>(cache);
-  const Tensors tensors = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
-  norm(tensors, options, stream_of(x->device), kBFloat16Code);
+  Arrays arrays = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
+  std::vector<tvm::ffi::String> called;
+  if (names.has_value()) {
+    called.assign(names.value().begin(), names.value().end());
+    arrays.names = {called.at(0).c_str(), called.at(1).c_str(), called.at(2).c_str(), called.at(3).c_str(),
+                    called.at(4).c_str()};
+  }
+  norm(arrays, options, stream_of(x->device), kBFloat16Code);
 }
 
 // Waits for what was launched on the stream of x's device.

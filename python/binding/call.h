@@ -25,6 +25,7 @@ struct Call {
   const void* weight = nullptr;
   int64_t rows = 0, cols = 0;
   rms_norm::Options options;
+  rms_norm::Names names;
 };
 
 // Calls the header, and if it refuses the call, says why.

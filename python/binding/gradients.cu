@@ -18,8 +18,9 @@ cudaError_t with_type(Type type, const Function& function) {
 // dx, and dweight unless it is None, for the norm of x.
 void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given weight_given, DLTensor* dx_given,
               Given dweight_given, Given workspace_given, double eps, double weight_offset) {
-  const Array dy("dy", dy_given), dsum("dsum", dsum_given), x("x", x_given), dx("dx", dx_given);
-  const Array weight("weight", weight_given), dweight("dweight", dweight_given), workspace("", workspace_given);
+  const Array dy{"dy", dy_given}, dsum{"dsum", tensor_of(dsum_given)}, x{"x", x_given}, dx{"dx", dx_given};
+  const Array weight{"weight", tensor_of(weight_given)}, dweight{"dweight", tensor_of(dweight_given)};
+  const Array workspace{"workspace", tensor_of(workspace_given)};
   Tensor dy_rows{}, dsum_rows{}, x_rows{}, dx_rows{};
   const int64_t rows = find_rows({x, dy, dx, dsum}, {&x_rows, &dy_rows, &dx_rows, &dsum_rows});
   if (dsum.tensor == nullptr) dsum_rows.layout = x_rows.layout;

@@ -22,7 +22,7 @@ cudaError_t run(const Call& c, cudaStream_t stream, const char** refusal) {
   const cudaError_t error =
       rms_norm::fused_add_rms_norm(x, residual, residual_out, weight, y, c.rows, c.cols, c.options, stream);
   if (error == cudaErrorInvalidValue)
-    *refusal = rms_norm::explain(x, residual, residual_out, weight, y, c.rows, c.cols, c.options);
+    *refusal = rms_norm::explain(x, residual, residual_out, weight, y, c.rows, c.cols, c.options, c.names);
   return error;
 }
 

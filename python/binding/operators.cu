@@ -1,6 +1,6 @@
 // The operators rms_norm and fused_add_rms_norm of PyTorch in C++, by the C functions that PyTorch 2.10 and newer
 // export for libraries that are built without its headers. A call of such an operator takes the host less time than of
-// one that is written in Python, as rms_norm/torch.py has them for an older PyTorch.
+// one that is written in Python, as rms_norm/_operators.py has them for an older PyTorch.
 #include <dlfcn.h>
 #include <tvm/ffi/function.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "norm.h"
+#include "arrays.h"
 
 namespace rms_norm_binding {
 namespace {

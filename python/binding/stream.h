@@ -24,4 +24,9 @@ inline void check(cudaError_t error) {
   if (error != cudaSuccess) TVM_FFI_THROW(RuntimeError) << "the launch failed: " << cudaGetErrorString(error);
 }
 
+// The workspace with which many blocks share one long row: a prepared one that nothing else uses while the next kernel
+// of this stream of the current device does. Each stream has one. What is captured into a graph gets one that belongs
+// to the graph, since the graph may run on any stream.
+cudaError_t find_workspace(cudaStream_t stream, void** workspace);
+
 }  // namespace rms_norm_binding

@@ -1,4 +1,4 @@
-#include "workspace.h"
+#include "stream.h"
 
 #include <rms_norm/rms_norm.cuh>
 

@@ -14,31 +14,18 @@ libraries.
 from __future__ import annotations
 
 import operator
-import re
-from typing import Any, Literal, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from . import _arrays
-from ._build import BACKEND
+from ._build import BACKEND, VERSION
+from ._options import Cache, Rounding, options_of
 
 __all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "rms_norm"]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 Array = Any  # a torch.Tensor, cupy.ndarray, jax.Array or numpy.ndarray
-Rounding = Literal["gemma", "llama"]
-Cache = Literal["tuned", "normal", "evict_first"]
 
-_LLAMA = {"gemma": False, "llama": True}
-_CACHES = {"tuned": 0, "normal": 1, "evict_first": 2}
-_CODES = {(rounding, cache): (_LLAMA[rounding], _CACHES[cache]) for rounding in _LLAMA for cache in _CACHES}
-
-
-def _options(rounding, cache):
-    try:
-        return _CODES[rounding, cache]
-    except (KeyError, TypeError):
-        if not isinstance(rounding, str) or rounding not in _LLAMA:
-            raise ValueError(f"rounding is {rounding!r}; 'gemma' and 'llama' are known") from None
-        raise ValueError(f"cache is {cache!r}; 'tuned', 'normal' and 'evict_first' are known") from None
+_NAMES_OF_HEADS = {name: ("qkv", "", "", name, "qkv") for name in ("q_weight", "k_weight")}
 
 
 def rms_norm(
@@ -80,13 +67,13 @@ def rms_norm(
             that is traced or transformed: rms_norm.torch has operators for these.
         RuntimeError: CUDA refused the launch.
     """
-    llama, cache_code = _options(rounding, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
     library = _arrays.library_of(x)
     if out is None:
         out = library.empty_like(x)
     elif library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written: leave out= away and take the result")
-    library.norm(x, None, None, weight, out, eps, weight_offset, llama, dependent_launch, cache_code)
+    library.norm(x, None, None, weight, out, options)
     return out
 
 
@@ -122,7 +109,7 @@ def fused_add_rms_norm(
     Raises:
         As rms_norm().
     """
-    llama, cache_code = _options(rounding, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
     library = _arrays.library_of(x)
     if residual is None:
         raise TypeError("residual is None; rms_norm() is the norm without one")
@@ -132,7 +119,7 @@ def fused_add_rms_norm(
         out, residual_out = library.empty_like(x), library.empty_like(residual)
     out = x if out is None else out
     residual_out = residual if residual_out is None else residual_out
-    library.norm(x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache_code)
+    library.norm(x, residual, residual_out, weight, out, options)
     return out, residual_out
 
 
@@ -166,8 +153,8 @@ def qk_norm(
         As rms_norm(). Where k_weight has a type or strides that are refused, and q_weight has not, the query heads are
         normalized by then.
     """
-    llama, cache_code = _options(rounding, cache)
-    library = _arrays.library_of(qkv)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    library = _arrays.library_of(qkv, "qkv")
     if library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")
     try:
@@ -188,9 +175,5 @@ def qk_norm(
             raise ValueError(f"{name} has the shape {tuple(weight.shape)}; ({head_dim},) is wanted")
     for name, weight, first, count in parts:
         heads = library.heads(qkv, first * head_dim, (first + count) * head_dim, head_dim)
-        try:
-            library.norm(heads, None, None, weight, heads, eps, weight_offset, llama, dependent_launch, cache_code)
-        except (TypeError, ValueError) as refused:
-            sentence = re.sub(r"\b(x|out)\b", "qkv", re.sub(r"\bweight\b", name, str(refused)))
-            raise type(refused)(sentence) from None
+        library.norm(heads, None, None, weight, heads, options, _NAMES_OF_HEADS[name])
     return qkv

@@ -1,7 +1,7 @@
 """The array libraries: how each allocates a result, and how its arrays come to the kernels."""
 
 import pathlib
-import re
+from typing import Dict
 
 import tvm_ffi
 
@@ -17,32 +17,28 @@ backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 register_operators = _module.get_function("register_operators")
 
 
-_NAMES = "x residual residual_out weight out eps weight_offset rounding dependent_launch cache".split()
+REFUSALS = BufferError, RuntimeError, TypeError  # what kernel() raises that explained() knows
+NAMES = "x", "residual", "residual_out", "weight", "out"
 
 
-def norm(*arguments, of_numpy=False):
-    """kernel(), for arrays that DLPack can hand over: see _NAMES."""
+def norm(x, residual, residual_out, weight, out, options, names=None, call=kernel):
+    """The norm of arrays that DLPack can hand over. Names are what sentences call them, if not NAMES."""
     try:
-        (_kernel_of_numpy if of_numpy else kernel)(*arguments)
-    except (BufferError, RuntimeError, TypeError) as refused:
-        raise _explained(refused, arguments) from None
+        call(x, residual, residual_out, weight, out, *options.numbers, names)
+    except REFUSALS as refused:
+        raise explained(refused, (x, residual, residual_out, weight, out), names) from None
 
 
-def _explained(refused, arguments):
+def explained(refused, arrays, names=None):
     """The error to raise instead of one that kernel() raised."""
-    if isinstance(refused, BufferError):  # the library does not hand over such an array
-        return ValueError(f"an array cannot be handed over without a copy: {refused}")
-    if isinstance(refused, RuntimeError):  # neither does PyTorch, for tensors without memory of their own
-        if str(refused).startswith("the launch failed"):
-            return refused
-        first_line = str(refused).partition("\n")[0]
-        return ValueError(f"an array cannot be handed over without a copy: {first_line}")
-    wrong = re.search(r"^Mismatched type on argument #(\d+)", str(refused))
-    if not wrong:
+    for name, array in zip(names or NAMES, arrays):
+        if array is not None and not hasattr(array, "__dlpack__"):
+            return TypeError(f"{name} is {array!r}, which is not an array")
+    # The library does not hand over such an array, as PyTorch does not for tensors without memory of their own.
+    if isinstance(refused, TypeError) or str(refused).startswith("the launch failed"):
         return refused
-    name, given = _NAMES[int(wrong[1])], arguments[int(wrong[1])]
-    wanted = "an array" if int(wrong[1]) < 5 else "a number" if int(wrong[1]) < 7 else "a bool"
-    return TypeError(f"{name} is {given!r}, which is not {wanted}")
+    first_line = str(refused).partition("\n")[0]
+    return ValueError(f"an array cannot be handed over without a copy: {first_line}")
 
 
 class Library:
@@ -58,8 +54,8 @@ class Library:
         """Elements begin to end of each row, as heads: shape (..., heads, head_dim). Not a copy."""
         return x[..., begin:end].reshape(*x.shape[:-1], (end - begin) // head_dim, head_dim)
 
-    def norm(self, *arguments):
-        norm(*arguments)
+    def norm(self, x, residual, residual_out, weight, out, options, names=None):
+        norm(x, residual, residual_out, weight, out, options, names)
 
 
 class Torch(Library):
@@ -70,11 +66,12 @@ class Torch(Library):
 
         from ._watched import is_watched
 
-        self.empty_like, self.is_watched = torch.empty_like, is_watched
+        self.empty_like = torch.empty_like  # type: ignore[method-assign]
+        self.is_watched = is_watched
         self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
         self.increment_version = torch._C._increment_version
 
-    def norm(self, x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache):
+    def norm(self, x, residual, residual_out, weight, out, options, names=None):
         if self.is_watched():
             raise ValueError(
                 "PyTorch traces or transforms this call, or a mode of it wants to see operators, and this function is "
@@ -86,11 +83,10 @@ class Torch(Library):
                 "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this one "
                 "under torch.no_grad()"
             )
-        try:
-            kernel(x, residual, residual_out, weight, out, eps, weight_offset, llama, dependent_launch, cache)
-        except (BufferError, RuntimeError, TypeError) as refused:
-            options = eps, weight_offset, llama, dependent_launch, cache
-            raise _explained(refused, (x, residual, residual_out, weight, out, *options)) from None
+        try:  # as norm(), a call of which would take the host longer
+            kernel(x, residual, residual_out, weight, out, *options.numbers, names)
+        except REFUSALS as refused:
+            raise explained(refused, (x, residual, residual_out, weight, out), names) from None
         self.increment_version((out,) if residual is None else (out, residual_out))
 
 
@@ -118,7 +114,7 @@ class NumPy(Library):
         if array is None:
             return None
         if not isinstance(array, numpy.ndarray) or isinstance(array, numpy.ma.MaskedArray):
-            raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array, as x is")
+            raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array")
         if self.known(array.dtype, name).name == "bfloat16":
             array = array.view(numpy.uint16)
         if array.flags.writeable:
@@ -130,16 +126,11 @@ class NumPy(Library):
         except TypeError:
             raise ValueError(f"{name} is read-only, which needs NumPy 2.1; make a copy first") from None
 
-    def norm(self, x, residual, residual_out, weight, out, *options):
-        norm(
-            self.given("x", x),
-            self.given("residual", residual),
-            self.given("residual_out", residual_out, written=True),
-            self.given("weight", weight),
-            self.given("out", out, written=True),
-            *options,
-            of_numpy=True,
-        )
+    def norm(self, x, residual, residual_out, weight, out, options, names=None):
+        of_x, of_residual, of_residual_out, of_weight, of_out = names or NAMES
+        x, residual = self.given(of_x, x), self.given(of_residual, residual)
+        residual_out, out = self.given(of_residual_out, residual_out, True), self.given(of_out, out, True)
+        norm(x, residual, residual_out, self.given(of_weight, weight), out, options, names, _kernel_of_numpy)
 
 
 class CuPy(Library):
@@ -177,27 +168,27 @@ class Jax(Library):
             raise TypeError("x is traced by JAX, as within jax.jit; call this function outside")
         return self.jax.device_put(self.jax.numpy.empty(x.shape, x.dtype), x.sharding)
 
-    def norm(self, x, residual, residual_out, weight, out, *options):
+    def norm(self, x, residual, residual_out, weight, out, *rest):
         arrays = (x, residual, residual_out, weight, out)
         self.jax.block_until_ready(arrays)
-        super().norm(*arrays, *options)
+        super().norm(*arrays, *rest)
         _synchronize(out)
 
 
 _LIBRARIES = {"torch": Torch, "numpy": NumPy, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
-_made = {}  # by name, one of each library
-_known = {}  # by the type of an array
+_made: Dict[str, Library] = {}  # by name, one of each library
+_known: Dict[type, Library] = {}  # by the type of an array
 
 
-def library_of(x):
+def library_of(x, name="x"):
     """The library that x belongs to."""
     try:
         return _known[type(x)]
     except KeyError:
-        return _find(type(x))
+        return _find(type(x), name)
 
 
-def _find(kind):
+def _find(kind, called):
     for base in kind.__mro__:
         name = base.__module__.partition(".")[0]
         if name in _LIBRARIES and hasattr(kind, "__dlpack__"):
@@ -207,6 +198,6 @@ def _find(kind):
             return _made[name]
     if not hasattr(kind, "__dlpack__"):
         known = "PyTorch, CuPy, JAX, NumPy or what has __dlpack__"
-        raise TypeError(f"x is a {kind.__name__}; it must be an array of {known}")
+        raise TypeError(f"{called} is a {kind.__name__}; it must be an array of {known}")
     _known[kind] = Library()
     return _known[kind]

@@ -2,16 +2,19 @@
 
 import functools
 import inspect
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from torch.compiler import is_dynamo_compiling
 from torch.nn.modules import module as modules_of_torch
 
-from . import _arrays, _options
+from . import _operators
+from ._options import Options
 
 # By the name of a module's class: where its eps is, and the options of its norm.
-LLAMA = ("variance_epsilon", {"rounding": "llama"})
-GEMMA = ("eps", {"weight_offset": 1.0})
+Norm = Tuple[str, Dict[str, Any]]
+LLAMA: Norm = ("variance_epsilon", {"rounding": "llama"})
+GEMMA: Norm = ("eps", {"weight_offset": 1.0})
 NORMS = {
     "LlamaRMSNorm": LLAMA,
     "MistralRMSNorm": LLAMA,
@@ -77,11 +80,12 @@ def _is_ours(norm, weight, x, residual=None):
     """Whether the kernels take these tensors and give the type that the module gives: a wider weight widens its result,
     not ours."""
     dtype = x.dtype
-    if dtype not in ours.TYPES or weight.dtype not in ours.TYPES or x.shape[-1:] != weight.shape or x.stride(-1) != 1:
+    types = _operators.TYPES
+    if dtype not in types or weight.dtype not in types or x.shape[-1:] != weight.shape or x.stride(-1) != 1:
         return False
     if residual is not None and (residual.dtype != dtype or residual.shape != x.shape or residual.stride(-1) != 1):
         return False
-    if weight.dtype == dtype or norm._rms_norm_options.get("weight_offset"):
+    if weight.dtype == dtype or norm._rms_norm_options.weight_offset:
         return True
     return torch.promote_types(weight.dtype, dtype) == dtype
 
@@ -91,11 +95,11 @@ def _direct_weight(norm, x, residual=None):
     if is_dynamo_compiling():
         return None
     weight = norm._parameters.get("weight")
-    if weight is None or not ours._is_direct(x, weight, residual):
+    if weight is None or not _operators.is_direct(x, weight, residual):
         return None
     dtype = x.dtype
     if weight.dtype is dtype and (residual is None or residual.dtype is dtype):
-        return weight if dtype in ours.TYPES else None
+        return weight if dtype in _operators.TYPES else None
     return weight if _is_ours(norm, weight, x, residual) else None
 
 
@@ -104,26 +108,31 @@ def _add_and_norm(norm, x, residual, in_place=False):
     weight = _direct_weight(norm, x, residual)
     try:
         if weight is not None:
-            y, total = torch.empty_like(x), residual if in_place else torch.empty_like(residual)
-            _arrays.kernel(x, residual, total, weight, y, *norm._rms_norm_direct)
-            return y, total
+            return _operators.direct_fused_add(x, residual, weight, norm._rms_norm_options, in_place)
         if _is_ours(norm, norm.weight, x, residual):
-            return ours.fused_add_rms_norm(x, residual, norm.weight, norm._rms_norm_eps, **norm._rms_norm_options)
+            return _operators.fused_add(x, residual, norm.weight, norm._rms_norm_options)
     except REFUSALS:
         pass
     total = residual + x
     return norm(total), total
 
 
-class Patched:
+class Patched(torch.nn.Module):
     """A module whose class is derived from that of its model, by which it is pickled and copied."""
 
+    _rms_norm_original: type
+
     def __reduce_ex__(self, protocol):
-        _, (kind, *arguments), *state = super().__reduce_ex__(max(protocol, 2))
+        reduced: Any = super().__reduce_ex__(max(protocol, 2))
+        _, (kind, *arguments), *state = reduced
         return _new, (kind._rms_norm_original, *arguments), *state
 
 
 class NormForward(Patched):
+    weight: torch.nn.Parameter
+    _rms_norm_options: Options
+    _rms_norm_ahead: Optional[Ahead]
+
     def forward(self, hidden_states):
         if self._rms_norm_ahead is not None:
             normed = self._rms_norm_ahead.take(hidden_states)
@@ -132,28 +141,31 @@ class NormForward(Patched):
         weight = _direct_weight(self, hidden_states)
         try:
             if weight is not None:
-                y = torch.empty_like(hidden_states)
-                _arrays.kernel(hidden_states, None, None, weight, y, *self._rms_norm_direct)
-                return y
+                return _operators.direct_norm(hidden_states, weight, self._rms_norm_options)
             if _is_ours(self, self.weight, hidden_states):
-                return ours.rms_norm(hidden_states, self.weight, self._rms_norm_eps, **self._rms_norm_options)
+                return _operators.norm(hidden_states, self.weight, self._rms_norm_options)
         except REFUSALS:
             pass
         return super().forward(hidden_states)
 
 
 # The norm after a layer, and the hooks that see the sum before it; in a tuple, since the norm is no submodule.
-NOTHING_FOLLOWS = None, {}
+Following = Tuple[Optional[NormForward], Dict[int, Any]]
+NOTHING_FOLLOWS: Following = None, {}
 
 
 class LayerForward(Patched):
     """What a decoder layer of transformers 5 computes. Its last addition is done together with the norm that follows
     it, the next layer's first one or the model's last, which finds its result in an Ahead."""
 
+    _rms_norm_second: str
+    _rms_norm_following: Following
+
     def forward(self, hidden_states, *arguments, **kwargs):
         if arguments:
             kwargs.update(zip(_names(type(self)._rms_norm_original), arguments))
-        modules, residual = self._modules, hidden_states  # faster than attributes of a module
+        modules: Dict[str, Any] = self._modules  # faster than attributes of a module
+        residual = hidden_states
         hidden_states = modules["input_layernorm"](hidden_states)
         hidden_states, _ = modules["self_attn"](hidden_states=hidden_states, **kwargs)
         second = self._rms_norm_second
@@ -196,10 +208,12 @@ def _names(kind):
     return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
 
 
-@functools.cache
-def _derived(kind):
+def _derive(kind: type) -> type:
     base = LayerForward if kind.__name__ in LAYERS else NormForward
     return type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__})
+
+
+_derived: Callable[[type], Any] = functools.cache(_derive)
 
 
 def _new(original):
@@ -240,17 +254,14 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
     Raises:
         ValueError: there is no module that is known.
     """
-    modules = [module for module in model.modules() if not _is_patched(module)]
+    modules: List[Any] = [module for module in model.modules() if not _is_patched(module)]
     norms = [module for module in modules if _is_one_of(module, NORMS)]
     if not norms and not any(_is_patched(module) for module in model.modules()):
         raise ValueError(f"the model has no module of {', '.join(NORMS)} of transformers")
     for norm in norms:
         eps_name, options = NORMS[type(norm).__name__]
-        norm._rms_norm_eps, norm._rms_norm_ahead = getattr(norm, eps_name), None
-        norm._rms_norm_options = {**options, "dependent_launch": dependent_launch}
-        llama, cache = _options(options.get("rounding", "gemma"), "tuned")
-        offset = options.get("weight_offset", 0.0)
-        norm._rms_norm_direct = (norm._rms_norm_eps, offset, llama, dependent_launch, cache)
+        norm._rms_norm_options = Options(getattr(norm, eps_name), dependent_launch=dependent_launch, **options)
+        norm._rms_norm_ahead = None
         norm.__class__ = _derived(type(norm))
     if _transformers_major() >= 5:
         for module in modules:
@@ -265,12 +276,13 @@ def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False
 
 def _chain(module):
     """Has the layers of a model know the norms that follow them."""
-    layers, last = getattr(module, "layers", None), getattr(module, "norm", None)
-    if not isinstance(layers, torch.nn.ModuleList) or not layers:
+    found, last = getattr(module, "layers", None), getattr(module, "norm", None)
+    layers: List[Any] = list(found) if isinstance(found, torch.nn.ModuleList) else []
+    if not layers:
         return
     if not all(isinstance(layer, LayerForward) for layer in layers) or not isinstance(last, NormForward):
         return
-    norms = [layer._modules["input_layernorm"] for layer in layers[1:]] + [last]
+    norms: List[Any] = [layer._modules["input_layernorm"] for layer in layers[1:]] + [last]
     for layer, norm, hooks in zip(layers, norms, [*(layer._forward_pre_hooks for layer in layers[1:]), {}]):
         if isinstance(norm, NormForward):
             norm._rms_norm_ahead = Ahead()
@@ -287,13 +299,10 @@ def _transformers_major():
 
 def unpatch(model: torch.nn.Module) -> torch.nn.Module:
     """Undoes patch_transformers(). Returns the model."""
-    for module in model.modules():
+    modules: List[Any] = list(model.modules())
+    for module in modules:
         if _is_patched(module):
             module.__class__ = type(module)._rms_norm_original
             for name in [name for name in vars(module) if name.startswith("_rms_norm_")]:
                 delattr(module, name)
     return model
-
-
-# Last, since it imports this module: whichever is imported first, as for a pickled model, finds all that it needs.
-from . import torch as ours

@@ -239,8 +239,9 @@ NORM = {
     "a weight too long": ((X, np.ones(9, F32)), ValueError, r"weight has the shape \(9,\).*\(8,\) is wanted"),
     "a weight of two dimensions": ((X, X), ValueError, "weight has the shape"),
     "a strided weight": ((X, np.ones(16, F32)[::2]), ValueError, "weight is not contiguous"),
-    "eps below 0": ((X, W, -1.0), ValueError, "eps is negative"),
-    "eps not finite": ((X, W, float("inf")), ValueError, "eps is negative or not finite"),
+    "eps below 0": ((X, W, -1.0), ValueError, "eps is -1.0; it must be finite and not negative"),
+    "eps not finite": ((X, W, float("inf")), ValueError, "eps is inf; it must be"),
+    "eps too large for float32": ((X, W, 1e300), ValueError, "eps is negative or not finite"),
     "eps no number": ((X, W, "small"), TypeError, "eps is 'small', which is not a number"),
     "out of another shape": ((X, W, 1e-6, X[:2].copy()), ValueError, r"out has the shape \(2, 8\)"),
     "out of another rank": ((X, W, 1e-6, X.reshape(2, 2, 8).copy()), ValueError, "out has the shape"),
@@ -267,8 +268,18 @@ def test_refused_options(rms_norm):
     for name, value in refused.items():
         with pytest.raises(ValueError, match=f"{name} is"):
             rms_norm.rms_norm(X, W, **{name: value})
-    with pytest.raises(TypeError, match="weight_offset is 'one', which is not a number"):
-        rms_norm.rms_norm(X, W, weight_offset="one")
+    wrong = [("weight_offset", "one", "a number"), ("eps", [1e-6], "a number"), ("dependent_launch", "no", "a bool")]
+    for name, value, wanted in wrong:
+        with pytest.raises(TypeError, match=rf"^{name} is {re.escape(repr(value))}, which is not {wanted}$"):
+            rms_norm.rms_norm(X, W, **{name: value})
+
+
+def test_options_are_checked_once(rms_norm):
+    made = rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal")
+    assert made is rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal")
+    with pytest.raises(AttributeError):
+        made.eps = 1e-6
+    assert made.numbers == (1e-5, 1.0, True, True, 1)
 
 
 def test_refused_residuals(rms_norm):
@@ -295,7 +306,9 @@ def test_refused_heads(rms_norm):
         ((qkv, eight, np.ones(7, F32)), ValueError, r"k_weight has the shape \(7,\)"),
         ((qkv, np.ones(8), eight), TypeError, "q_weight has elements of type float64"),
         ((qkv.astype(np.int32), eight, eight), TypeError, "qkv has elements of type int32"),
-        ((readonly(qkv), eight, eight), ValueError, "qkv is read-only"),
+        ((readonly(qkv), eight, eight), ValueError, "^qkv is read-only"),
+        ((qkv, qkv[0, :8], eight), ValueError, "^qkv overlaps q_weight$"),
+        ((qkv, [1.0], eight), TypeError, "^q_weight is a list"),
     ]
     for (given, *weights), error, sentence in cases:
         before = given.copy()
@@ -385,6 +398,22 @@ def test_types_are_declared(rms_norm):
         function = getattr(rms_norm, name)
         if callable(function):
             assert function.__doc__ and "return" in function.__annotations__, name
+
+
+@pytest.mark.full
+def test_types_are_right(rms_norm, tmp_path):
+    """mypy over what is installed, with _build.py, in python/pyproject.toml's settings."""
+    pytest.importorskip("torch")
+    mypy = pytest.importorskip("mypy.api")
+    words = ["--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", str(tmp_path), str(SITE / "rms_norm")]
+    said, wrong, status = mypy.run(words)
+    assert status == 0, said + wrong
+    assert "no issues found in 10 source files" in said
+
+
+def test_the_version_is_that_of_pyproject(rms_norm):
+    text = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
+    assert rms_norm.__version__ == re.search(r'^version = "(.+)"$', text, re.MULTILINE)[1]
 
 
 def test_source_distribution_has_what_it_needs(tmp_path):

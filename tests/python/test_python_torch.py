@@ -87,7 +87,10 @@ def test_operators_keep_their_promises(name):
 
 
 def test_compiles_without_a_break():
+    module = ours.RMSNorm(64, weight_offset=1.0)
+
     def function(x, residual, weight):
+        x = module(x)
         y = ours.rms_norm(2 * x, weight, 1e-5, rounding="llama")
         z, total = ours.fused_add_rms_norm(y, residual, weight, weight_offset=1.0)
         ours.fused_add_rms_norm_(z, total, None)
@@ -207,6 +210,26 @@ def test_operators_are_in_cpp():
         kernels = torch._C._dispatch_dump(f"rms_norm::{name}").splitlines()
         assert all("operators.cu" in line for line in kernels if line.startswith(("CPU:", "CUDA:")))
         assert sum(line.startswith(("CPU:", "CUDA:")) for line in kernels) == 2
+
+
+WITHOUT_CPP = """
+import torch, rms_norm
+rms_norm._arrays.register_operators = lambda: False  # as where PyTorch is older
+import rms_norm.torch as ours
+x, residual, weight = torch.randn(3, 8), torch.randn(3, 8), torch.ones(8, requires_grad=True)
+operators = torch.ops.rms_norm
+with torch.inference_mode():
+    assert torch.equal(operators.rms_norm(x, weight, 0.5, rounding="llama"), rms_norm.rms_norm(x, weight, 0.5, rounding="llama"))
+    for got, like in zip(operators._fused_add_rms_norm(x, residual, weight), ours.fused_add_rms_norm(x, residual, weight)):
+        assert torch.equal(got, like)
+ours.rms_norm(x, weight).sum().backward()
+print("operators.cu" in torch._C._dispatch_dump("rms_norm::rms_norm"), weight.grad.shape)
+"""
+
+
+def test_an_older_pytorch_gets_operators_that_are_the_direct_call():
+    done = run(sys.executable, "-c", WITHOUT_CPP, PYTHONPATH=str(SITE))
+    assert done.stdout == "False torch.Size([8])\n", done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -414,7 +437,7 @@ def test_compiled_code_calls_operators_that_have_no_gradients_in_python():
 def test_operators_are_dispatched_once_without_gradients(monkeypatch):
     x, residual = torch.randn(2, 3, 8)
     weight = torch.nn.Parameter(torch.ones(8))
-    monkeypatch.delattr(ours, "_below_autograd")  # the second time
+    monkeypatch.delattr(rms_norm._operators, "_below_autograd")  # the second time
     with torch.no_grad():
         OPERATORS.rms_norm(x, weight)
         OPERATORS.fused_add_rms_norm(x, residual, weight)
@@ -498,6 +521,12 @@ def test_the_module_stands_in_for_that_of_torch():
     assert ours.RMSNorm(8, 1e-5).extra_repr() == torch.nn.RMSNorm(8, 1e-5).extra_repr()
     with pytest.raises(ValueError, match="its last dimension must be 8"):
         ours.RMSNorm(8, elementwise_affine=False)(torch.randn(4, 9))
+    module = ours.RMSNorm(8)
+    module.eps = 0.5
+    x = torch.randn(2, 8)
+    close(module(x), functional.rms_norm(x, (8,), eps=0.5))
+    with pytest.raises(ValueError, match="eps is -2"):
+        module.eps = -2
     for given, sentence in (
         ((0,), "one element or more"),
         ((8, -1.0), "eps is -1.0"),

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import re
 
 import pytest
@@ -70,12 +71,9 @@ def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
     def faulty(model):
         ours.patch_transformers(model)
         for norm in models.norms_of(model):
-            eps, offset, *options = norm._rms_norm_direct
-            if fault == "eps":
-                eps *= 10
-            else:
-                offset += 1e-5
-            norm._rms_norm_direct = (eps, offset, *options)
+            options = norm._rms_norm_options
+            more = {"eps": 10 * options.eps} if fault == "eps" else {"weight_offset": options.weight_offset + 1e-5}
+            norm._rms_norm_options = dataclasses.replace(options, **more)
         try:
             yield
         finally:

@@ -1,0 +1,253 @@
+"""PyTorch's operators rms_norm::*, and the choice between them and a direct call of the kernels.
+
+A direct call takes the host the least time, and PyTorch does not see it. So it is made where nothing has to be seen:
+without gradients, tracers and modes. Everything else goes through the operators. Those of PyTorch 2.10 and newer are
+C++ (binding/operators.cu); what C++ does not implement is the direct call, registered under the operator's name.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, is_grad_enabled
+from torch.compiler import is_dynamo_compiling
+
+from . import _arrays
+from ._options import remembered
+from ._watched import is_watched
+
+# --- Direct calls ---------------------------------------------------------------------------------------------------
+
+TYPES = frozenset({torch.float32, torch.float16, torch.bfloat16})
+_USUAL = {Tensor, torch.nn.Parameter}
+_USUAL_OR_NONE = {*_USUAL, type(None)}
+_any_requires_grad, _is_transformed = torch._C._any_requires_grad, torch._C._are_functorch_transforms_active
+
+
+def is_direct(x, second, third=None):
+    """Whether the kernel may be called at once: the tensors are usual ones, nobody wants gradients, and nothing listens
+    to operators, as tracers and modes of PyTorch do. What is no tensor may be, since it is then refused."""
+    if type(x) not in _USUAL or type(second) not in _USUAL_OR_NONE or type(third) not in _USUAL_OR_NONE:
+        return not (isinstance(x, Tensor) and all(isinstance(other, (Tensor, type(None))) for other in (second, third)))
+    return not (x.is_meta or is_watched() or is_grad_enabled() and _any_requires_grad(x, second, third))
+
+
+def _like(x, name="x"):
+    """empty_like(), and a sentence for what is no tensor."""
+    try:
+        return torch.empty_like(x)
+    except TypeError:
+        raise TypeError(f"{name} is a {type(x).__name__}; it must be a PyTorch tensor") from None
+
+
+def direct_norm(x, weight, options):
+    y = _like(x)
+    try:
+        _arrays.kernel(x, None, None, weight, y, *options.numbers, None)
+    except _arrays.REFUSALS as refused:
+        raise _arrays.explained(refused, (x, None, None, weight, y)) from None
+    return y
+
+
+def direct_fused_add(x, residual, weight, options, in_place=False):
+    """The norm of the sum, and the sum, which in_place lets take the place of the residual."""
+    y, total = _like(x), residual if in_place else _like(residual, "residual")
+    try:
+        _arrays.kernel(x, residual, total, weight, y, *options.numbers, None)
+    except _arrays.REFUSALS as refused:
+        raise _arrays.explained(refused, (x, residual, total, weight, y)) from None
+    return y, total
+
+
+def norm(x, weight, options):
+    if not is_dynamo_compiling() and is_direct(x, weight):
+        return direct_norm(x, weight, options)
+    return torch.ops.rms_norm.rms_norm(x, weight, options.eps, **options.unusual)  # the fewer arguments, the faster
+
+
+def fused_add(x, residual, weight, options):
+    if not is_dynamo_compiling() and is_direct(x, residual, weight):
+        return direct_fused_add(x, residual, weight, options)
+    return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, options.eps, **options.unusual)
+
+
+# --- The operators --------------------------------------------------------------------------------------------------
+
+_OPTIONS = (
+    "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
+)
+_library = torch.library.Library("rms_norm", "DEF")
+for _prefix in ("", "_"):  # with gradients; and without, which is what is left of a call in code that is compiled
+    _library.define(f"{_prefix}rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
+    _library.define(
+        f"{_prefix}fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)"
+    )
+_library.define(f"fused_add_rms_norm_(Tensor(a!) x, Tensor(b!) residual, Tensor? weight, {_OPTIONS}) -> ()")
+_library.define(
+    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, bool wants_dweight)"
+    " -> (Tensor, Tensor)"
+)
+
+
+def _with_options(function, tensors):
+    """A function of tensors and Options, as an operator calls it."""
+
+    def call(*arguments, **named):
+        return function(*arguments[:tensors], remembered(*arguments[tensors:], **named))
+
+    return call
+
+
+def _fused_add_in_place(x, residual, weight, options):
+    if is_grad_enabled() and _any_requires_grad(x, residual, weight):
+        raise ValueError("a tensor requires grad, and this works in place; fused_add_rms_norm has gradients")
+    _arrays.norm(x, residual, residual, weight, x, options)
+    torch.autograd.graph.increment_version((x, residual))
+
+
+def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+    dx = torch.empty_like(x)
+    if not wants_dweight:
+        _arrays.backward(dy, dsum, x, weight, dx, None, None, eps, weight_offset)
+        return dx, x.new_empty(0)
+    rows = x.numel() // x.shape[-1]
+    workspace = x.new_empty(_arrays.backward_workspace_bytes(rows, x.shape[-1]), dtype=torch.uint8)
+    dweight = torch.empty_like(weight)
+    _arrays.backward(dy, dsum, x, weight, dx, dweight, workspace, eps, weight_offset)
+    return dx, dweight
+
+
+_in_python = {"fused_add_rms_norm_": _with_options(_fused_add_in_place, 3), "backward": _backward}
+if not _arrays.register_operators():  # PyTorch before 2.10 does not have what C++ needs
+    for _prefix in ("", "_"):
+        _in_python[f"{_prefix}rms_norm"] = _with_options(direct_norm, 2)
+        _in_python[f"{_prefix}fused_add_rms_norm"] = _with_options(direct_fused_add, 3)
+for _name, _function in _in_python.items():
+    for _key in ("CPU", "CUDA"):
+        _library.impl(_name, _function, _key)
+
+# --- What they return, for torch.compile ----------------------------------------------------------------------------
+
+
+def _check(x, weight, residual=None):
+    """Refuses what the kernels refuse, of what is known without memory."""
+    for name, tensor in (("x", x), ("weight", weight), ("residual", residual)):
+        if tensor is not None and tensor.dtype not in TYPES:
+            known = "float32, float16 and bfloat16 are known"
+            raise TypeError(f"{name} has elements of type {str(tensor.dtype)[6:]}; {known}")
+    if x.ndim == 0:
+        raise ValueError("x has no dimension; the last one is normalized")
+    for name, tensor, wanted in (("weight", weight, x.shape[-1:]), ("residual", residual, x.shape)):
+        if tensor is not None and tensor.shape != wanted:
+            raise ValueError(f"{name} has the shape {tuple(tensor.shape)}; {tuple(wanted)} is wanted")
+
+
+@torch.library.register_fake("rms_norm::rms_norm", lib=_library)
+@torch.library.register_fake("rms_norm::_rms_norm", lib=_library)
+def _(x, weight, eps=1e-6, **options):
+    _check(x, weight)
+    return torch.empty_like(x)
+
+
+@torch.library.register_fake("rms_norm::fused_add_rms_norm", lib=_library)
+@torch.library.register_fake("rms_norm::_fused_add_rms_norm", lib=_library)
+def _(x, residual, weight, eps=1e-6, **options):
+    _check(x, weight, residual)
+    return torch.empty_like(x), torch.empty_like(residual)
+
+
+@torch.library.register_fake("rms_norm::fused_add_rms_norm_", lib=_library)
+def _(x, residual, weight, eps=1e-6, **options):
+    _check(x, weight, residual)
+
+
+@torch.library.register_fake("rms_norm::backward", lib=_library)
+def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+    return torch.empty_like(x), torch.empty_like(weight) if wants_dweight else x.new_empty(0)
+
+
+# --- Their gradients ------------------------------------------------------------------------------------------------
+
+
+def _below_autograd(operator, direct, tensors, options):
+    if is_direct(*tensors):
+        return direct(*tensors, options)
+    with torch._C._AutoDispatchBelowAutograd():
+        return operator(*tensors, options.eps, **options.unusual)
+
+
+def _save(ctx, weight_at, options, *tensors):
+    ctx.weight_at, ctx.options = weight_at, options
+    ctx.save_for_backward(*tensors)
+    ctx.set_materialize_grads(False)
+
+
+class _Backward(torch.autograd.Function):
+    """The gradients, where they are themselves to be differentiated: that raises an error."""
+
+    @staticmethod
+    def forward(ctx, *arguments):
+        return torch.ops.rms_norm.backward(*arguments)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("rms_norm has no second derivative; torch.nn.functional.rms_norm has one")
+
+
+def _gradients(ctx, dy, dsum, x, weight):
+    """dx in x's type, and dweight or None. What autograd hands over may be expanded or transposed: it is made dense."""
+    wants_dweight = weight is not None and ctx.needs_input_grad[ctx.weight_at]
+    dsum = None if dsum is None else dsum.contiguous()
+    backward = _Backward.apply if is_grad_enabled() else torch.ops.rms_norm.backward  # with create_graph, or without
+    numbers = ctx.options.eps, ctx.options.weight_offset
+    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, *numbers, wants_dweight)
+    return dx, dweight if wants_dweight else None
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, options):
+        _save(ctx, 1, options, x, weight)
+        return _below_autograd(torch.ops.rms_norm._rms_norm, direct_norm, (x, weight), options)
+
+    @staticmethod
+    def backward(ctx, dy):
+        if dy is None:
+            return None, None, None
+        return *_gradients(ctx, dy, None, *ctx.saved_tensors), None
+
+
+class _FusedAdd(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, residual, weight, options):
+        operator = torch.ops.rms_norm._fused_add_rms_norm
+        y, total = _below_autograd(operator, direct_fused_add, (x, residual, weight), options)
+        _save(ctx, 2, options, total, weight)
+        ctx.x_type = x.dtype
+        return y, total
+
+    @staticmethod
+    def backward(ctx, dy, dsum):
+        total, weight = ctx.saved_tensors
+        if dy is None:
+            return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None
+        dtotal, dweight = _gradients(ctx, dy, dsum, total, weight)
+        return dtotal.to(ctx.x_type), dtotal, dweight, None
+
+
+def _with_gradients(tensors, direct, function):
+    """What PyTorch calls where a tensor could want gradients. If none does, the kernel is called at once: `function` goes
+    through PyTorch's dispatcher a second time, which takes the host longer."""
+
+    def call(*arguments, **named):
+        given, options = arguments[:tensors], remembered(*arguments[tensors:], **named)
+        if is_direct(*given):
+            return direct(*given, options)
+        if _is_transformed():
+            raise NotImplementedError("rms_norm has no rules for torch.func; torch.nn.functional.rms_norm has them")
+        return function.apply(*given, options)
+
+    return call
+
+
+_library.impl("rms_norm", _with_gradients(2, direct_norm, _Norm), "Autograd")
+_library.impl("fused_add_rms_norm", _with_gradients(3, direct_fused_add, _FusedAdd), "Autograd")

@@ -1,0 +1,57 @@
+"""The options of a norm as one object, which is checked when it is made and then passed on."""
+
+import functools
+from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Real
+from typing import Any, Dict, Literal, Tuple, get_args
+
+Rounding = Literal["gemma", "llama"]
+Cache = Literal["tuned", "normal", "evict_first"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """rms_norm() explains them. ValueError or TypeError says what is wrong with one."""
+
+    eps: float = 1e-6
+    weight_offset: float = 0.0
+    rounding: Rounding = "gemma"
+    dependent_launch: bool = False
+    cache: Cache = "tuned"
+    numbers: Tuple[float, float, bool, bool, int] = field(init=False, repr=False, compare=False)  # for the binding
+    unusual: Dict[str, Any] = field(
+        init=False, repr=False, compare=False
+    )  # which differ from the defaults; without eps
+
+    def __post_init__(self) -> None:
+        for name in ("eps", "weight_offset"):
+            value = getattr(self, name)
+            if not isinstance(value, Real):
+                raise TypeError(f"{name} is {value!r}, which is not a number")
+        if not (self.eps >= 0 and isfinite(self.eps)):
+            raise ValueError(f"eps is {self.eps}; it must be finite and not negative")
+        if not isfinite(self.weight_offset):
+            raise ValueError(f"weight_offset is {self.weight_offset}; it must be finite")
+        if self.rounding not in get_args(Rounding):
+            raise ValueError(f"rounding is {self.rounding!r}; 'gemma' and 'llama' are known")
+        if not isinstance(self.dependent_launch, int):
+            raise TypeError(f"dependent_launch is {self.dependent_launch!r}, which is not a bool")
+        if self.cache not in get_args(Cache):
+            raise ValueError(f"cache is {self.cache!r}; 'tuned', 'normal' and 'evict_first' are known")
+        llama, cache = self.rounding == "llama", get_args(Cache).index(self.cache)
+        numbers = (float(self.eps), float(self.weight_offset), llama, bool(self.dependent_launch), cache)
+        names = ("weight_offset", "rounding", "dependent_launch", "cache")
+        unusual = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(Options, name)}
+        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "unusual", unusual)
+
+
+remembered = functools.lru_cache(maxsize=1024)(Options)  # finds those that were made before, which takes less time
+
+
+def options_of(*given: Any) -> Options:
+    try:
+        return remembered(*given)
+    except TypeError:  # perhaps that something has no hash: Options() has a better sentence
+        return Options(*given)
