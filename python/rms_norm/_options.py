@@ -2,7 +2,7 @@
 
 import functools
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf
 from numbers import Real
 from typing import Any, Dict, Literal, Tuple, get_args
 
@@ -29,9 +29,9 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, Real):
                 raise TypeError(f"{name} is {value!r}, which is not a number")
-        if not (self.eps >= 0 and isfinite(self.eps)):
+        if not 0 <= self.eps < inf:
             raise ValueError(f"eps is {self.eps}; it must be finite and not negative")
-        if not isfinite(self.weight_offset):
+        if not -inf < self.weight_offset < inf:
             raise ValueError(f"weight_offset is {self.weight_offset}; it must be finite")
         if self.rounding not in get_args(Rounding):
             raise ValueError(f"rounding is {self.rounding!r}; 'gemma' and 'llama' are known")

@@ -408,7 +408,7 @@ def test_types_are_right(rms_norm, tmp_path):
     words = ["--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", str(tmp_path), str(SITE / "rms_norm")]
     said, wrong, status = mypy.run(words)
     assert status == 0, said + wrong
-    assert "no issues found in 10 source files" in said
+    assert re.search(r"no issues found in 1\d source files", said)
 
 
 def test_the_version_is_that_of_pyproject(rms_norm):
