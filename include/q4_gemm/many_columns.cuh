@@ -378,10 +378,12 @@ __device__ void multiply_rounded(float (&sums)[S::kColumns / 2], const Stage<S>&
   }
 }
 
-// Multiplies a stage with exact scales.
+// Multiplies a stage with exact scales. The lane is computed here: as an argument it costs the widest shape a register
+// too many, and one number goes to memory and back in every stage.
 template <class S>
-__device__ void multiply_exact(float (&sums)[S::kColumns / 2], const Stage<S>& stage, int lane) {
+__device__ void multiply_exact(float (&sums)[S::kColumns / 2], const Stage<S>& stage) {
   constexpr int kColumns = S::kColumns;
+  const int lane = threadIdx.x % 32;
   uint4 q = stage.numbers[0];  // of a chunk, until the next one's take their place
   uint2 d = stage.scales[0];
 #pragma unroll
@@ -436,7 +438,7 @@ __device__ void consume(const ManyShare<S>& share, const Ring<S>& ring, Barrier&
     if constexpr (S::kScales == Scales::rounded_to_half) {
       multiply_rounded<S>(sums, stage, i > way, share.stages < 0, warp, [&] { release(before); });
     } else {
-      multiply_exact<S>(sums, stage, lane);
+      multiply_exact<S>(sums, stage);
       // An arrival does not wait until what this thread has loaded is in its registers, and the next copy could
       // overtake the scales.
       cuda::device::experimental::fence_proxy_async_shared_cta();
