@@ -1,7 +1,9 @@
 """The tree itself: every stage has the same small shape, and the repository holds sources only."""
 
+import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT, run
@@ -10,6 +12,7 @@ from ladder.core import ladders
 LADDERS = ladders.all_ladders()
 FOLDERS = [stage for ladder in LADDERS for stage in ladder.stages if stage.folder != ladder.folder]
 CODE = (".h", ".cpp", ".cu", ".cuh")
+MYPY = pathlib.Path(sys.executable).with_name("mypy")  # of requirements.txt
 
 
 def tracked():
@@ -140,4 +143,10 @@ def test_scripts_can_be_run():
 
 def test_format():
     checked = run("scripts/format.sh", "--dry-run")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.skipif(not MYPY.is_file(), reason="mypy is not installed; scripts/setup.sh test installs it")
+def test_annotations_of_the_tools_are_right():
+    checked = run(MYPY, "--cache-dir", "build/mypy")
     assert checked.returncode == 0, checked.stdout + checked.stderr

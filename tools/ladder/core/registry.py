@@ -19,7 +19,8 @@ from .ladders import ROOT
 from .markdown import image
 
 OWN = "ladder.plugin"
-TABLES, PLOTS = {}, {}
+TABLES: "dict[str, Table]" = {}
+PLOTS: dict = {}
 
 
 @dataclass(frozen=True)
