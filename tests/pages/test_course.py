@@ -1,4 +1,4 @@
-"""The way in: the course by weeks names every lecture, ladder and exercise; pages say what they take for granted."""
+"""The way in: the course by weeks names every lecture, ladder and exercise; each page names its prerequisites."""
 
 import re
 
@@ -41,9 +41,9 @@ def test_the_map_of_the_first_assignment_counts_the_stages():
 
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.id)
-def test_pages_say_what_they_take_for_granted(ladder):
+def test_pages_name_their_prerequisites(ladder):
     for page in {ladder.folder / "README.md", *(stage.page for stage in ladder.stages)}:
-        assert re.search(r"^\*Takes for granted: [^*]+\*$", page.read_text(encoding="utf-8"), re.MULTILINE), page
+        assert re.search(r"^\*Prerequisites: [^*]+\*$", page.read_text(encoding="utf-8"), re.MULTILINE), page
 
 
 def test_words_of_the_glossary_are_linked_at_their_first_use(capsys):
