@@ -254,10 +254,10 @@ class Translator:
 
     def say_where_it_runs(self, name, open_):
         """Let a function say it. Those that g++ computes cannot, and nvcc takes them for both."""
-        words = self.tokens[self.begin : open_]
-        if {"constexpr", "consteval", "requires"}.intersection(words) or self.in_system_file(open_):
+        words, runs = self.tokens[self.begin : open_], self.runs(self.begin, open_)
+        is_silent = {"constexpr", "consteval", "requires"}.intersection(words) or self.in_system_file(open_)
+        if is_silent and runs != "as_kernel":
             return
-        runs = self.runs(self.begin, open_)
         if runs != "as_kernel" and self.declared.get(name, runs) != runs:
             runs = "on_both"
         behind = self.source.ends[open_]

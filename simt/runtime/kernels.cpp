@@ -3,7 +3,9 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "state.h"
 
@@ -16,25 +18,60 @@ std::unordered_map<const void*, KernelState>& kernels() {  // guarded by api_mut
   return *kernels;
 }
 
-}  // namespace
+// Where the program's kernels call runs::as_kernel(), each relative to its place in the list.
+extern "C" __attribute__((weak, visibility("hidden"))) const int32_t __start_simt_kernels[], __stop_simt_kernels[];
 
-bool can_be_kernel(const void* function) {
+// libgcc's lookup of the function around an address, by which exceptions are unwound.
+extern "C" struct dwarf_eh_bases {
+  void *text, *data, *function;
+};
+extern "C" const void* _Unwind_Find_FDE(void* address, dwarf_eh_bases* bases);
+
+const std::unordered_set<const void*>& listed_kernels() {
+  static const auto* const kernels = [] {
+    auto* found = new std::unordered_set<const void*>;
+    for (const int32_t* place = __start_simt_kernels; place != __stop_simt_kernels; ++place) {
+      dwarf_eh_bases bases;
+      char* const inside = const_cast<char*>(reinterpret_cast<const char*>(place)) + *place;
+      if (_Unwind_Find_FDE(inside, &bases)) found->insert(bases.function);
+    }
+    return found;
+  }();
+  return *kernels;
+}
+
+enum class Code { none, own, foreign };  // foreign: of another shared object than this runtime
+
+Code code_of(const void* function) {
   struct Search {
-    uintptr_t address;
-    bool is_code;
-  } search{reinterpret_cast<uintptr_t>(function), false};
+    uintptr_t function;
+    Code code;
+  } search{reinterpret_cast<uintptr_t>(function), Code::none};
   const auto look = [](dl_phdr_info* object, size_t, void* data) {
     auto& search = *static_cast<Search*>(data);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const auto& part = object->dlpi_phdr[i];
-      if (part.p_type == PT_LOAD && part.p_flags & PF_X &&
-          search.address - (object->dlpi_addr + part.p_vaddr) < part.p_memsz)
-        search.is_code = true;
-    }
-    return static_cast<int>(search.is_code);
+    const auto holds = [&](uintptr_t address) {
+      return std::any_of(object->dlpi_phdr, object->dlpi_phdr + object->dlpi_phnum, [&](const auto& part) {
+        return part.p_type == PT_LOAD && part.p_flags & PF_X &&
+               address - (object->dlpi_addr + part.p_vaddr) < part.p_memsz;
+      });
+    };
+    if (!holds(search.function)) return 0;
+    search.code = holds(reinterpret_cast<uintptr_t>(&listed_kernels)) ? Code::own : Code::foreign;
+    return 1;
   };
   dl_iterate_phdr(look, &search);
-  return search.is_code;
+  return search.code;
+}
+
+}  // namespace
+
+bool is_kernel(const void* function) {
+  switch (code_of(function)) {
+    case Code::none: return false;
+    case Code::foreign: return true;  // its list is out of reach
+    case Code::own: return listed_kernels().count(function) > 0;
+  }
+  return false;
 }
 
 void register_kernel(const void* function, Binder binder) {
@@ -54,7 +91,7 @@ using namespace simt;
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  if (!can_be_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
+  if (!is_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
   KernelState& state = kernels()[function];
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
@@ -73,7 +110,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   if (!attributes) return record(cudaErrorInvalidValue);
-  if (!can_be_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
+  if (!is_kernel(function)) return record(cudaErrorInvalidDeviceFunction);
   *attributes = {};
   attributes->maxThreadsPerBlock = kMaxThreads;
   attributes->maxDynamicSharedSizeBytes = state_of(function).max_dynamic_shared;
@@ -82,8 +119,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void* function, cudaFuncCache) {
-  return can_be_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
+  return is_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig) {
-  return can_be_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
+  return is_kernel(function) ? cudaSuccess : record(cudaErrorInvalidDeviceFunction);
 }

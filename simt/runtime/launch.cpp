@@ -138,10 +138,9 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_o
 cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arguments) {
   const Binder bind = state_of(function).binder;
   if (!bind) {
-    if (can_be_kernel(function))
+    if (is_kernel(function))
       not_supported(
-          "the CPU device cannot tell from an address alone that it is a kernel's, nor its parameters: write "
-          "the kernel's name where it is cast to a void pointer, as in (void*)kernel");
+          "the CPU device cannot tell a kernel's parameters from its address alone: write the kernel's name where it is cast to a void pointer, as in (void*)kernel");
     return record(cudaErrorInvalidDeviceFunction);
   }
   config.function = function;

@@ -308,9 +308,12 @@ __global__ void fill(T* out, T value, int n) {
 template <class T>
 using Kernel = void (*)(T*, T, int);
 
+int on_the_host(int x) { return x + 1; }
+
 TEST_CASE("a pointer that is no kernel") {
-  int number = 0;
-  for (const void* function : {static_cast<const void*>(&number), static_cast<const void*>(nullptr)}) {
+  int number = on_the_host(-1);
+  for (const void* function : {static_cast<const void*>(&number), static_cast<const void*>(nullptr),
+                               reinterpret_cast<const void*>(on_the_host)}) {
     const cudaError_t invalid = cudaErrorInvalidDeviceFunction;
     cudaFuncAttributes attributes;
     CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 16) == invalid);

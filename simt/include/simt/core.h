@@ -31,8 +31,11 @@ namespace runs {
 SIMT_RUNS(on_host)
 SIMT_RUNS(on_device)
 SIMT_RUNS(on_both)
-SIMT_RUNS(as_kernel)
 #undef SIMT_RUNS
+// It also puts the kernel on the list from which the runtime tells kernels from other functions.
+__attribute__((always_inline, artificial)) inline void as_kernel() noexcept {
+  asm volatile("1: .pushsection simt_kernels, \"a?\", @progbits\n .long 1b - .\n .popsection");
+}
 }  // namespace runs
 
 // The student's line that called a built-in.

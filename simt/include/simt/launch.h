@@ -153,8 +153,8 @@ constexpr auto handle() {
   return kernel;
 }
 
-bool can_be_kernel(const void* function);  // it points to code; kernels are plain functions, as any other
-cudaError_t refuse(cudaError_t error);     // the last error, from now on
+bool is_kernel(const void* function);
+cudaError_t refuse(cudaError_t error);  // the last error, from now on
 LaunchConfig from_cuda(const cudaLaunchConfig_t& config);
 int blocks_per_multiprocessor(int block_size, size_t shared);
 
@@ -227,7 +227,7 @@ cudaError_t cudaFuncSetSharedMemConfig(void (*kernel)(P...), cudaSharedMemConfig
 namespace simt {
 template <class Kernel>
 bool is_no_kernel(Kernel kernel) {
-  return !can_be_kernel((const void*)kernel);
+  return !is_kernel((const void*)kernel);
 }
 }  // namespace simt
 template <class Kernel>
