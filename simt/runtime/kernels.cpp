@@ -22,9 +22,7 @@ std::unordered_map<const void*, KernelState>& kernels() {  // guarded by api_mut
 extern "C" __attribute__((weak, visibility("hidden"))) const int32_t __start_simt_kernels[], __stop_simt_kernels[];
 
 // libgcc's lookup of the function around an address, by which exceptions are unwound.
-extern "C" struct dwarf_eh_bases {
-  void *text, *data, *function;
-};
+extern "C" struct dwarf_eh_bases { void *text, *data, *function; };
 extern "C" const void* _Unwind_Find_FDE(void* address, dwarf_eh_bases* bases);
 
 const std::unordered_set<const void*>& listed_kernels() {
@@ -67,9 +65,12 @@ Code code_of(const void* function) {
 
 bool is_kernel(const void* function) {
   switch (code_of(function)) {
-    case Code::none: return false;
-    case Code::foreign: return true;  // its list is out of reach
-    case Code::own: return listed_kernels().count(function) > 0;
+    case Code::none:
+      return false;
+    case Code::foreign:
+      return true;  // its list is out of reach
+    case Code::own:
+      return listed_kernels().count(function) > 0;
   }
   return false;
 }

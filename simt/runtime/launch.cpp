@@ -140,7 +140,8 @@ cudaError_t launch_untyped(LaunchConfig config, const void* function, void** arg
   if (!bind) {
     if (is_kernel(function))
       not_supported(
-          "the CPU device cannot tell a kernel's parameters from its address alone: write the kernel's name where it is cast to a void pointer, as in (void*)kernel");
+          "the CPU device cannot tell a kernel's parameters from its address alone: write the kernel's name where it "
+          "is cast to a void pointer, as in (void*)kernel");
     return record(cudaErrorInvalidDeviceFunction);
   }
   config.function = function;
