@@ -522,6 +522,23 @@ def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
     assert "Not measured yet." in tree.page(f"{VECTOR}/01_basic/README.md")
 
 
+def test_a_sentence_takes_the_place_of_a_table_like_another_stages(tmp_path):
+    tree = Tree(tmp_path, stored=False)
+    page = f"{LADDER}/03_tiled/README.md"
+    tree.page(page, stage_page("03_tiled") + block("table:cpu_device", more=f"{CLAIMS} like=02_reduction5"))
+    for stage in ("02_reduction5", "03_tiled"):
+        file = f"{LADDER}/{stage}/kernel.cuh"
+        tree.write(f"profiling_results/cpu_device/matrix/{stage}.csv", CPU_DEVICE_CSV.replace("FILE", file))
+    assert tree.readme().returncode == 0
+    assert "03_tiled: the same as 02_reduction5, counted in [" in tree.page(page)
+    other = CPU_DEVICE_CSV.replace("FILE", f"{LADDER}/02_reduction5/kernel.cuh").replace(
+        "global load,4,", "global load,8,"
+    )
+    tree.write("profiling_results/cpu_device/matrix/02_reduction5.csv", other)
+    said = "the accesses of 03_tiled are not those of 02_reduction5; leave like=02_reduction5 out"
+    assert said in tree.readme("--check").stderr
+
+
 def test_the_cpu_devices_sums_stand_beside_those_of_the_gpu(tree):
     tree.page("other.md", block("table:matrix/ncu_comparison"))
     for stage in ("02_reduction5", "03_tiled"):

@@ -35,15 +35,40 @@ def line_cells(stage, row, before, page):
     return [*where, what, short(requests / units_of(stage.ladder)[1]), *each, short(lanes / requests)]
 
 
+def cells_of(stage, rows, page, first=False):
+    accesses = [row for row in rows if row["sectors"] or row["wavefronts"]]
+    if first:
+        accesses = [row for row in accesses if launch_of(row) == launch_of(accesses[0])]
+    return [line_cells(stage, row, before, page) for before, row in zip([None, *accesses], accesses)]
+
+
+def launch_of(row):
+    return row["kernel"], row["grid"], row["block"]
+
+
+def like_another(block, stage, cells):
+    """The sentence that stands for a table which would repeat another stage's."""
+    name = block.values["like"]
+    other = next((one for one in stage.ladder.stages if one.name == name), None)
+    if not other:
+        raise Unusable(f"{block.where}: like={name} must name a stage of {stage.ladder.id}")
+    others = cells_of(other, read(cpu_device.path_of(other))[1], block.page)
+    if [row[2:] for row in cells] != [row[2:] for row in others]:  # without line and source
+        raise Unusable(f"{block.where}: the accesses of {stage.name} are not those of {name}; leave like={name} out")
+    path = cpu_device.path_of(stage)
+    return f"{stage.name}: the same as {name}, counted in {link(results.shown(path), path, block.page)}."
+
+
 @registry.table(
     "cpu_device",
-    form="[STAGE] loads=... stores=... asked=... barriers=... shuffles=... [lanes=...] [conflicts=...] [differs=...] [unread=...]",
+    form="[STAGE] loads=... stores=... asked=... barriers=... shuffles=... [lanes=...] [conflicts=...] [differs=...] [unread=...] [like=STAGE] [launch=first]",
     without_gpu=True,
 )
 def lines(_, ladder, block):
     """Every line of a stage: its requests, and what they cost, counted without a GPU; in the marker, what the page
     claims of them. lanes and conflicts are the lanes and wavefronts per request of the line with most shared loads,
-    which a page need not claim; conflicts=WORD says that it speaks of them."""
+    which a page need not claim; conflicts=WORD says that it speaks of them. With like=STAGE, a sentence takes the place of
+    a table that repeats that stage's, access for access; if the two differ, there is no sentence."""
     stage, page = markers.stage_of(ladder, block), block.page
     if not stage:
         raise Unusable(f"{block.where} must name the stage: <!-- table:cpu_device:begin NAME ... -->")
@@ -53,8 +78,10 @@ def lines(_, ladder, block):
         return None
     sums, rows = read(path)
     given = stage.ladder.analyze
-    accesses = [row for row in rows if row["sectors"] or row["wavefronts"]]
-    cells = [line_cells(stage, row, before, page) for before, row in zip([None, *accesses], accesses)]
+    first = block.values.get("launch") == "first"
+    cells = cells_of(stage, rows, page, first)
+    if "like" in block.values:
+        return like_another(block, stage, cells)
     unit = units_of(stage.ladder)[0]
     header = [
         "line",
@@ -68,8 +95,9 @@ def lines(_, ladder, block):
     asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))
     barriers, shuffles = operations(rows)
     asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
+    shown = "The first launch; the sums are those of all launches. " if first else ""
     caption = (
-        f"Per {stage.ladder.element}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
+        f"{shown}Per {stage.ladder.element}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
         f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
         f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
         f"From {link(results.shown(path), path, page)}."
