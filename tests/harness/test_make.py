@@ -46,7 +46,7 @@ def test_clean_removes_its_own_links_and_leaves_the_users(tmp_path):
 
 @pytest.mark.parametrize("job", ["run", "test", "stage", "analyze"])
 def test_how_long_a_job_takes_stands_beside_it(job):
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "COMMANDS.md").read_text(encoding="utf-8")
     for jobs in (make("help").stdout, page):
         said = re.search(rf"^make {job}\b(.*\n(?:  .*\n)*)", jobs, re.MULTILINE).group(1)
         assert re.search(r"\d+ (minutes|seconds)", said), said

@@ -183,10 +183,10 @@ def test_counters_may_be_those_of_another_input(grown):
     assert grown.readme().returncode == 0
     text = grown.page(page)
     assert "| 03_tiled | 250.00 |" in text and "| threads per block | 64 | 64 |" in text
-    assert "One launch on 1 × 4096 float32, caches emptied first." in text and "ncu_one_row/03_tiled.csv)" in text
+    assert "#how-we-measure) on 1 × 4096 float32. " in text and "ncu_one_row/03_tiled.csv)" in text
     text = grown.page("other.md")
     assert "| counter | 02_reduction5 | 03_tiled |\n" in text and "| duration, µs | 5 | 5 |" in text
-    assert "One launch, caches" in grown.page(f"{LADDER}/04_short/README.md")
+    assert "[One launch](" in grown.page(f"{LADDER}/04_short/README.md")
     grown.change("other.md", "input=one_row", "input=two_rows")
     refused(grown.readme(), "other.md", "input=two_rows", "it has one_row")
 

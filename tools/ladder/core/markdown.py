@@ -30,6 +30,11 @@ def image(gpu, name, text, page):
     return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
 
 
+def how_we_measure(text, page):
+    """The text, linked to the description of the method, which a caption need not repeat."""
+    return link(text, ladders.ROOT / "profiling_results/README.md#how-we-measure", page)
+
+
 def source(path, page):
     return f"From {link(results.shown(path), path, page)}."
 

@@ -6,7 +6,7 @@ import textwrap
 
 from ..core import machine, registry, results
 from ..core.ladders import Unusable
-from ..core.markdown import link, table
+from ..core.markdown import how_we_measure, link, table
 from ..core.results import number
 from ..measure.counters import COUNTERS, MISSING
 
@@ -94,7 +94,7 @@ def build(folder, page, metrics, stages, profile=""):
     ladder = stages[0].ladder
     on = f" on {ladder.described(ladder.profiles[profile].input)}" if profile else ""
     caption = (
-        f"One launch{on}, caches emptied first. {about.get('GPU', '')}, "
+        f"{how_we_measure('One launch', page)}{on}. {about.get('GPU', '')}, "
         f"Nsight Compute {about.get('Nsight Compute', '')}, "
         f"{about.get('date', '')}. All counters: {files}."
     )

@@ -2,7 +2,7 @@
 
 from ..core import ladders, markers, registry, results
 from ..core.ladders import Unusable
-from ..core.markdown import code, link, table
+from ..core.markdown import code, how_we_measure, link, table
 from ..core.results import number
 from ..measure import cpu_device
 from ..measure.cpu_device import (
@@ -99,7 +99,7 @@ def lines(_, ladder, block):
     caption = (
         f"{shown}Per {stage.ladder.element}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
         f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
-        f"{stage.ladder.described(given)}, counted without a GPU by `make analyze S={asks}`. "
+        f"{stage.ladder.described(given)}, {how_we_measure('counted', page)} by `make analyze S={asks}`. "
         f"From {link(results.shown(path), path, page)}."
     )
     return f"{table(header, cells, words=(0, 1, 2))}\n\n{caption}"

@@ -1,4 +1,5 @@
-"""The indexes of what is stored: each file of profiling_results/ with the command that writes it, and each plot."""
+"""The indexes of the tree: each ladder with its question, each file of profiling_results/ with the command that writes
+it, and each plot."""
 
 import fnmatch
 import html
@@ -7,6 +8,8 @@ import re
 from ..core import ladders, registry, results
 from ..core.ladders import Unusable
 from ..core.markdown import link, table
+from ..core.results import number
+from ..measure import timed
 
 TITLE = re.compile(r"<(?:dc:)?title>(.*?)</(?:dc:)?title>", re.DOTALL)
 
@@ -53,6 +56,35 @@ def stored(folder, ladder, block):
         folder = link(f"{place.relative_to(results.store())}/", place, block.page)
         lines.append([folder, f"`{command}`", "<br>".join(holds)])
     return table(["folder", "written by", "holds"], lines, range(3))
+
+
+@registry.table("index/ladders", form="[LADDER ...]", without_gpu=True)
+def all_questions(folder, ladder, block):
+    """Every ladder that has a question, those that the marker names first: its stages, and how far it climbs on its main
+    input."""
+    asking = {one.id: one for one in ladders.all_ladders() if one.question}
+    unknown = [name for name in block.words if name not in asking]
+    if unknown:
+        raise Unusable(f"{block.where}: no ladder {', '.join(unknown)} has a question; {', '.join(asking)} have one")
+    lines = []
+    for name in dict.fromkeys([*block.words, *asking]):
+        one = asking[name]
+        cells = [link(one.id, one.folder / "README.md", block.page), one.question, str(len(one.stages))]
+        lines.append(cells + climbed(folder, one))
+    header = ["ladder", "the question", "stages", "naive to best, µs", "times as fast", "% of the copy's speed"]
+    return table(header, lines, range(2))
+
+
+def climbed(folder, ladder):
+    """The cells of its first stage and its fastest one; empty if the ladder was not measured."""
+    path = folder / ladder.id / results.MAIN if folder else None
+    if not path or not path.is_file():
+        return [""] * 3
+    rows = [row for row in timed.read(path, ladder) if row["microseconds"]]
+    first = next((row for row in rows if row["stage"] == ladder.baseline), rows[0])
+    best = min(rows, key=lambda row: number(row, "microseconds"))
+    times = [number(row, "microseconds") for row in (first, best)]
+    return [f"{first['microseconds']} → {best['microseconds']}", f"{times[0] / times[1]:.1f}", best["percent_of_copy"]]
 
 
 @registry.table("index/plots", without_gpu=True)

@@ -4,7 +4,7 @@ import re
 
 from ..core import markers, registry, results
 from ..core.ladders import Unusable
-from ..core.markdown import image, link, source, table
+from ..core.markdown import how_we_measure, image, link, source, table
 from ..core.results import number
 from ..measure import counters, cpu_device, outputs, timed
 from . import counter_tables
@@ -88,14 +88,21 @@ def main_rows(folder, ladder):
     return (path, timed.read(path, ladder)) if path.is_file() else None
 
 
-@registry.table("ladder")
+@registry.table("ladder", form="[plot] [idea STAGE|FROM..TO ...]")
 def whole_ladder(folder, ladder, block):
-    """The plot and the table of all stages."""
+    """The plot and the table of all stages; with the word plot, the plot alone, and with the word idea, a short table of
+    the stages named after it."""
     page = block.page
     found = main_rows(folder, ladder)
     if not found:
         return None
     path, rows = found
+    text = "Bandwidth of each stage beside the copy kernel and the datasheet"
+    parts = image(folder.name, f"{ladder.id}_bandwidth", text, page)
+    if block.words == ["plot"]:
+        return "".join(parts) or None
+    if block.words[:1] == ["idea"]:
+        return short_table(ladder, path, rows, block)
     header, speed_up = ["stage", "µs", "GB/s", "% of copy", "% of datasheet"], None
     if ladder.baseline:
         baseline = ladder.stage(ladder.baseline)
@@ -106,9 +113,23 @@ def whole_ladder(folder, ladder, block):
         stage = ladder.stage(row["stage"])
         lines.append(measured(row, stage_link(stage, page) or row["stage"]) + ([row[speed_up]] if speed_up else []))
     lines += [cells + [""] * bool(speed_up) for cells in copy_cells(rows)]
-    text = "Bandwidth of each stage beside the copy kernel and the datasheet"
-    parts = image(folder.name, f"{ladder.id}_bandwidth", text, page)
     return "\n\n".join([*parts, table(header, lines), caption(ladder, path, rows, page)])
+
+
+def short_table(ladder, path, rows, block):
+    """Some stages: the idea of each, its time, and how near to a copy it comes."""
+    times = {row["stage"]: row for row in rows}
+    lines = [
+        [stage_link(stage, block.page), markers.said(stage)["idea"], times[stage.name]["microseconds"]]
+        + [times[stage.name]["percent_of_copy"]]
+        for stage in counter_tables.chosen(ladder, block.words[1:], block.where)
+        if stage.name in times
+    ]
+    lines.append(
+        ["copy kernel, same bytes", "reads and writes, and computes nothing", rows[0]["copy_microseconds"], "100"]
+    )
+    header = ["stage", "the idea", "µs", "% of the copy's speed"]
+    return "\n\n".join([table(header, lines, range(2)), caption(ladder, path, rows, block.page)])
 
 
 def ladder_figures(folder, ladder, block):
@@ -165,9 +186,8 @@ def sweep(folder, ladder, block):
     first = rows[0]
     of_type = described.type or ladder.type
     said = (
-        f"Microseconds per launch{', ' + of_type if of_type else ''}, back to back in one CUDA graph over 64 "
-        "pairs of buffers or 600 MB, whichever is less: data that fits into the L2 cache comes from the cache. "
-        f"Median of {first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
+        f"{how_we_measure('Microseconds per launch', page)}{', ' + of_type if of_type else ''}; median of "
+        f"{first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
     )
     body = table(["stage"] + [" × ".join(one) for one in inputs], lines)

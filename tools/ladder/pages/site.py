@@ -43,6 +43,10 @@ LANGUAGES = {
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what the generator would load for a search from the file system
 NAVIGATION = [
     ("The course", "COURSE.md"),
+    ("Commands", "COMMANDS.md"),
+    ("Debugging", "DEBUGGING.md"),
+    ("Cheat sheet", "CHEATSHEET.md"),
+    ("Questions", "FAQ.md"),
     ("Glossary", "GLOSSARY.md"),
     ("Lectures", "lectures/README.md"),
     ("Exercises", "exercises/README.md"),

@@ -11,7 +11,7 @@ from ..core.ladders import Unusable
 
 GLOSSARY = "GLOSSARY.md"
 PAGES = re.compile(
-    r"README\.md|COURSE\.md|(lectures|assignment\d)/.*"
+    r"(README|COURSE|COMMANDS|DEBUGGING|FAQ)\.md|(lectures|assignment\d)/.*"
 )  # from the root; others are no part of the course
 TERMS = {  # the place in the glossary: the word as it stands in a sentence
     "sm": r"SMs?",
