@@ -40,6 +40,11 @@ struct Options {
   void* workspace = nullptr;
 
   Cache cache = Cache::tuned;
+
+  // A row's bits depend on its numbers, their types, cols and the options above alone: not on the rows beside it, nor
+  // on where tensors lie. Otherwise the number of rows may choose another kernel, which adds up in another order. It
+  // holds for one policy, and among GPUs that have clusters, or have none. README.md says what it costs.
+  bool batch_invariant = false;
 };
 
 constexpr size_t kWorkspaceBytes = 80 * 160 * sizeof(uint64_t);  // see MemoryExchange in sums.cuh

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "arguments.cuh"
+#include "in_order.cuh"
 #include "kernels.cuh"
 #include "policy.cuh"
 #include "teams.cuh"
@@ -65,16 +66,20 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
   return cudaSuccess;
 }
 
+// The threads of a row that may be anywhere, in a kernel that is compiled for up to row_threads of them.
+inline int threads_of(int packs, int vectors, int row_threads, int least = 1) {
+  int threads = (packs + vectors - 1) / vectors;
+  if (row_threads > 32) return std::max(64, (threads + 31) / 32 * 32);
+  for (threads = std::max(threads, least); threads & (threads - 1);) ++threads;  // the next power of two
+  return threads;
+}
+
 template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
 cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& device, cudaStream_t stream) {
   constexpr bool kContiguous = access == Access::contiguous, kRowOfBlock = kContiguous && kRowThreads > 32;
   constexpr int kLeast = access == Access::unaligned ? 16 / sizeof(X) : 1;  // threads, for a row's head or tail
   p.packs = static_cast<int>(p.cols / N);
-  int threads = (p.packs + kVectors - 1) / kVectors;
-  if (kRowThreads > 32)
-    threads = kRowOfBlock ? kRowThreads : std::max(64, (threads + 31) / 32 * 32);
-  else
-    for (threads = std::max(threads, kLeast); threads & (threads - 1);) ++threads;  // the next power of two
+  const int threads = kRowOfBlock ? kRowThreads : threads_of(p.packs, kVectors, kRowThreads, kLeast);
   const int rows = kRowOfBlock ? 1 : std::max(1, block / threads);
   const auto with = [&](auto kernel) {
     return in_grids(p, INT32_MAX, [&] {
@@ -229,43 +234,92 @@ void set_cache(P& p, Cache cache, Access access, Eviction reads) {
 }
 
 // Rows that no table has: a cluster shares each, or a block where there are no clusters.
+inline Shape long_shape(int64_t packs, bool adds, bool has_clusters) {
+  const auto shape = [](int vectors, int block, int parts) {
+    return Shape{0, kAnySize, vectors, block, parts, Access::strided, Eviction::last};
+  };
+  if (!has_clusters) return shape(4, kMostThreads, 1);
+  if (!adds && packs <= 8 * 256 * kMostParts) return shape(8, 256, kMostParts);
+  return shape(4, packs <= kLongPacks ? 256 : kMostThreads, kMostParts);
+}
 template <int N, Access access, class P>
 cudaError_t launch_long(P p, Cache cache, const Device& device, cudaStream_t stream) {
   set_cache(p, cache, access, Eviction::last);
   if constexpr (!is_narrow<N, P>) {
-    const int64_t packs = p.cols / N;
-    if (device.has_clusters && !P::kAdds && packs <= 8 * 256 * kMostParts)
-      return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, stream);
-    if (device.has_clusters && packs <= kLongPacks)
-      return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, stream);
-    if (device.has_clusters) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, stream);
+    const Shape shape = long_shape(p.cols / N, P::kAdds, device.has_clusters);
+    if constexpr (!P::kAdds)
+      if (shape.vectors == 8) return launch_in_cluster<N, 8, 256, kMostParts, true, access>(p, stream);
+    if (shape.block == 256) return launch_in_cluster<N, 4, 256, kMostParts, false, access>(p, stream);
+    if (shape.parts > 1) return launch_in_cluster<N, 4, kMostThreads, kMostParts, false, access>(p, stream);
   }
   return launch_in_cluster<N, 4, kMostThreads, 1, false, access>(p, stream);
+}
+
+// What the choice of a shape depends on: a problem of `bytes` in rows of `packs`. If it is to be batch-invariant, its
+// size and the gaps between its rows do not count, since both depend on what else is in the call: it gets what the
+// table has for problems of any size.
+struct Wanted {
+  int64_t packs, bytes;
+  bool is_contiguous, has_clusters, batch_invariant;
+};
+constexpr bool takes(const Shape& shape, const Wanted& wanted) {
+  if (wanted.packs > shape.packs || (shape.parts > 1 && !wanted.has_clusters)) return false;
+  if (wanted.batch_invariant) return shape.kilobytes == kAnySize && shape.access != Access::contiguous;
+  return wanted.bytes <= shape.kilobytes * int64_t{1024} &&
+         (shape.access != Access::contiguous || wanted.is_contiguous);
 }
 
 // The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
 // that it does not name.
 template <const auto& shapes, int N, Access longer, size_t i = 0, class P>
-cudaError_t launch_first(P& p, int64_t bytes, Cache cache, const Device& device, cudaStream_t stream) {
+cudaError_t launch_first(P& p, const Wanted& wanted, Cache cache, const Device& device, cudaStream_t stream) {
   if constexpr (i == std::size(shapes)) {
     return launch_long<N, longer>(p, cache, device, stream);
   } else {
     constexpr Shape shape = shapes[i];
-    const bool fits = p.cols / N <= shape.packs && bytes <= shape.kilobytes * int64_t{1024};
-    const bool possible =
-        (shape.access != Access::contiguous || is_contiguous(p)) && (shape.parts == 1 || device.has_clusters);
-    if (!fits || !possible) return launch_first<shapes, N, longer, i + 1>(p, bytes, cache, device, stream);
+    if (!takes(shape, wanted)) return launch_first<shapes, N, longer, i + 1>(p, wanted, cache, device, stream);
     set_cache(p, cache, shape.access, shape.reads);
     return launch_shape<N, shape.packs, shape.vectors, shape.block, shape.parts, shape.access>(p, device, stream);
   }
 }
 
+// The order in which the kernel adds up that a batch-invariant problem with aligned tensors gets.
+template <class Shapes>
+Order order_of(const Shapes& shapes, const Wanted& wanted, bool adds) {
+  const auto found =
+      std::find_if(std::begin(shapes), std::end(shapes), [&](const Shape& s) { return takes(s, wanted); });
+  const bool is_long = found == std::end(shapes);
+  const Shape shape = is_long ? long_shape(wanted.packs, adds, wanted.has_clusters) : *found;
+  if (is_long || shape.parts > 1)
+    return {shape.vectors, shape.block, shape.parts, (wanted.packs + shape.parts - 1) / shape.parts,
+            shape.block <= 256};
+  const int most = kernel_threads(shape);
+  return {shape.vectors, threads_of(static_cast<int>(wanted.packs), shape.vectors, most), 1, wanted.packs, most <= 256};
+}
+template <class Policy, int N, class X, class R, class W, class Y>
+cudaError_t launch_in_order(Problem<X, R, W, Y>& p, cudaStream_t stream) {
+  constexpr bool kAdds = !std::is_void_v<R>;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  p.dependent = p.dependent && device.has_clusters;
+  const Wanted wanted = {p.cols / N, 0, false, device.has_clusters, true};
+  Order order;
+  if constexpr (kAdds)
+    order = order_of(Policy::kFusedAdd, wanted, kAdds);
+  else
+    order = order_of(Policy::kForward, wanted, kAdds);
+  return in_grids(p, INT32_MAX, [&] {
+    return launch(stream, grid_of(p, p.rows, dim3(std::max(32, order.threads))), row_in_order<N, X, R, W, Y>, p, order);
+  });
+}
+
 // N elements per pack: as many as 16 bytes hold, or fewer.
 template <class Policy, int N, bool kAligned, class X, class R, class W, class Y>
-cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
+cudaError_t dispatch(Problem<X, R, W, Y>& p, const Options& options, cudaStream_t stream) {
   constexpr Access longer = kAligned ? Access::strided : Access::unaligned;
   constexpr int64_t kResidual = 2 * element_bytes<R>;
   const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
+  const Cache cache = options.cache;
   Device device;
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters && bytes <= Policy::kDependentKilobytes * int64_t{1024};
@@ -273,7 +327,8 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
   if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
     const int64_t row_bytes = p.cols * static_cast<int64_t>(sizeof(X)), x_bytes = rows * row_bytes;
-    const bool has_workspace = p.workspace != nullptr && p.heads == 1;
+    // How many blocks share a row on a workspace depends on how many rows there are.
+    const bool has_workspace = p.workspace != nullptr && p.heads == 1 && !options.batch_invariant;
     if constexpr (!Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
       const int teams = has_workspace && device.has_clusters ? count_teams<N, longer>(p.cols / N, rows, together) : 0;
       const bool many = x_bytes >= kTeamsLeastBytes && teams > 1 && rows > kTeamsLeastRows * teams;
@@ -294,18 +349,19 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, Cache cache, cudaStream_t stream) {
       return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
     }
   }
+  const Wanted wanted = {p.cols / N, bytes, is_contiguous(p), device.has_clusters, options.batch_invariant};
   if constexpr (!kAligned && N != 8)
-    return launch_first<kUnalignedFloats, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<kUnalignedFloats, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (!kAligned && std::is_void_v<R>)
-    return launch_first<kUnaligned, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<kUnaligned, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (!kAligned)
-    return launch_first<kUnalignedFusedAdd, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<kUnalignedFusedAdd, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
-    return launch_first<kNarrow, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<kNarrow, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (std::is_void_v<R>)
-    return launch_first<Policy::kForward, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<Policy::kForward, N, longer>(p, wanted, cache, device, stream);
   else
-    return launch_first<Policy::kFusedAdd, N, longer>(p, bytes, cache, device, stream);
+    return launch_first<Policy::kFusedAdd, N, longer>(p, wanted, cache, device, stream);
 }
 
 // A call: checked, made a problem, and launched by the widest accesses that its tensors allow.
@@ -320,8 +376,9 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
     return call.cols % n == 0 && m.all_aligned(n) && is_aligned(weight, n);
   };
   const bool wide = are_packs(kWide);
-  const bool unaligned = !wide && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
-  const bool word = !wide && !unaligned && are_packs(kWord);
+  const bool unaligned =
+      !wide && !options.batch_invariant && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
+  const bool word = !wide && !unaligned && !options.batch_invariant && are_packs(kWord);
 
   Problem<X, R, W, Y> p = {call.x.data, call.weight, call.y.data};
   if constexpr (p.kAdds) p.residual = call.residual.data, p.residual_out = call.residual_out.data;
@@ -334,10 +391,12 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
   p.workspace = static_cast<uint64_t*>(options.workspace);
   fold_heads(p, m);
 
-  if (wide) return dispatch<Policy, kWide, true>(p, options.cache, stream);
-  if (unaligned) return dispatch<Policy, kWide, false>(p, options.cache, stream);
-  if (word) return dispatch<Policy, kWord, true>(p, options.cache, stream);
-  return dispatch<Policy, 1, true>(p, options.cache, stream);
+  if (wide) return dispatch<Policy, kWide, true>(p, options, stream);
+  // An order that depends on the length of a row alone: that of the wide accesses where packs fill a row.
+  if (options.batch_invariant && call.cols % kWide == 0) return launch_in_order<Policy, kWide>(p, stream);
+  if (unaligned) return dispatch<Policy, kWide, false>(p, options, stream);
+  if (word) return dispatch<Policy, kWord, true>(p, options, stream);
+  return dispatch<Policy, 1, true>(p, options, stream);
 }
 
 }  // namespace rms_norm::detail

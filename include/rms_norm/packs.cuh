@@ -121,13 +121,21 @@ __device__ Pack<T, N> round_to(const float (&value)[N]) {
   }
   return pack;
 }
+// One rounding for each square, in every kernel: a compiler that may choose would not choose everywhere alike.
+__device__ inline float add_square(float value, float sum) {
+#if defined(__SIMT__) && !defined(__FP_FAST_FMAF)
+  return sum + value * value;  // this CPU has no such instruction, so that nothing is chosen
+#else
+  return fmaf(value, value, sum);
+#endif
+}
 template <class T, int N>
 __device__ float sum_of_squares(const Pack<T, N>& pack) {
   float value[N];
   unpack(pack, value);
   float sum = value[0] * value[0];
 #pragma unroll
-  for (int k = 1; k < N; ++k) sum += value[k] * value[k];
+  for (int k = 1; k < N; ++k) sum = add_square(value[k], sum);
   return sum;
 }
 

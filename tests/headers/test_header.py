@@ -336,6 +336,7 @@ MUTANTS = {
 NOT_NEEDED = {
     "forward": ("bfloat16.cu", r"static const .* fused_add;\n"),
     "fused_add": ("bfloat16.cu", r"static const .* forward;\n"),
+    "float32 forward": ("float32.cu", r"static const .* fused_add;\n"),
     "backward": ("backward.cu", r"add_of_all_weights<float>\(.*add_of_all_weights<__half>\(.*\n"),
 }
 
@@ -347,6 +348,23 @@ def less(folder, function):
     assert count == 1, f"{name} has no {left_out} any more: change what is left out"
     (folder / name).write_text(text, encoding="utf-8")
     return folder / name
+
+
+# In float32, where another order shows in most rows.
+NOT_INVARIANT = {
+    "option ignored": (r"if \(wanted\.batch_invariant\)", "if (false)"),
+    "another order elsewhere": (r"if \(order\.in_pairs\) return", "if (false) return"),
+    "rows share blocks by their number": (r" && !options\.batch_invariant;", ";"),
+    "rows of odd length begin with a head": (r"!wide && !options\.batch_invariant", "!wide"),
+}
+
+
+@builds
+@pytest.mark.parametrize("name", full_but(NOT_INVARIANT, "option ignored"))
+def test_a_header_that_is_not_batch_invariant_is_rejected(name, tmp_path):
+    program = build(tmp_path, "-O0", change=NOT_INVARIANT[name], source=less(tmp_path, "float32 forward"))
+    result = run(program, "--quick", "--filter", "float32 forward: batch invariance", timeout=300)
+    assert result.returncode == 1 and "other bits" in result.stdout, result.stdout + result.stderr
 
 
 @builds

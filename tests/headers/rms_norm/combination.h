@@ -21,6 +21,7 @@ struct Options {
   bool dependent_launch = false;
   void* workspace = nullptr;
   int cache = 0;  // rms_norm::Cache
+  bool batch_invariant = false;
 };
 
 // The arguments of forward, or with a residual those of fused_add_rms_norm.

@@ -23,6 +23,7 @@ inline rms_norm::Options given(const Options& options) {
   result.dependent_launch = options.dependent_launch;
   result.workspace = options.workspace;
   result.cache = static_cast<rms_norm::Cache>(options.cache);
+  result.batch_invariant = options.batch_invariant;
   return result;
 }
 

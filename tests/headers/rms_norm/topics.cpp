@@ -41,6 +41,7 @@ std::vector<Group> topics(bool quick) {
       {"two threads", two_threads, false},
       {"values", values, true},
       {"determinism", determinism, false},
+      {"batch invariance", batch_invariance, true},
       {"arguments", arguments, true},
   };
   std::vector<Group> groups;

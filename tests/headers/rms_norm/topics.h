@@ -36,6 +36,9 @@ void determinism(Tally& tally, const Combination& c, bool quick);
 void two_threads(Tally& tally, const Combination& c, bool quick);
 void two_devices(Tally& tally, bool quick);
 
+// topics_invariance.cpp
+void batch_invariance(Tally& tally, const Combination& c, bool quick);
+
 // topics_arguments.cpp
 void arguments(Tally& tally, const Combination& c, bool quick);
 

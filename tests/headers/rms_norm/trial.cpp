@@ -52,6 +52,7 @@ Call Trial::call() const {
   call.cols = asked_.cols;
   call.options = {static_cast<float>(scalars[Op::kEps]), static_cast<float>(scalars[Op::kWeightOffset]),
                   scalars[Op::kLlama] != 0.0, asked_.dependent_launch, asked_.workspace};
+  call.options.batch_invariant = asked_.batch_invariant;
   return call;
 }
 
@@ -64,6 +65,19 @@ std::string Trial::run(int times) {
 std::string Trial::check(const Case& read) {
   CUDA_CHECK(cudaDeviceSynchronize());
   return failed(buffers().verify(read, asked_.variant).failure + buffers().side_effects(given));
+}
+
+std::vector<char> Trial::results() {
+  CUDA_CHECK(cudaDeviceSynchronize());
+  std::vector<char> all;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const ladder::Tensor& tensor = given.tensors[i];
+    if (tensor.role != ladder::Role::output) continue;
+    const size_t before = all.size();
+    all.resize(before + tensor.count() * size_of(tensor.type));
+    buffers()[i].download(all.data() + before);
+  }
+  return all;
 }
 
 bool Trial::untouched() {
@@ -82,7 +96,7 @@ bool Trial::untouched() {
 
 std::string Trial::name() const {
   return problem_->context() + (asked_.workspace ? ", workspace" : "") +
-         (asked_.dependent_launch ? ", dependent launch" : "");
+         (asked_.dependent_launch ? ", dependent launch" : "") + (asked_.batch_invariant ? ", batch-invariant" : "");
 }
 
 std::string Trial::failed(cudaError_t error) const {

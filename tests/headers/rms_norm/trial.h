@@ -28,7 +28,7 @@ struct Problem {
   int64_t rows, cols;
   ladder::Variant variant = {std::vector<ladder::Place>(5), {1e-6, 0.0, 0.0}};
   void* workspace = nullptr;
-  bool dependent_launch = false;
+  bool dependent_launch = false, batch_invariant = false;
   uint64_t seed = 1;
 
   ladder::Place& place(int tensor) { return variant.places[tensor]; }
@@ -49,11 +49,13 @@ class Trial {
   cudaError_t launch(cudaStream_t stream) const { return combination_.run(call(), stream); }
   std::string check(const Case& read);
   std::string check() { return check(given); }
-  bool untouched();  // nothing at all has been written since reset()
+  std::vector<char> results();  // the bits of all outputs, without gaps; waits
+  bool untouched();             // nothing at all has been written since reset()
 
   Call call() const;
   ladder::Buffers& buffers() { return problem_->buffers; }
   const Problem& asked() const { return asked_; }
+  const Combination& combination() const { return combination_; }
   std::string failed(const std::string& why) const { return why.empty() ? "" : name() + ": " + why; }
   std::string failed(cudaError_t error) const;
 
