@@ -168,6 +168,23 @@ def test_pictures_have_the_counted_numbers(tmp_path, monkeypatch):
     assert "7 sectors per request: 224 bytes" in text and "5 sectors per request: 160 bytes" in text
 
 
+def test_the_pictures_of_the_first_lecture_have_its_numbers(tmp_path, monkeypatch):
+    """The grid is that of who_am_i.cu, and the sectors are the counted ones."""
+    pictures.draw_grid(tmp_path / "pictures")
+    text = (tmp_path / "pictures_grid.svg").read_text()
+    program = (ROOT / "lectures/W1L1_first_kernel/who_am_i.cu").read_text()
+    blocks, threads = map(int, re.findall(r": (\d+);", program))
+    assert f"{blocks} blocks of {threads} threads" in text and f"elements {threads} to {threads + 31}" in text
+    assert text.count(">0</text>") == blocks + 1  # each block's first thread, and the array's first element
+    counts = (ROOT / "profiling_results/cpu_device/W1L1/vector_add1.csv").read_text()
+    monkeypatch.setattr(results, "store", lambda: tmp_path)
+    (tmp_path / "cpu_device/W1L1").mkdir(parents=True)
+    (tmp_path / "cpu_device/W1L1/vector_add1.csv").write_text(counts.replace("8192,8192,,", "10240,8192,,"))
+    pictures.draw_coalesced(tmp_path / "pictures")
+    text = (tmp_path / "pictures_coalesced.svg").read_text()
+    assert "32 sectors per request: 1024 bytes" in text and "5 sectors per request: 160 bytes" in text
+
+
 def test_a_stage_has_one_style_in_all_plots():
     for ladder in ladders.all_ladders():
         styles = {stage.name: tuple(drawing.style_of(ladder, stage.name).items()) for stage in ladder.stages}

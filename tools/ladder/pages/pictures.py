@@ -29,6 +29,92 @@ def each(row, column):
     return number(row, column) / number(row, "requests")
 
 
+def draw_grid(target):
+    """The grid of W1L1's who_am_i: its blocks, their warps and lanes, and the element of each thread."""
+    program = ladders.ROOT / "lectures/W1L1_first_kernel/who_am_i.cu"
+    if not program.is_file():
+        return
+    blocks, threads = (
+        int(count) for count in re.findall(r"argc > \d \? .* : (\d+);", program.read_text(encoding="utf-8"))
+    )
+    title = f"A grid of {blocks} blocks of {threads} threads: its warps, their lanes, and the elements that they take"
+    warps = -(-threads // LANES)
+    left, cell, line, block = 92, 16, 24, 40 + 24 * warps
+    picture = Picture(760, 62 + blocks * block + 92, title)
+    picture.words(20, 30, f"One grid: {blocks} blocks of {threads} threads", 15, bold=True)
+    for lane in (0, 8, 16, 24, 31):
+        picture.words(left + lane * cell + 8, 52, f"lane {lane}", 10, GREY, "middle")
+    colors = [LANE_COLORS[place % len(LANE_COLORS)] for place in range(blocks * warps)]
+    for number_of_block in range(blocks):
+        top = 58 + number_of_block * block
+        picture.box(12, top, 736, block - 8, "none", GREY, 6)
+        picture.words(20, top + 18, f"block {number_of_block}", 13, bold=True)
+        for warp in range(warps):
+            y = top + 26 + warp * line
+            first, count = warp * LANES, min(LANES, threads - warp * LANES)
+            picture.words(left - 8, y + 12, f"warp {warp}", 12, INK, "end")
+            for lane in range(LANES):
+                busy = lane < count
+                color = colors[number_of_block * warps + warp]
+                picture.box(left + lane * cell, y, cell - 2, 17, color if busy else "none", "none" if busy else PALE, 2)
+                if busy:
+                    picture.words(left + lane * cell + 7, y + 12, str(first + lane), 9, "#ffffff", "middle")
+            element = number_of_block * threads + first
+            said = f"elements {element} to {element + count - 1}"
+            picture.words(left + LANES * cell + 6, y + 13, said, 12)
+    y, width = 78 + blocks * block, 700 / (blocks * threads)
+    for element in range(blocks * threads):
+        place, thread = divmod(element, threads)
+        picture.box(20 + element * width, y, width - 1, 18, colors[place * warps + thread // LANES])
+    for element in sorted({0, blocks * threads - 1, *(place * threads for place in range(blocks))}):
+        picture.words(20 + (element + 0.5) * width, y + 34, str(element), 11, GREY, "middle")
+    said = "The array: thread threadIdx.x of block blockIdx.x takes element blockIdx.x * blockDim.x + threadIdx.x."
+    picture.words(20, y + 54, said, 12, GREY)
+    picture.save(target.with_name("pictures_grid"))
+
+
+def draw_coalesced(target):
+    """The first load of a warp in W1L1's vector_add1, and where each thread takes a piece of the array for itself."""
+    found = lines_of("W1L1/vector_add1", "global load")
+    if not found:
+        return
+    threads, per = 1024, SECTOR // WORD
+    piece = next(ladder for ladder in ladders.all_ladders() if ladder.id == "W1L1").analyze["n"] // threads
+    picture = Picture(760, 372, "The sectors of one load of a warp: a piece for each thread, and neighbouring elements")
+
+    def panel(top, name, does, stride, counted=None):
+        sectors = sorted({lane * stride // per for lane in range(LANES)})
+        count = counted or len(sectors)
+        picture.words(20, top, name, 15, bold=True)
+        picture.words(20, top + 20, does)
+        said = f"{count:g} sectors per request: {count * SECTOR:g} bytes move for {LANES * WORD} that are requested"
+        picture.words(20, top + 40, said, color=BLUE if count * SECTOR == LANES * WORD else VERMILLION, bold=True)
+        for place, sector in enumerate(sectors[:4]):
+            left = 40 + place * 150
+            lanes = [lane for lane in range(LANES) if lane * stride // per == sector]
+            for lane in lanes:
+                x = left + (lane * stride % per) * 16 + 7
+                picture.words(x, top + 66, str(lane), 10, INK, "middle")
+                picture.arrow(x, top + 70, x, top + 84)
+            picture.box(left - 3, top + 84, 8 * 16 + 4, 26, "none", GREY)
+            for word in range(per):
+                taken = sector * per + word in [lane * stride for lane in lanes]
+                color = LANE_COLORS[place] if taken else "#f2f2f2"
+                picture.box(left + word * 16, top + 86, 14, 22, color)
+            picture.words(
+                left + 62, top + 126, f"elements {sector * per} to {sector * per + per - 1}", 11, GREY, "middle"
+            )
+        rest = len(sectors) - 4
+        picture.words(640, top + 101, f"… and {rest} more" if rest else "and no more", 12, GREY)
+
+    panel(32, "A piece for each thread", f"Thread t begins at element {piece} t.", piece)
+    picture.line(20, 174, 740, 174, PALE)
+    panel(206, "vector_add1", "Thread t begins at element t.", 1, each(found[0], "sectors"))
+    said = "Numbers: the lanes of warp 0. A box is a sector of 32 bytes, with its 8 floats. Counted by make analyze:"
+    picture.words(20, 350, said + " profiling_results/cpu_device/W1L1/vector_add1.csv.", 10, GREY)
+    picture.save(target.with_name("pictures_coalesced"))
+
+
 def draw_sectors(target):
     """The first load of a warp in 01_basic and in 02_reduction5: which sectors its lanes touch."""
     found = [lines_of(f"matrix/{name}", "global load") for name in ("01_basic", "02_reduction5")]
@@ -594,7 +680,15 @@ def draw_report(folder, target):
 def draw(folder, _, target):
     """All pictures; those of a GPU's results have its name."""
     target = target.with_name("pictures")
-    for one in (draw_sectors, draw_tree_and_butterfly, draw_banks, draw_time_lines, draw_exchange):
+    for one in (
+        draw_grid,
+        draw_coalesced,
+        draw_sectors,
+        draw_tree_and_butterfly,
+        draw_banks,
+        draw_time_lines,
+        draw_exchange,
+    ):
         one(target)
     for one in (draw_hierarchy, draw_rows_in_flight, draw_report):
         one(folder, target)
