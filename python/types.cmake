@@ -18,7 +18,9 @@ if(RMS_NORM_TYPES STREQUAL "usual")
          # all but the weight in float32
          float32,void,${half},float32 float32,float32,${half},float32
          # x in float32, and the result of 16 bits; the residual in float32
-         float32,void,${half},${half} ${half},float32,${half},${half})
+         float32,void,${half},${half} ${half},float32,${half},${half}
+         # a branch of autocast: the residual and the weight in float32
+         ${half},float32,float32,${half})
   endforeach()
 elseif(RMS_NORM_TYPES STREQUAL "all")
   foreach(x ${TYPES})

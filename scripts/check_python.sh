@@ -27,7 +27,7 @@ fi
 export BACKEND=cuda TORCH=1 PYTHONPATH=$PWD/tests:$PWD/tests/python:$PWD/tools${PYTHONPATH:+:$PYTHONPATH} PYTEST_XDIST_TESTRUNUID=$$
 "$python" -c 'import python_package; python_package.install()'
 processes=()
-for test in python_torch python_suites document_programs tiny_models; do
+for test in python_torch python_compilers python_suites document_programs tiny_models; do
   "$python" -m pytest -q -p no:cacheprovider "$@" "tests/python/test_$test.py" >"build/check_python/$test.log" 2>&1 &
   processes+=($!)
 done

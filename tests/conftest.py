@@ -28,13 +28,13 @@ TORCH = os.environ.get("TORCH", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
 # PyTorch is large: its tests run with TORCH=1 only.
-WITH_TORCH = ["document_programs", "python_suites", "python_torch", "tiny_models"]
+WITH_TORCH = ["document_programs", "python_compilers", "python_suites", "python_torch", "tiny_models"]
 collect_ignore = [] if TORCH else [f"python/test_{name}.py" for name in WITH_TORCH]
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
 test_newer_compilers test_simt test_build test_grading test_analyze test_header test_q4_header test_tune_q4_gemm
-test_python_package test_document_programs test_nvcc test_plots test_python_torch test_cli test_lecture_w1l2 test_vector
+test_python_package test_document_programs test_nvcc test_plots test_python_torch test_python_compilers test_cli test_lecture_w1l2 test_vector
 test_new_ladder test_lecture_w3
 test_lecture_w4l1 test_mutant_hazards test_readme test_lecture_w2l3 test_mutants
 """.split()

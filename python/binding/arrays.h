@@ -87,7 +87,7 @@ inline void check_weight(const Array& weight, const Array& x) {
   if (weight.tensor == nullptr) return;
   check_place(weight, x);
   if (weight.data() == nullptr)  // which would mean that there is none
-    TVM_FFI_THROW(ValueError) << weight.name << " has no memory, as a fake tensor of PyTorch has none";
+    TVM_FFI_THROW(ValueError) << weight.name << " has no memory, as a fake tensor or a DTensor of PyTorch has none";
   if (weight.tensor->ndim != 1 || weight.cols() != x.cols())
     TVM_FFI_THROW(ValueError) << weight.name << " has the shape " << weight.shape() << ", and " << x.name
                               << " has the shape " << x.shape() << "; (" << x.cols() << ",) is wanted";

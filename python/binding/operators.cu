@@ -191,7 +191,9 @@ void run_operator(Value* stack, uint64_t, uint64_t) {
 
 // Gives the operators, which Python has defined, these kernels. False if this PyTorch does not have what that needs.
 bool register_operators() {
-  if (torch().implement.found == nullptr) return false;
+  static bool done = false;  // where Python loads its modules again
+  if (torch().implement.found == nullptr || done) return done;
+  done = true;
   for (const char* key : {"CPU", "CUDA"}) {
     Handle library = nullptr;  // stays for as long as the process does
     torch().new_library("rms_norm", key, "operators.cu", __LINE__, &library);

@@ -1,11 +1,11 @@
 """The array libraries: how each allocates a result, and how its arrays come to the kernels."""
 
 import pathlib
-from typing import Dict
+from typing import Dict, Optional
 
 import tvm_ffi
 
-from . import _build
+from . import _build, _options
 
 # Beside what the build wrote: an editable install has the sources elsewhere.
 _module = tvm_ffi.load_module(str(pathlib.Path(_build.__file__).with_name("_rms_norm.so")))
@@ -64,19 +64,16 @@ class Torch(Library):
     def __init__(self):
         import torch
 
-        from ._watched import is_watched
+        from ._watched import is_transformed, is_watched
 
         self.empty_like = torch.empty_like  # type: ignore[method-assign]
-        self.is_watched = is_watched
+        self.is_watched, self.is_transformed = is_watched, is_transformed
         self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
         self.increment_version = torch._C._increment_version
 
     def norm(self, x, residual, residual_out, weight, out, options, names=None):
-        if self.is_watched():
-            raise ValueError(
-                "PyTorch traces or transforms this call, or a mode of it wants to see operators, and this function is "
-                "none: call that of rms_norm.torch"
-            )
+        if _options.is_compiling() or self.is_watched():
+            return self.norm_by_operator(x, residual, residual_out, weight, out, options)
         given = (x, weight, out) if residual is None else (x, residual, residual_out, weight, out)
         if self.is_grad_enabled() and self.any_requires_grad(*given):
             raise ValueError(
@@ -88,6 +85,16 @@ class Torch(Library):
         except REFUSALS as refused:
             raise explained(refused, (x, residual, residual_out, weight, out), names) from None
         self.increment_version((out,) if residual is None else (out, residual_out))
+
+    def norm_by_operator(self, *given):
+        from . import _operators
+
+        if not _options.is_compiling() and self.is_transformed():
+            raise ValueError(
+                "torch.func and forward differentiation cannot transform a function that writes its result: "
+                "rms_norm.torch.rms_norm works under torch.func.vmap, and torch.nn.functional.rms_norm under all of them"
+            )
+        _operators.norm_out(*given)
 
 
 class NumPy(Library):
@@ -178,10 +185,13 @@ class Jax(Library):
 _LIBRARIES = {"torch": Torch, "numpy": NumPy, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
 _made: Dict[str, Library] = {}  # by name, one of each library
 _known: Dict[type, Library] = {}  # by the type of an array
+of_compiled_code: Optional[Library] = globals().get("of_compiled_code")  # as _options.is_compiling: see there
 
 
 def library_of(x, name="x"):
     """The library that x belongs to."""
+    if _options.is_compiling():
+        return of_compiled_code
     try:
         return _known[type(x)]
     except KeyError:
@@ -190,6 +200,11 @@ def library_of(x, name="x"):
 
 def _find(kind, called):
     for base in kind.__mro__:
+        if base.__name__ == "DTensor" and base.__module__.startswith("torch.distributed."):
+            raise TypeError(
+                f"{called} is a DTensor, whose parts lie on several devices: call that of rms_norm.torch, or give what "
+                "to_local() returns"
+            )
         name = base.__module__.partition(".")[0]
         if name in _LIBRARIES and hasattr(kind, "__dlpack__"):
             if name not in _made:

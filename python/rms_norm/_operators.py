@@ -7,11 +7,13 @@ C++ (binding/operators.cu); what C++ does not implement is the direct call, regi
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import Tensor, is_grad_enabled
 from torch.compiler import is_dynamo_compiling
 
-from . import _arrays
+from . import _arrays, _options
 from ._options import remembered
 from ._watched import is_watched
 
@@ -70,20 +72,44 @@ def fused_add(x, residual, weight, options):
     return torch.ops.rms_norm.fused_add_rms_norm(x, residual, weight, options.eps, **options.unusual)
 
 
+def norm_out(x, residual, residual_out, weight, out, options):
+    """What the package's functions do, by an operator, where PyTorch has to see one."""
+    operators = torch.ops.rms_norm
+    if residual is None:
+        operators.rms_norm_out(out, x, weight, options.eps, **options.unusual)
+    elif out is x and residual_out is residual:
+        operators.fused_add_rms_norm_(x, residual, weight, options.eps, **options.unusual)
+    else:
+        operators.fused_add_rms_norm_out(out, residual_out, x, residual, weight, options.eps, **options.unusual)
+
+
+# torch.compile does not look into the package's functions on its own: here it learns how they call an operator.
+_options.is_compiling = is_dynamo_compiling
+_arrays.of_compiled_code = _arrays.Torch()
+
 # --- The operators --------------------------------------------------------------------------------------------------
 
 _OPTIONS = (
     "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
 )
-_library = torch.library.Library("rms_norm", "DEF")
+_namespace = vars(torch.ops.rms_norm)
+if "_library" in _namespace:  # this module is loaded again
+    _namespace["_library"]._destroy()
+_library = _namespace["_library"] = torch.library.Library("rms_norm", "DEF")
 for _prefix in ("", "_"):  # with gradients; and without, which is what is left of a call in code that is compiled
     _library.define(f"{_prefix}rms_norm(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor")
     _library.define(
         f"{_prefix}fused_add_rms_norm(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)"
     )
 _library.define(f"fused_add_rms_norm_(Tensor(a!) x, Tensor(b!) residual, Tensor? weight, {_OPTIONS}) -> ()")
+_library.define(f"rms_norm_out(Tensor(a!) out, Tensor x, Tensor? weight, {_OPTIONS}) -> ()")
 _library.define(
-    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, bool wants_dweight)"
+    "fused_add_rms_norm_out(Tensor(a!) out, Tensor(b!) residual_out, Tensor x, Tensor residual, Tensor? weight,"
+    f" {_OPTIONS}) -> ()"
+)
+_library.define(
+    # wants_dweight is no bool: of the calls that it has seen, DTensor tells those apart that have other ints.
+    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, int wants_dweight)"
     " -> (Tensor, Tensor)"
 )
 
@@ -97,11 +123,26 @@ def _with_options(function, tensors):
     return call
 
 
+def _norm_out(out, x, weight, options):
+    _arrays.norm(x, None, None, weight, out, options)
+    torch.autograd.graph.increment_version((out,))
+
+
+def _fused_add_out(out, residual_out, x, residual, weight, options):
+    _arrays.norm(x, residual, residual_out, weight, out, options)
+    torch.autograd.graph.increment_version((out, residual_out))
+
+
 def _fused_add_in_place(x, residual, weight, options):
-    if is_grad_enabled() and _any_requires_grad(x, residual, weight):
-        raise ValueError("a tensor requires grad, and this works in place; fused_add_rms_norm has gradients")
-    _arrays.norm(x, residual, residual, weight, x, options)
-    torch.autograd.graph.increment_version((x, residual))
+    _fused_add_out(x, residual, x, residual, weight, options)
+
+
+# By the operators' names: the call, and how many tensors come before its options.
+_WRITING = {
+    "fused_add_rms_norm_": (_fused_add_in_place, 3),
+    "rms_norm_out": (_norm_out, 3),
+    "fused_add_rms_norm_out": (_fused_add_out, 5),
+}
 
 
 def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
@@ -116,7 +157,8 @@ def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
     return dx, dweight
 
 
-_in_python = {"fused_add_rms_norm_": _with_options(_fused_add_in_place, 3), "backward": _backward}
+_in_python = {name: _with_options(*call) for name, call in _WRITING.items()}
+_in_python["backward"] = _backward
 if not _arrays.register_operators():  # PyTorch before 2.10 does not have what C++ needs
     for _prefix in ("", "_"):
         _in_python[f"{_prefix}rms_norm"] = _with_options(direct_norm, 2)
@@ -128,15 +170,16 @@ for _name, _function in _in_python.items():
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
 
 
-def _check(x, weight, residual=None):
-    """Refuses what the kernels refuse, of what is known without memory."""
-    for name, tensor in (("x", x), ("weight", weight), ("residual", residual)):
+def _check(x, weight, **others):
+    """Refuses what the kernels refuse, of what is known without memory. The others have the shape of x."""
+    for name, tensor in (("x", x), ("weight", weight), *others.items()):
         if tensor is not None and tensor.dtype not in TYPES:
             known = "float32, float16 and bfloat16 are known"
             raise TypeError(f"{name} has elements of type {str(tensor.dtype)[6:]}; {known}")
     if x.ndim == 0:
         raise ValueError("x has no dimension; the last one is normalized")
-    for name, tensor, wanted in (("weight", weight, x.shape[-1:]), ("residual", residual, x.shape)):
+    for name, tensor in (("weight", weight), *others.items()):
+        wanted = x.shape[-1:] if name == "weight" else x.shape
         if tensor is not None and tensor.shape != wanted:
             raise ValueError(f"{name} has the shape {tuple(tensor.shape)}; {tuple(wanted)} is wanted")
 
@@ -151,13 +194,23 @@ def _(x, weight, eps=1e-6, **options):
 @torch.library.register_fake("rms_norm::fused_add_rms_norm", lib=_library)
 @torch.library.register_fake("rms_norm::_fused_add_rms_norm", lib=_library)
 def _(x, residual, weight, eps=1e-6, **options):
-    _check(x, weight, residual)
+    _check(x, weight, residual=residual)
     return torch.empty_like(x), torch.empty_like(residual)
 
 
 @torch.library.register_fake("rms_norm::fused_add_rms_norm_", lib=_library)
 def _(x, residual, weight, eps=1e-6, **options):
-    _check(x, weight, residual)
+    _check(x, weight, residual=residual)
+
+
+@torch.library.register_fake("rms_norm::rms_norm_out", lib=_library)
+def _(out, x, weight, eps=1e-6, **options):
+    _check(x, weight, out=out)
+
+
+@torch.library.register_fake("rms_norm::fused_add_rms_norm_out", lib=_library)
+def _(out, residual_out, x, residual, weight, eps=1e-6, **options):
+    _check(x, weight, residual=residual, residual_out=residual_out, out=out)
 
 
 @torch.library.register_fake("rms_norm::backward", lib=_library)
@@ -166,6 +219,23 @@ def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
 
 
 # --- Their gradients ------------------------------------------------------------------------------------------------
+
+
+_is_sharding_known = False
+
+
+def _has_dtensor(*tensors):
+    """Whether there is a DTensor. The first one lets PyTorch know how the operators may be distributed."""
+    global _is_sharding_known
+    distributed = sys.modules.get("torch.distributed.tensor")
+    if distributed is None or not any(isinstance(tensor, distributed.DTensor) for tensor in tensors):
+        return False
+    if not _is_sharding_known:
+        from . import _sharding
+
+        _sharding.register()
+        _is_sharding_known = True
+    return True
 
 
 def _below_autograd(operator, direct, tensors, options):
@@ -199,7 +269,7 @@ def _gradients(ctx, dy, dsum, x, weight):
     dsum = None if dsum is None else dsum.contiguous()
     backward = _Backward.apply if is_grad_enabled() else torch.ops.rms_norm.backward  # with create_graph, or without
     numbers = ctx.options.eps, ctx.options.weight_offset
-    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, *numbers, wants_dweight)
+    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, *numbers, int(wants_dweight))
     return dx, dweight if wants_dweight else None
 
 
@@ -242,6 +312,7 @@ def _with_gradients(tensors, direct, function):
         given, options = arguments[:tensors], remembered(*arguments[tensors:], **named)
         if is_direct(*given):
             return direct(*given, options)
+        _has_dtensor(*given)
         if _is_transformed():
             raise NotImplementedError("rms_norm has no rules for torch.func; torch.nn.functional.rms_norm has them")
         return function.apply(*given, options)
@@ -249,5 +320,31 @@ def _with_gradients(tensors, direct, function):
     return call
 
 
+def _without_gradients(name, direct, tensors):
+    """What PyTorch calls first of an operator that writes its results. Where torch.compile traces, too, it refuses
+    tensors that require grad: whoever asked for a gradient would get none."""
+
+    def call(*arguments, **named):
+        given = arguments[:tensors]
+        if is_grad_enabled() and _any_requires_grad(*given):
+            raise ValueError(
+                "a tensor requires grad, and an operator that writes its result has no backward: call rms_norm or "
+                "fused_add_rms_norm of rms_norm.torch, or this one under torch.no_grad()"
+            )
+        if is_direct(*given[:3]) and is_direct(*given[-3:]):
+            return direct(*given, remembered(*arguments[tensors:], **named))
+        if _has_dtensor(*given):
+            raise ValueError(
+                "an operator that writes its result takes no DTensor: call rms_norm or fused_add_rms_norm of "
+                "rms_norm.torch, whose results are new, or give what to_local() returns"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            return getattr(torch.ops.rms_norm, name)(*arguments, **named)
+
+    return call
+
+
+for _name, (_function, _count) in _WRITING.items():
+    _library.impl(_name, _without_gradients(_name, _function, _count), "Autograd")
 _library.impl("rms_norm", _with_gradients(2, direct_norm, _Norm), "Autograd")
 _library.impl("fused_add_rms_norm", _with_gradients(3, direct_fused_add, _FusedAdd), "Autograd")

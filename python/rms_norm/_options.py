@@ -4,7 +4,7 @@ import functools
 from dataclasses import dataclass, field
 from math import inf
 from numbers import Real
-from typing import Any, Dict, Literal, Tuple, get_args
+from typing import Any, Callable, Dict, Literal, Tuple, get_args
 
 Rounding = Literal["gemma", "llama"]
 Cache = Literal["tuned", "normal", "evict_first"]
@@ -50,7 +50,18 @@ class Options:
 remembered = functools.lru_cache(maxsize=1024)(Options)  # finds those that were made before, which takes less time
 
 
+def _never() -> bool:
+    return False
+
+
+# Whether torch.compile traces this call. _operators.py puts PyTorch's function here, which stays if this module is
+# loaded again.
+is_compiling: Callable[[], bool] = globals().get("is_compiling", _never)
+
+
 def options_of(*given: Any) -> Options:
+    if is_compiling():  # it sees through Options(), but not through what finds those that were made before
+        return Options(*given)
     try:
         return remembered(*given)
     except TypeError:  # perhaps that something has no hash: Options() has a better sentence

@@ -9,3 +9,8 @@ _modes, _is_traced, _is_transformed = _C._len_torch_dispatch_stack, _C._is_traci
 def is_watched():
     """Whether a tracer, a mode (as of fake tensors), a transform of torch.func or forward differentiation is on."""
     return _modes() or _is_traced() or _is_transformed() or forward_ad._current_level >= 0
+
+
+def is_transformed():
+    """Whether a transform of torch.func or forward differentiation is on."""
+    return _is_transformed() or forward_ad._current_level >= 0

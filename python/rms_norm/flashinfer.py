@@ -3,14 +3,19 @@
 As there, everything is computed in float32 and rounded at the end, and dependent launches are used unless enable_pdl
 is False; where the GPU has none, the launch is a plain one. The functions with an addition differ in one rounding:
 FlashInfer normalizes the sum in float32, and these the sum as it is written to residual, which may change the last bit
-of a result. Tensors that require grad, such as a torch.nn.Parameter, are refused unless gradients are off.
+of a result. Tensors that require grad, such as a torch.nn.Parameter, are refused unless gradients are off, and
+torch.compile(fullgraph=True) sees operators.
 """
 
+import contextlib
 from typing import Optional
 
 import rms_norm as _package
 
 from . import Array
+
+with contextlib.suppress(ModuleNotFoundError):  # without PyTorch, for the arrays of other libraries
+    from . import _operators  # noqa: F401
 
 
 def rmsnorm(

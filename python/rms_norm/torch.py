@@ -17,7 +17,6 @@ from typing import Optional, Tuple, Union, overload
 
 import torch
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
 
 from . import _operators
 from ._options import Cache, Options, Rounding, options_of
@@ -26,8 +25,6 @@ from ._transformers import patch_transformers, unpatch
 __all__ = ["RMSNorm", "fused_add_rms_norm", "fused_add_rms_norm_", "patch_transformers", "rms_norm", "unpatch"]
 
 _EPS = torch.finfo(torch.float32).eps
-
-# torch.compile sees through Options(), but not through what finds those that were made before.
 
 
 def rms_norm(
@@ -45,7 +42,7 @@ def rms_norm(
 
     There is no second derivative, and no rule for forward differentiation and torch.func: these raise an error.
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    options = (Options if is_dynamo_compiling() else options_of)(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
     return _operators.norm(x, weight, options)
 
 
@@ -61,7 +58,7 @@ def fused_add_rms_norm(
     cache: Cache = "tuned",
 ) -> Tuple[Tensor, Tensor]:
     """The norm of x + residual and the sum, as new tensors, with gradients. Otherwise as rms_norm()."""
-    options = (Options if is_dynamo_compiling() else options_of)(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
     return _operators.fused_add(x, residual, weight, options)
 
 
@@ -77,22 +74,34 @@ def fused_add_rms_norm_(
     cache: Cache = "tuned",
 ) -> None:
     """residual = x + residual, x = the norm of residual: in place, and without gradients. Otherwise as rms_norm()."""
-    options = (Options if is_dynamo_compiling() else options_of)(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
     torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, options.eps, **options.unusual)
 
 
+def _has_rows(x: Tensor) -> bool:
+    """Whether two strides reach all rows, in the order of the dimensions, as the kernels walk them."""
+    if x.shape[-1] > 1 and x.stride(-1) != 1:
+        return False
+    leading = [(x.stride(i), x.shape[i]) for i in range(x.ndim - 1) if x.shape[i] != 1]
+    pairs = [(outer, inner * count) for (outer, _), (inner, count) in zip(leading, leading[1:])]
+    return len(pairs) < 2 or all(a >= b > 0 for a, b in pairs) and sum(a != b for a, b in pairs) < 2
+
+
 class RMSNorm(torch.nn.Module):
-    """torch.nn.RMSNorm for the last dimension, whose state it loads, with the options of rms_norm().
+    """torch.nn.RMSNorm, whose state it loads, with the options of rms_norm(), and a residual that forward() adds.
+
+    As there, the result is contiguous. Where two strides do not reach all rows of x or of the residual, as the kernels
+    walk them, it is copied first; where x is transposed, the result is copied. It cannot be scripted by torch.jit.
 
     Args:
-        normalized_shape: the length of the last dimension, as a number or a shape of one.
+        normalized_shape: the lengths of the last dimensions, which are normalized together; a number for one.
         eps: None for that of float32, as in torch.nn.RMSNorm, which uses it for inputs of 16 bits too.
         elementwise_affine: whether there is a weight; it begins as ones, or as zeros if weight_offset is 1.
         device, dtype: of the weight.
         weight_offset, rounding, dependent_launch, cache: as in rms_norm().
 
     Raises:
-        ValueError: normalized_shape is not one positive number, or eps or an option is none that is known.
+        ValueError: normalized_shape is empty or negative, or eps or an option is none that is known.
     """
 
     def __init__(
@@ -111,11 +120,12 @@ class RMSNorm(torch.nn.Module):
         super().__init__()
         self.weight: Optional[torch.nn.Parameter]
         shape = tuple(normalized_shape) if isinstance(normalized_shape, Iterable) else (normalized_shape,)
-        if len(shape) != 1:
-            raise ValueError(f"normalized_shape is {shape}; only the last dimension can be normalized")
-        if shape[0] < 1:
-            raise ValueError(f"normalized_shape is {shape}; the last dimension has one element or more")
-        self.normalized_shape, self.elementwise_affine = (int(shape[0]),), elementwise_affine
+        if not shape or min(shape) < 0:
+            raise ValueError(f"normalized_shape is {shape}; it must be one number or more, and none may be negative")
+        self.normalized_shape, self.elementwise_affine = tuple(int(length) for length in shape), elementwise_affine
+        self._row = (
+            None if len(shape) > 1 or 0 in shape else self.normalized_shape
+        )  # where nothing has to be changed first
         self.options = Options(_EPS, weight_offset, rounding, dependent_launch, cache)
         self.eps = eps
         weight = torch.empty(self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
@@ -143,11 +153,45 @@ class RMSNorm(torch.nn.Module):
 
     def forward(self, x, residual=None):
         """The norm of x; or, with a residual, the norm of the sum and the sum."""
-        if self.weight is None and x.shape[-1:] != self.normalized_shape:
-            raise ValueError(f"x has the shape {tuple(x.shape)}; its last dimension must be {self.normalized_shape[0]}")
+        for tensor in (x, residual):
+            if isinstance(tensor, Tensor) and not (tensor.is_contiguous() and tensor.shape[-1:] == self._row):
+                return self._forward_of_any(x, residual)
+        return self._forward_of_rows(x, residual, self.weight)
+
+    def _forward_of_rows(self, x, residual, weight):
         if residual is None:
-            return _operators.norm(x, self.weight, self.options)
-        return _operators.fused_add(x, residual, self.weight, self.options)
+            return _operators.norm(x, weight, self.options)
+        return _operators.fused_add(x, residual, weight, self.options)
+
+    def _forward_of_any(self, x, residual):
+        """The same of tensors that are not contiguous, and of several dimensions that are normalized together."""
+        shape, count = tuple(x.shape), len(self.normalized_shape)
+        if shape[-count:] != self.normalized_shape:
+            raise ValueError(
+                f"x has the shape {shape}; it must end in {self.normalized_shape}, as normalized_shape says"
+            )
+        if residual is not None and residual.shape != x.shape:
+            raise ValueError(
+                f"residual has the shape {tuple(residual.shape)}, and x has {shape}; they must be the same"
+            )
+        if 0 in self.normalized_shape:  # PyTorch's own has nothing to compute, either
+            y = torch.nn.functional.rms_norm(x, self.normalized_shape, self.weight)
+            return y if residual is None else (y, residual.clone())
+        x = x.flatten(-count)
+        residual = None if residual is None else residual.flatten(-count)
+        if not (_has_rows(x) and (residual is None or _has_rows(residual))):
+            x = x.contiguous()
+            residual = None if residual is None else residual.contiguous()
+        results = self._forward_of_rows(x, residual, None if self.weight is None else self.weight.flatten())
+        if residual is None:
+            return results.contiguous().view(shape)
+        return tuple(result.contiguous().view(shape) for result in results)
+
+    def __prepare_scriptable__(self):
+        raise NotImplementedError(
+            "rms_norm.torch.RMSNorm cannot be scripted by torch.jit, which PyTorch has given up: use torch.compile, "
+            "torch.export or torch.jit.trace"
+        )
 
     def extra_repr(self) -> str:
         words = [f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"]

@@ -1,12 +1,17 @@
 """The signatures of vllm._custom_ops, so that `from rms_norm import vllm as ops` takes its place for RMSNorm.
 
-As there, the normalized value is rounded before the weight is multiplied, and tensors that require grad are refused
-unless gradients are off, as under torch.no_grad().
+As there, the normalized value is rounded before the weight is multiplied, tensors that require grad are refused
+unless gradients are off, as under torch.no_grad(), and torch.compile(fullgraph=True) sees operators.
 """
+
+import contextlib
 
 import rms_norm as _package
 
 from . import Array
+
+with contextlib.suppress(ModuleNotFoundError):  # without PyTorch, for the arrays of other libraries
+    from . import _operators  # noqa: F401
 
 
 def rms_norm(out: Array, input: Array, weight: Array, epsilon: float) -> None:

@@ -66,7 +66,7 @@ def test_any_rank(rms_norm, dtype, shape):
 MIXTURES = [(t, r, t, t) for t in TYPES for r in (None, t)]
 for half in (F16, BF16):
     MIXTURES += [(half, None, F32, half), (half, half, F32, half), (F32, None, half, F32), (F32, F32, half, F32)]
-    MIXTURES += [(F32, None, half, half), (half, F32, half, half)]
+    MIXTURES += [(F32, None, half, half), (half, F32, half, half), (half, F32, F32, half)]
 
 
 @pytest.mark.parametrize("x, residual, weight, out", MIXTURES, ids=str)
