@@ -1,5 +1,7 @@
 """The figures in the pages are those of the stored files; and the tool that writes them, on invented numbers."""
 
+import json
+
 import pytest
 from conftest import LADDER
 from fake_ladder import MICROSECONDS, STAGES, ladder_csv
@@ -117,6 +119,35 @@ def test_the_root_gets_a_row_a_stage_and_says_where_it_comes_from(fresh):
         assert words in text
     assert text.startswith("# Root\n\n<!-- table:matrix/ladder:begin -->\n") and text.endswith("-->\n\nThe end.\n")
     assert "Not measured" not in text and "![" not in text
+
+
+def test_the_first_page_has_a_short_table_and_the_plot_alone(fresh):
+    short = block("table:matrix/ladder", more="idea ..02_reduction5")
+    fresh.page("README.md", short + block("table:matrix/ladder", more="plot"))
+    fresh.write("plots/fake-9000_matrix_bandwidth.svg", "a picture")
+    assert fresh.readme().returncode == 0
+    text = fresh.page("README.md")
+    assert "| stage | the idea | µs | % of the copy's speed |" in text and "03_tiled" not in text
+    assert f"| [02_reduction5]({LADDER}/02_reduction5/README.md) | the idea of 02_reduction5 | 200.00 | 75.0 |" in text
+    assert "| 150.00 | 100 |" in text and text.count("](plots/fake-9000_matrix_bandwidth.svg)") == 1
+    fresh.page("README.md", block("table:matrix/ladder", more="idea 09_none"))
+    refused(fresh.readme(), "there is no stage 09_none in matrix")
+
+
+def test_the_ladders_with_a_question_are_listed_from_naive_to_best(fresh):
+    asking = {**LADDERS[VECTOR], "question": "How?"}
+    fresh.write(f"{VECTOR}/ladder.json", json.dumps(asking))
+    fresh.write(f"{LADDER}/ladder.json", json.dumps({**LADDERS[LADDER], "question": "Why?"}))
+    fresh.page("other.md", block("table:index/ladders", more="vector"))
+    assert fresh.readme().returncode == 0
+    lines = [line for line in fresh.page("other.md").splitlines() if "README.md)" in line]
+    best = min(MICROSECONDS, key=MICROSECONDS.get)
+    times = [f"{MICROSECONDS[name]:.2f}" for name in ("01_basic", best)]
+    assert lines[0].startswith(f"| [vector]({VECTOR}/README.md) | How? | 2 | 8000.00 → 200.00 | 40.0 |")
+    assert lines[1].startswith(f"| [matrix]({LADDER}/README.md) | Why? | 4 | {' → '.join(times)} |")
+    assert len(lines) == 2
+    fresh.page("other.md", block("table:index/ladders", more="W2L1"))
+    refused(fresh.readme(), "no ladder W2L1 has a question")
 
 
 def test_each_ladder_shows_its_own_results(fresh):

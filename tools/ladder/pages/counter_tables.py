@@ -67,7 +67,7 @@ def chosen(ladder, words, where):
     for word in words:
         first, dots, last = word.partition("..")
         ends = [first or names[0], (last or names[-1]) if dots else first]
-        unknown = [name for name in ends if name not in names]
+        unknown = [name for name in dict.fromkeys(ends) if name not in names]
         if unknown:
             raise Unusable(f"{where}: there is no stage {', '.join(unknown)} in {ladder.id}")
         found += ladder.stages[names.index(ends[0]) : names.index(ends[1]) + 1]
