@@ -70,15 +70,17 @@ def copy_cells(rows):
     return [[name, rows[0]["copy_microseconds"], f"{rate:.0f}", "100", percent]]
 
 
-def caption(ladder, path, rows, page):
-    facts = results.environment(path.parent)
-    clocks = "clocks as found"
+def caption(ladder, path, rows, page, short=False):
+    """What a table shows; short: on the pages of stages, which leave the clocks to that of their ladder."""
+    row = next((row for row in rows if row["iterations"]), rows[0])  # of a stage that was not skipped
+    facts, clocks, cold = results.environment(path.parent), "clocks as found", "cold cache"
     if "SM clock right after" in facts and "SM clock at most" in facts:
         clocks += f" (SM: {facts['SM clock right after']} right after the run, at most {facts['SM clock at most']})"
-    row = next((row for row in rows if row["iterations"]), rows[0])  # of a stage that was not skipped
+    if short:
+        cold = how_we_measure(cold, page)
     return (
-        f"{timed.described(ladder, row)}, cold cache, median of {row['iterations']} samples. "
-        f"{row['device']}, {clocks}, CUDA {results.version(row['runtime'])}, {row['date']}. {source(path, page)}"
+        f"{timed.described(ladder, row)}, {cold}, median of {row['iterations']} samples. {row['device']}, "
+        f"{'' if short else clocks + ', '}CUDA {results.version(row['runtime'])}, {row['date']}. {source(path, page)}"
     )
 
 
@@ -129,7 +131,7 @@ def short_table(ladder, path, rows, block):
         ["copy kernel, same bytes", "reads and writes, and computes nothing", rows[0]["copy_microseconds"], "100"]
     )
     header = ["stage", "the idea", "µs", "% of the copy's speed"]
-    return "\n\n".join([table(header, lines, range(2)), caption(ladder, path, rows, block.page)])
+    return "\n\n".join([table(header, lines, range(2)), caption(ladder, path, rows, block.page, short=True)])
 
 
 def ladder_figures(folder, ladder, block):
@@ -221,7 +223,7 @@ def stage_figures(folder, stage, block):
         raise Unusable(f"{block.where}: against={before}: {ladder.id} has no such stage")
     if before != stage.name and before in rows:
         parts.append(against(rows[stage.name], rows[before]))
-    parts.append(caption(ladder, found[0], found[1], page))
+    parts.append(caption(ladder, found[0], found[1], page, short=True))
     metrics = counters.metrics([*counters.FEW, *filter(None, block.values.get("also", "").split(","))])
     both = list(dict.fromkeys([ladder.stage(before), stage]))
     few = counter_tables.build(folder, page, metrics, both, counter_tables.profile_of(ladder, block))
