@@ -57,11 +57,13 @@ using GivenNames = tvm::ffi::Optional<tvm::ffi::Array<tvm::ffi::String>>;
 
 template <DLDataTypeCode kBFloat16Code>
 void norm_of_python(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, double eps,
-                    double weight_offset, bool llama, bool dependent_launch, int cache, GivenNames names) {
+                    double weight_offset, bool llama, bool dependent_launch, int cache, bool batch_invariant,
+                    GivenNames names) {
   rms_norm::Options options;
   options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
   options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
   options.dependent_launch = dependent_launch, options.cache = static_cast<rms_norm::Cache>(cache);
+  options.batch_invariant = batch_invariant;
   Arrays arrays = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
   std::vector<tvm::ffi::String> called;
   if (names.has_value()) {

@@ -159,7 +159,8 @@ struct TorchTensor {
 
 // --- The operators --------------------------------------------------------------------------------------------------
 
-// (x, residual if `adds`, weight or None, eps, weight_offset, rounding, dependent_launch, cache) -> y, and the sum.
+// (x, residual if `adds`, weight or None, eps, weight_offset, rounding, dependent_launch, cache, batch_invariant) -> y,
+// and the sum.
 template <bool adds>
 void run_operator(Value* stack, uint64_t, uint64_t) {
   const TorchTensor x(as<Handle>(stack[0])), residual(adds ? as<Handle>(stack[1]) : nullptr);
@@ -174,6 +175,7 @@ void run_operator(Value* stack, uint64_t, uint64_t) {
   options.dependent_launch = as<bool>(rest[4]);
   constexpr char kCaches[] = "'tuned', 'normal' and 'evict_first'";
   options.cache = static_cast<rms_norm::Cache>(cache.place("cache", {"tuned", "normal", "evict_first"}, kCaches));
+  options.batch_invariant = as<bool>(rest[6]);
 
   TorchTensor y(x.empty_like()), sum(adds ? residual.empty_like() : nullptr);
   void* stream = nullptr;

@@ -38,6 +38,7 @@ def rms_norm(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> Array:
     """The norm of each row of x, where a row is a piece along the last dimension.
 
@@ -56,6 +57,8 @@ def rms_norm(
             still runs, and reads the weight at once, so that kernel must not write the weight.
         cache: what the L2 cache is asked to do with x and out: "tuned" (what was measured as fastest), "normal"
             (nothing) or "evict_first" (to displace little of what others keep there). Results do not depend on it.
+        batch_invariant: a row's bits depend on its numbers, their types and the options before `dependent_launch`
+            alone, and not on how many rows there are, or where the arrays lie. README.md says what it costs.
 
     Returns:
         out, or the new array.
@@ -67,7 +70,7 @@ def rms_norm(
             that is traced or transformed: rms_norm.torch has operators for these.
         RuntimeError: CUDA refused the launch.
     """
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     library = _arrays.library_of(x)
     if out is None:
         out = library.empty_like(x)
@@ -89,6 +92,7 @@ def fused_add_rms_norm(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> Tuple[Array, Array]:
     """Adds x to the residual, and then normalizes the sum. By default in place, as serving engines do.
 
@@ -98,7 +102,7 @@ def fused_add_rms_norm(
     Args:
         x: shape (..., cols). It is overwritten by the norm, unless out is given.
         residual: the shape of x; its type may differ. It is overwritten by the sum, unless residual_out is given.
-        weight, eps, weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+        weight, eps, weight_offset, rounding, dependent_launch, cache, batch_invariant: as in rms_norm().
         out: where the norm goes, instead of x.
         residual_out: where the sum goes, instead of residual; of the type of residual.
 
@@ -109,7 +113,7 @@ def fused_add_rms_norm(
     Raises:
         As rms_norm().
     """
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     library = _arrays.library_of(x)
     if residual is None:
         raise TypeError("residual is None; rms_norm() is the norm without one")
@@ -136,6 +140,7 @@ def qk_norm(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> Array:
     """Normalizes each query head and each key head within packed rows, in place.
 
@@ -144,7 +149,7 @@ def qk_norm(
             what follows, like the value heads, is not touched.
         q_weight, k_weight: shape (head_dim,), for the query heads and for the key heads; None for ones.
         q_heads, kv_heads, head_dim: how many heads there are of each kind, and how many elements in a head.
-        eps, weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+        eps, weight_offset, rounding, dependent_launch, cache, batch_invariant: as in rms_norm().
 
     Returns:
         qkv.
@@ -153,7 +158,7 @@ def qk_norm(
         As rms_norm(). Where k_weight has a type or strides that are refused, and q_weight has not, the query heads are
         normalized by then.
     """
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     library = _arrays.library_of(qkv, "qkv")
     if library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")

@@ -90,7 +90,8 @@ _arrays.of_compiled_code = _arrays.Torch()
 # --- The operators --------------------------------------------------------------------------------------------------
 
 _OPTIONS = (
-    "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned'"
+    "float eps=1e-06, *, float weight_offset=0.0, str rounding='gemma', bool dependent_launch=False, str cache='tuned', "
+    "bool batch_invariant=False"
 )
 _namespace = vars(torch.ops.rms_norm)
 if "_library" in _namespace:  # this module is loaded again

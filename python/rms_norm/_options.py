@@ -19,7 +19,10 @@ class Options:
     rounding: Rounding = "gemma"
     dependent_launch: bool = False
     cache: Cache = "tuned"
-    numbers: Tuple[float, float, bool, bool, int] = field(init=False, repr=False, compare=False)  # for the binding
+    batch_invariant: bool = False
+    numbers: Tuple[float, float, bool, bool, int, bool] = field(
+        init=False, repr=False, compare=False
+    )  # for the binding
     unusual: Dict[str, Any] = field(
         init=False, repr=False, compare=False
     )  # which differ from the defaults; without eps
@@ -35,13 +38,15 @@ class Options:
             raise ValueError(f"weight_offset is {self.weight_offset}; it must be finite")
         if self.rounding not in get_args(Rounding):
             raise ValueError(f"rounding is {self.rounding!r}; 'gemma' and 'llama' are known")
-        if not isinstance(self.dependent_launch, int):
-            raise TypeError(f"dependent_launch is {self.dependent_launch!r}, which is not a bool")
+        for name in ("dependent_launch", "batch_invariant"):
+            if not isinstance(getattr(self, name), int):
+                raise TypeError(f"{name} is {getattr(self, name)!r}, which is not a bool")
         if self.cache not in get_args(Cache):
             raise ValueError(f"cache is {self.cache!r}; 'tuned', 'normal' and 'evict_first' are known")
         llama, cache = self.rounding == "llama", get_args(Cache).index(self.cache)
-        numbers = (float(self.eps), float(self.weight_offset), llama, bool(self.dependent_launch), cache)
-        names = ("weight_offset", "rounding", "dependent_launch", "cache")
+        flags = llama, bool(self.dependent_launch), cache, bool(self.batch_invariant)
+        numbers = (float(self.eps), float(self.weight_offset), *flags)
+        names = ("weight_offset", "rounding", "dependent_launch", "cache", "batch_invariant")
         unusual = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(Options, name)}
         object.__setattr__(self, "numbers", numbers)
         object.__setattr__(self, "unusual", unusual)

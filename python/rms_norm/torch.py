@@ -36,13 +36,14 @@ def rms_norm(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> Tensor:
     """The norm of each row of x, a new tensor, with gradients. Arguments and errors are those of the package's
     rms_norm(), but there is no out, and what PyTorch's dispatcher refuses by its type raises RuntimeError.
 
     There is no second derivative, and no rule for forward differentiation and torch.func: these raise an error.
     Without gradients in eager mode it calls the kernel directly, which takes the host less time than an operator."""
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     return _operators.norm(x, weight, options)
 
 
@@ -56,9 +57,10 @@ def fused_add_rms_norm(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> Tuple[Tensor, Tensor]:
     """The norm of x + residual and the sum, as new tensors, with gradients. Otherwise as rms_norm()."""
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     return _operators.fused_add(x, residual, weight, options)
 
 
@@ -72,9 +74,10 @@ def fused_add_rms_norm_(
     rounding: Rounding = "gemma",
     dependent_launch: bool = False,
     cache: Cache = "tuned",
+    batch_invariant: bool = False,
 ) -> None:
     """residual = x + residual, x = the norm of residual: in place, and without gradients. Otherwise as rms_norm()."""
-    options = options_of(eps, weight_offset, rounding, dependent_launch, cache)
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
     torch.ops.rms_norm.fused_add_rms_norm_(x, residual, weight, options.eps, **options.unusual)
 
 
@@ -98,7 +101,7 @@ class RMSNorm(torch.nn.Module):
         eps: None for that of float32, as in torch.nn.RMSNorm, which uses it for inputs of 16 bits too.
         elementwise_affine: whether there is a weight; it begins as ones, or as zeros if weight_offset is 1.
         device, dtype: of the weight.
-        weight_offset, rounding, dependent_launch, cache: as in rms_norm().
+        weight_offset, rounding, dependent_launch, cache, batch_invariant: as in rms_norm().
 
     Raises:
         ValueError: normalized_shape is empty or negative, or eps or an option is none that is known.
@@ -116,6 +119,7 @@ class RMSNorm(torch.nn.Module):
         rounding: Rounding = "gemma",
         dependent_launch: bool = False,
         cache: Cache = "tuned",
+        batch_invariant: bool = False,
     ) -> None:
         super().__init__()
         self.weight: Optional[torch.nn.Parameter]
@@ -126,7 +130,7 @@ class RMSNorm(torch.nn.Module):
         self._row = (
             None if len(shape) > 1 or 0 in shape else self.normalized_shape
         )  # where nothing has to be changed first
-        self.options = Options(_EPS, weight_offset, rounding, dependent_launch, cache)
+        self.options = Options(_EPS, weight_offset, rounding, dependent_launch, cache, batch_invariant)
         self.eps = eps
         weight = torch.empty(self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
         self.register_parameter("weight", None if weight is None else torch.nn.Parameter(weight))

@@ -269,17 +269,18 @@ def test_refused_options(rms_norm):
         with pytest.raises(ValueError, match=f"{name} is"):
             rms_norm.rms_norm(X, W, **{name: value})
     wrong = [("weight_offset", "one", "a number"), ("eps", [1e-6], "a number"), ("dependent_launch", "no", "a bool")]
+    wrong.append(("batch_invariant", None, "a bool"))
     for name, value, wanted in wrong:
         with pytest.raises(TypeError, match=rf"^{name} is {re.escape(repr(value))}, which is not {wanted}$"):
             rms_norm.rms_norm(X, W, **{name: value})
 
 
 def test_options_are_checked_once(rms_norm):
-    made = rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal")
-    assert made is rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal")
+    made = rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal", True)
+    assert made is rms_norm._options.options_of(1e-5, 1.0, "llama", True, "normal", True)
     with pytest.raises(AttributeError):
         made.eps = 1e-6
-    assert made.numbers == (1e-5, 1.0, True, True, 1)
+    assert made.numbers == (1e-5, 1.0, True, True, 1, True)
 
 
 def test_refused_residuals(rms_norm):

@@ -75,8 +75,9 @@ void batch_invariance(Tally& tally, const Combination& c, bool quick) {
                    {5, 1023}, {4, 1024}, {5, 1025},  {5, 1032},  {4, 2056}, {3, 4096}, {3, 5120},
                    {3, 8192}, {3, 8200}, {4, 16384}, {2, 20008}, {2, 32776}};
   if (c.uniform()) shapes.insert(shapes.end(), {{2, 65537}, {2, 65544}, {2, 140008}});
-  // With more rows of 4096 than at which the policy changes the shape: 362, or 724 of 16 bits without a residual.
-  if (c.uniform()) shapes.push_back({c.types.x == Type::float32 ? 400 : 800, 4096});
+  // More rows than at which the policy changes the shape.
+  if (c.uniform())
+    shapes.push_back(c.types.x == Type::float32 ? Shapes::value_type(100, 16384) : Shapes::value_type(800, 4096));
   if (c.uniform() && !quick)
     shapes.insert(shapes.end(), {{2000, 256}, {800, 2048}, {130, 16384}, {40, 65536}, {20, 262144}, {2, 1048576}});
   int number = 0;
