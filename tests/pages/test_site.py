@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from conftest import ROOT
+from ladder.core import markers
 from ladder.core.ladders import Unusable
 from ladder.pages import site as site_job
 
@@ -32,6 +33,28 @@ def test_a_link_of_a_page_that_leads_nowhere_is_named_with_its_page(assembled):
     assert assembled.target(page, "GLOSSARY.md#lane") == "GLOSSARY.md#lane"
     with pytest.raises(Unusable, match=r"README.md links lectures/none.md, which is not there"):
         assembled.target(page, "lectures/none.md")
+
+
+def places(page):
+    """The anchors that GitHub gives a page's headings, and those that the page has itself."""
+    text = site_job.COMMENT.sub("", site_job.FENCE.sub("", page.read_text(encoding="utf-8")))
+    headings = [
+        re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    ]
+    slugs = [re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower())) for heading in headings]
+    return {*slugs, *re.findall(r'<a id="([^"]+)"', text)}
+
+
+def test_every_link_to_a_place_in_a_page_finds_it():
+    """The generator checks this, too, where it is installed."""
+    pages, lost = {page: places(page) for page in markers.pages()}, []
+    for page in pages:
+        text = site_job.FENCE.sub("", page.read_text(encoding="utf-8"))
+        for path, place in re.findall(r"\]\(([^)\s#:]*)#([^)\s]+)\)", text):
+            target = (page.parent / path).resolve() if path else page
+            if target in pages and place not in pages[target]:
+                lost.append(f"{page.relative_to(ROOT)}: {path}#{place}")
+    assert lost == []
 
 
 def named(menu):
