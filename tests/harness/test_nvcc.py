@@ -27,6 +27,15 @@ def test_the_stages_of_a_ladder_compile_for_the_gpu():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("folder", ["lectures/W1L1_first_kernel", LADDER])
+def test_what_the_notebook_builds_compiles_for_a_t4(folder):
+    """lectures/colab.ipynb: the first lecture and the first ladder, for sm_75."""
+    build = ["BACKEND=cuda", "ARCHS=75", "BUILD_NAME=compile-check-75", "SOURCES=main.cu"]
+    result = make(*build, f"{folder}/gpu-code", timeout=900)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("arch", full_but(ARCHITECTURES, "75"))
 def test_header_compiles_for_the_gpu(arch, tmp_path):
     """For the oldest architecture in a quick run; the CPU device compiles what is for sm_90, and the test of stores too."""
