@@ -179,7 +179,8 @@ def pytest_runtest_setup(item):
 def changed_header(header, folder, *changes):
     """A copy of a header below folder/include, in which each (pattern, replacement) was found and replaced."""
     shutil.copytree(header, folder / "include" / header.name)
-    shutil.copy(header.parent / "cuda_bits.cuh", folder / "include")
+    for shared in header.parent.glob("*.cuh"):
+        shutil.copy(shared, folder / "include")
     for pattern, replacement in changes:
         changed = 0
         for path in (folder / "include").rglob("*.cuh"):

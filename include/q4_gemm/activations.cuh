@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(128)
     quantize_kernel(Columns<T> x, QuantizedColumns to, int64_t n, int64_t k, bool dependent) {
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x, size = to.chunks * kChunk;
   const int64_t column = 8 * i / size, first = 8 * i % size;
-  if (dependent) let_next_kernel_start();
   if (dependent) wait_for_previous_kernel();
+  if (dependent) let_next_kernel_start();
   Eight<T> loaded;
   if (column < n && first < k)
     x.load(loaded, column, first);

@@ -76,14 +76,15 @@ constexpr int64_t stride_of(int64_t stride, int64_t size) { return stride == kCo
 
 // Columns of `size` elements of T.
 template <class T>
-Range range_of(const T* data, int64_t columns, int64_t size, int64_t stride) {
+Region region_of(const T* data, int64_t columns, int64_t size, int64_t stride) {
   static_assert(is_element<T>, "elements are float, __half or __nv_bfloat16");
-  return {data, size * sizeof(T), columns, stride_of(stride, size) * sizeof(T)};
+  constexpr int64_t kBytes = sizeof(T);
+  return Region(data, size * kBytes, columns, stride_of(stride, size) * kBytes);
 }
 // A bias or a weight, or nullptr, of which there is nothing.
 template <class T>
-Range range_of_vector(const T* data, int64_t size) {
-  return range_of(data, 1, data == nullptr ? 0 : size, kContiguous);
+Region region_of_vector(const T* data, int64_t size) {
+  return region_of(data, 1, data == nullptr ? 0 : size, kContiguous);
 }
 
 inline const char* refusal_of_columns(int64_t n, int64_t k) {
@@ -134,15 +135,17 @@ inline const char* refusal_of_x(const Quantized& x, int64_t, int64_t, int64_t) {
   if (x.data == nullptr) return "x is nullptr";
   return is_aligned(x.data, 16) ? nullptr : "quantized x is not aligned to 16 bytes";
 }
-inline Range range_of_weights(const Repacked& w, int64_t m, int64_t k) { return {w.data, packed_size(m, k)}; }
-inline Range range_of_weights(const Blocks& w, int64_t m, int64_t k) {
-  return {w.data, bytes_of(m, k / kBlock, kBlockBytes)};
+inline Region region_of_weights(const Repacked& w, int64_t m, int64_t k) { return Region(w.data, packed_size(m, k)); }
+inline Region region_of_weights(const Blocks& w, int64_t m, int64_t k) {
+  return Region(w.data, bytes_of(m, k / kBlock, kBlockBytes));
 }
 template <class T>
-Range range_of_x(const T* x, int64_t n, int64_t k, int64_t stride) {
-  return range_of(x, n, k, stride);
+Region region_of_x(const T* x, int64_t n, int64_t k, int64_t stride) {
+  return region_of(x, n, k, stride);
 }
-inline Range range_of_x(const Quantized& x, int64_t n, int64_t k, int64_t) { return {x.data, quantized_size(n, k)}; }
+inline Region region_of_x(const Quantized& x, int64_t n, int64_t k, int64_t) {
+  return Region(x.data, quantized_size(n, k));
+}
 
 template <class W, class X, class Y, class B>
 const char* refusal(const W& w, const X& x, const Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
@@ -154,14 +157,14 @@ const char* refusal(const W& w, const X& x, const Y* y, int64_t m, int64_t n, in
   if (const char* reason = refusal_of_x(x, n, k, options.x_stride)) return reason;
   if (const char* reason = refusal_of_tensor(y, n, m, options.y_stride, kOfY)) return reason;
   if (!is_aligned(bias, sizeof(B))) return "bias is not aligned to its element type";
-  const Range to = range_of(y, n, m, options.y_stride), of_weights = range_of_weights(w, m, k),
-              of_x = range_of_x(x, n, k, options.x_stride), of_bias = range_of_vector(bias, m);
+  const Region to = region_of(y, n, m, options.y_stride), of_weights = region_of_weights(w, m, k),
+               of_x = region_of_x(x, n, k, options.x_stride), of_bias = region_of_vector(bias, m);
   if (to.overlaps(of_weights)) return "y overlaps the weights";
   if (to.overlaps(of_x)) return "y overlaps x";
   if (to.overlaps(of_bias)) return "y overlaps bias";
   if (workspace_bytes == 0 || options.workspace == nullptr) return nullptr;
   if (!is_aligned(options.workspace, 16)) return "workspace is not aligned to 16 bytes";
-  const Range workspace(options.workspace, workspace_bytes);
+  const Region workspace(options.workspace, workspace_bytes);
   if (workspace.overlaps(to)) return "workspace overlaps y";
   if (workspace.overlaps(of_weights)) return "workspace overlaps the weights";
   if (workspace.overlaps(of_x)) return "workspace overlaps x";
@@ -176,8 +179,8 @@ const char* refusal_of_quantize(const X* x, const void* quantized, int64_t n, in
   if (const char* reason = refusal_of_x(x, n, k, x_stride)) return reason;
   if (quantized == nullptr) return "quantized is nullptr";
   if (!is_aligned(quantized, 16)) return "quantized is not aligned to 16 bytes";
-  const Range to(quantized, quantized_size(n, k));
-  return to.overlaps(range_of(x, n, k, x_stride)) ? "quantized overlaps x" : nullptr;
+  const Region to(quantized, quantized_size(n, k));
+  return to.overlaps(region_of(x, n, k, x_stride)) ? "quantized overlaps x" : nullptr;
 }
 
 // --- Norms -----------------------------------------------------------------------------------------------------------
@@ -202,7 +205,7 @@ const char* refusal_of_norm(const NormCall<X, R>& call, W weight) {
   if (call.n == 0) return nullptr;
   const auto* const typed_weight = typed(weight);
   if (!is_aligned(typed_weight, sizeof *typed_weight)) return "weight is not aligned to its element type";
-  const Range to(call.quantized, quantized_size(call.n, call.k)), of_weight = range_of_vector(typed_weight, call.k);
+  const Region to(call.quantized, quantized_size(call.n, call.k)), of_weight = region_of_vector(typed_weight, call.k);
   if (to.overlaps(of_weight)) return "quantized overlaps weight";
   if constexpr (!std::is_void_v<R>) {
     const auto refusal_of = [&](const R* data, int64_t stride, const Sentences& sentences) {
@@ -210,13 +213,13 @@ const char* refusal_of_norm(const NormCall<X, R>& call, W weight) {
     };
     if (const char* reason = refusal_of(call.residual, options.residual_stride, kOfResidual)) return reason;
     if (const char* reason = refusal_of(call.residual_out, options.residual_out_stride, kOfResidualOut)) return reason;
-    const Range x = range_of(call.x, call.n, call.k, options.x_stride);
-    const Range residual = range_of(call.residual, call.n, call.k, options.residual_stride);
-    const Range out = range_of(call.residual_out, call.n, call.k, options.residual_out_stride);
+    const Region x = region_of(call.x, call.n, call.k, options.x_stride);
+    const Region residual = region_of(call.residual, call.n, call.k, options.residual_stride);
+    const Region out = region_of(call.residual_out, call.n, call.k, options.residual_out_stride);
     if (to.overlaps(residual)) return "quantized overlaps residual";
     if (to.overlaps(out)) return "quantized overlaps residual_out";
-    if (out.collides(x, std::is_same_v<X, R>)) return "residual_out overlaps x, and is not the same tensor";
-    if (out.collides(residual, true)) return "residual_out overlaps residual, and is not the same tensor";
+    if (collide(out, x, std::is_same_v<X, R>)) return "residual_out overlaps x, and is not the same tensor";
+    if (collide(out, residual, true)) return "residual_out overlaps residual, and is not the same tensor";
     if (out.overlaps(of_weight)) return "residual_out overlaps weight";
   }
   return nullptr;

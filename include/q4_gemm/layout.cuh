@@ -23,9 +23,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 
 #include "../cuda_bits.cuh"
+#include "../memory_overlap.cuh"
 
 namespace q4_gemm {
 
@@ -108,30 +108,12 @@ namespace detail {
 
 // --- What is refused -------------------------------------------------------------------------------------------------
 
-// Columns of so many bytes that begin `stride` bytes apart, or a single one.
-struct Range {
-  uintptr_t begin, end, size, stride;
+using memory_overlap::Region;
 
-  Range(const void* data, size_t bytes, int64_t columns = 1, size_t step = 0)
-      : begin(reinterpret_cast<uintptr_t>(data)),
-        end(begin + static_cast<uintptr_t>(columns - 1) * step + bytes),
-        size(bytes),
-        stride(columns > 1 ? step : 0) {}
-  // Columns of one may lie between those of the other. Modulo a common divisor of the strides, all columns of a tensor
-  // lie at one place: tensors whose places are apart have nothing in common.
-  bool overlaps(const Range& other) const {
-    if (!(begin < other.end && other.begin < end)) return false;
-    const uintptr_t period = std::gcd(stride, other.stride);
-    if (period == 0) return true;
-    const Range &low = begin < other.begin ? *this : other, &high = begin < other.begin ? other : *this;
-    const uintptr_t distance = (high.begin - low.begin) % period;
-    return distance < low.size || distance + high.size > period;
-  }
-  // Of two tensors, of which one is written: whether they overlap, and are not the same one.
-  bool collides(const Range& other, bool same_type) const {
-    return overlaps(other) && !(same_type && begin == other.begin && stride == other.stride);
-  }
-};
+// Of two tensors, of which one is written: whether they overlap, and are not the same one.
+inline bool collide(const Region& a, const Region& b, bool same_type) {
+  return a.overlaps(b) && !(same_type && a.begin == b.begin && a.outer_stride == b.outer_stride);
+}
 
 inline bool is_aligned(const void* data, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
@@ -159,7 +141,7 @@ inline const char* explain_repack(const void* blocks, const void* packed, int64_
   if (blocks == nullptr) return "blocks is nullptr";
   if (packed == nullptr) return "packed is nullptr";
   if (!detail::is_aligned(packed, 16)) return "packed is not aligned to 16 bytes";
-  const detail::Range to(packed, packed_size(m, k)), from(blocks, detail::bytes_of(m, k / kBlock, kBlockBytes));
+  const detail::Region to(packed, packed_size(m, k)), from(blocks, detail::bytes_of(m, k / kBlock, kBlockBytes));
   return to.overlaps(from) ? "packed overlaps blocks" : nullptr;
 }
 

@@ -75,8 +75,8 @@ constexpr int kConvertWarps = 8;
 template <int kColumns, Scales kScales, class X>
 __global__ void __launch_bounds__(32 * kConvertWarps)
     convert_x_kernel(X x, unsigned char* __restrict__ to, int64_t n, int64_t k, int64_t chunks, bool dependent) {
-  let_next_kernel_start();
   if (dependent) wait_for_previous_kernel();
+  let_next_kernel_start();
   using Tile = XTile<kColumns, kScales>;
   const int64_t block = int64_t{blockIdx.x} * kConvertWarps + threadIdx.x / 32, chunk = block / kChunkBlocks;
   const int place = static_cast<int>(blockIdx.z) * 8 + threadIdx.x % 32 / 4, b = static_cast<int>(block % kChunkBlocks);
@@ -319,7 +319,8 @@ struct Producer {
   __device__ void produce_x(const unsigned char* x) const {
     constexpr int kBytes = S::kChunks * S::X::kBytes;
     const unsigned char* from = x + (blockIdx.y * padded_chunks(share.chunks) + share.first_chunk) * S::X::kBytes;
-    wait_for_previous_kernel();  // it writes x, and no weights
+    wait_for_previous_kernel();  // convert_x_kernel: it writes x, and every kernel before it has ended
+    let_next_kernel_start();     // one thread is enough for its block
     produce([&](int, unsigned char* stage, Barrier& barrier) {
       announce(barrier, kBytes);
       start(stage, from, kBytes, barrier);
@@ -499,7 +500,6 @@ template <class S, class B, class Y>
 __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     many_columns_kernel(ManyProblem<B, Y> p) {
 #if __CUDA_ARCH__ >= 900
-  let_next_kernel_start();
   extern __shared__ __align__(128) unsigned char ring_memory[];
   __shared__ uint64_t barriers[2][S::kStages], last_barrier;
   const Ring<S> ring = {ring_memory, reinterpret_cast<Barrier*>(barriers[0]), reinterpret_cast<Barrier*>(barriers[1])};

@@ -78,10 +78,10 @@ __global__ void __launch_bounds__(kThreads) rms_norm_quantize_kernel(const NormP
       p.x.load(kept, column, first);
   };
 
-  if (p.dependent) let_next_kernel_start();
   float weight[8];
   load_weight(first_of(0), weight);
   if (p.dependent) wait_for_previous_kernel();
+  if (p.dependent) let_next_kernel_start();
 
   Eight<Kept> kept[kKept];
   float sum = 0.0f;

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "../memory_overlap.cuh"
 #include "kernels.cuh"
 
 namespace rms_norm {
@@ -135,15 +136,7 @@ struct Refusal {
   }
 };
 
-// A stretch of memory, from its first byte to behind its last one.
-struct Bytes {
-  uintptr_t begin = 0, end = 0;
-  bool meets(const Bytes& other) const { return begin < other.end && other.begin < end; }
-};
-inline Bytes bytes_at(const void* data, int64_t bytes) {
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  return data == nullptr ? Bytes{} : Bytes{begin, begin + static_cast<uintptr_t>(bytes)};
-}
+using memory_overlap::Region;
 
 // A layout with the strides that it stands for. Those that no row needs are always the same, so that two layouts that
 // mean the same are equal.
@@ -165,16 +158,10 @@ struct Matrix {
   int64_t rows = 0, cols = 0;
 
   uintptr_t address() const { return reinterpret_cast<uintptr_t>(data); }
-  // How far from `data` the first element of a row may be, in the two directions of strides.
-  int64_t row_span() const { return (rows / layout.heads - 1) * layout.stride; }
-  int64_t head_span() const { return (layout.heads - 1) * layout.head_stride; }
-  // From the lowest element to the end of the highest.
-  Bytes bytes() const {
-    const int64_t below = std::min<int64_t>(row_span(), 0) + std::min<int64_t>(head_span(), 0);
-    const int64_t above = std::max<int64_t>(row_span(), 0) + std::max<int64_t>(head_span(), 0) + cols;
-    return {address() + static_cast<uintptr_t>(element * below), address() + static_cast<uintptr_t>(element * above)};
+  Region region() const {
+    return {
+        data, element * cols, rows / layout.heads, element * layout.stride, layout.heads, element * layout.head_stride};
   }
-  bool is_contiguous() const { return layout.heads == 1 && layout.stride == cols; }
 };
 
 inline bool operator==(const Layout& a, const Layout& b) {
@@ -194,11 +181,9 @@ inline bool rows_are_apart(const Matrix& m) {
          (outer_count <= 1 || outer_stride >= (inner_count - 1) * inner_stride + m.cols);
 }
 
-// Two tensors, of which one at least is written, may be the same one. Otherwise they have nothing in common. Strided
-// tensors may be interleaved, so that of these only the address tells.
+// Two tensors, of which one at least is written, may be the same one. Otherwise they have nothing in common.
 inline bool collide(const Matrix& a, const Matrix& b, bool same_type) {
-  if (a.data == b.data) return !(same_type && a.layout == b.layout);
-  return a.is_contiguous() && b.is_contiguous() && a.bytes().meets(b.bytes());
+  return !(same_type && a.data == b.data && a.layout == b.layout) && a.region().overlaps(b.region());
 }
 
 // Whether accesses to packs of n elements begin, in all rows, at the same distance from a multiple of their size as in
@@ -291,17 +276,17 @@ Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Name
   if (collide(m.x, m.y, std::is_same_v<X, Y>)) return overlap(names.y, names.x);
   if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return {names.weight, kMisaligned};
   if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return {"workspace is not aligned to 16 bytes"};
-  const Bytes weight = bytes_at(call.weight, call.cols * static_cast<int64_t>(sizeof(W)));
-  const Bytes workspace = bytes_at(options.workspace, kWorkspaceBytes);
-  if (weight.meets(m.y.bytes())) return {names.y, " overlaps ", names.weight};
+  const Region weight(call.weight, call.cols * static_cast<int64_t>(sizeof(W)));
+  const Region workspace(options.workspace, kWorkspaceBytes);
+  if (weight.overlaps(m.y.region())) return {names.y, " overlaps ", names.weight};
   if constexpr (adds) {
-    if (weight.meets(m.residual_out.bytes())) return {names.residual_out, " overlaps ", names.weight};
+    if (weight.overlaps(m.residual_out.region())) return {names.residual_out, " overlaps ", names.weight};
     if (collide(m.x, m.residual_out, std::is_same_v<X, R>)) return overlap(names.residual_out, names.x);
     if (collide(m.residual, m.residual_out, true)) return overlap(names.residual_out, names.residual);
     if (collide(m.residual, m.y, std::is_same_v<R, Y>)) return overlap(names.y, names.residual);
     if (collide(m.residual_out, m.y, false)) return {names.y, " overlaps ", names.residual_out};
   }
-  if (workspace.meets(weight) || m.any([=](const Matrix& t) { return workspace.meets(t.bytes()); }))
+  if (workspace.overlaps(weight) || m.any([&](const Matrix& t) { return workspace.overlaps(t.region()); }))
     return {"workspace overlaps a tensor"};
   const int64_t tokens = call.rows / heads;
   if (std::min(heads, tokens) > kMostHeads) return {"heads and rows / heads are both above 65535"};

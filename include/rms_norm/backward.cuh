@@ -185,15 +185,14 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (call.dweight && !call.workspace) return "dweight is wanted, and workspace is nullptr";
   if (reinterpret_cast<uintptr_t>(call.workspace) % sizeof(float) != 0) return "workspace is not aligned to 4 bytes";
   const int64_t weight_bytes = call.cols * static_cast<int64_t>(sizeof(W));
-  const Bytes weight = bytes_at(call.weight, weight_bytes), dweight = bytes_at(call.dweight, weight_bytes);
-  const Bytes workspace =
-      call.dweight ? bytes_at(call.workspace, backward_workspace_bytes(call.rows, call.cols)) : Bytes{};
-  if (weight.meets(dx.bytes())) return "dx overlaps weight";
-  if (dweight.meets(weight)) return "dweight overlaps weight";
-  if (workspace.meets(weight) || workspace.meets(dweight)) return "workspace overlaps weight or dweight";
+  const Region weight(call.weight, weight_bytes), dweight(call.dweight, weight_bytes);
+  const Region workspace(call.dweight ? call.workspace : nullptr, backward_workspace_bytes(call.rows, call.cols));
+  if (weight.overlaps(dx.region())) return "dx overlaps weight";
+  if (dweight.overlaps(weight)) return "dweight overlaps weight";
+  if (workspace.overlaps(weight) || workspace.overlaps(dweight)) return "workspace overlaps weight or dweight";
   for (const Matrix* m : tensors) {
-    if (dweight.meets(m->bytes())) return "dweight overlaps a tensor";
-    if (workspace.meets(m->bytes())) return "workspace overlaps a tensor";
+    if (dweight.overlaps(m->region())) return "dweight overlaps a tensor";
+    if (workspace.overlaps(m->region())) return "workspace overlaps a tensor";
   }
   return nullptr;
 }

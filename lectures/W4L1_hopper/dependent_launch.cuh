@@ -22,8 +22,8 @@ template <bool kDependent>
 __global__ void flip_kernel(const uint32_t* from, uint32_t* to, int64_t n, bool aligned) {
   const int64_t i = (int64_t{blockIdx.x} * kFlipThreads + threadIdx.x) * 4;
 #if __CUDA_ARCH__ >= 900
-  if (kDependent) cudaTriggerProgrammaticLaunchCompletion();  // the next kernel's blocks may start, and then wait below
-  if (kDependent) cudaGridDependencySynchronize();
+  if (kDependent) cudaGridDependencySynchronize();            // the kernel before has ended
+  if (kDependent) cudaTriggerProgrammaticLaunchCompletion();  // the next kernel's blocks may start, and then wait here
 #endif
   if (aligned && i + 4 <= n) {
     const uint4 four = *reinterpret_cast<const uint4*>(from + i);

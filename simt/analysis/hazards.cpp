@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "hazards_launches.h"
 #include "hazards_list.h"
 #include "hazards_shadow.h"
 
@@ -11,7 +12,7 @@ std::string variable_text(uintptr_t address);  // hooks.h
 
 namespace {
 
-enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded, kScope };
+enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded, kScope, kOverlap };
 
 uint3 unflatten(uint64_t i, dim3 size) {
   return {static_cast<unsigned>(i % size.x), static_cast<unsigned>(i / size.x % size.y),
@@ -33,12 +34,13 @@ class Detector : public Observer {
   void launch_begins(const LaunchInfo& launch) override {
     launch_ = launch;
     order_.begin_launch(launch);
+    launches_.begin(launch);
     indices_.clear();
     strong_seen_ = scope_seen_ = false;
   }
   void launch_ends() override {
     report_guesses([](uint32_t) { return true; });
-    shadow_.clear();
+    launches_.end(launch_, order_.thread_bits(), std::move(indices_), shadow_);
   }
   void block_begins(const BlockInfo& block) override {
     order_.begin_block(block);
@@ -61,6 +63,10 @@ class Detector : public Observer {
   void grid_barrier_completed() override { order_.grid_barrier(); }
   void fenced(WarpRef where, unsigned lane, FenceScope scope) override {
     order_.fence(order_.place(where, lane), scope);
+  }
+  void waited_for_launch(WarpRef where, unsigned lane) override { launches_.wait(order_, order_.place(where, lane)); }
+  void let_next_launch_start(WarpRef where, unsigned lane) override {
+    launches_.let_next_start(order_, order_.place(where, lane));
   }
   void released(WarpRef where, unsigned lane, const void* object) override {
     order_.release(order_.place(where, lane), reinterpret_cast<uintptr_t>(object));
@@ -94,6 +100,7 @@ class Detector : public Observer {
   void check(const Request& request, const Lane& lane, Cell& cell, uintptr_t address, const uint32_t* value);
   void mark(const Lane& lane, bool shared, Cell& cell);
   void keep(const Mark& mark, bool shared, Cell& cell, const Order::Place* after);
+  void check_launches(const Request& request, const Lane& lane);
   void check_scope(const Request& request, const Lane& lane);
   void check_written(const Lane& lane, size_t size);
   void note_visit(const Lane& lane);
@@ -112,12 +119,15 @@ class Detector : public Observer {
   }
   Distance distance(uint32_t one, uint32_t other) const;
   void report(What what, Space space, const Mark& first, const Mark* second, uintptr_t address);
-  HazardEnd end(const Mark& mark) const;
+  void report_overlap(const PastLaunch& past, const Mark& old, const Mark& fresh, uintptr_t address);
+  HazardEnd end(const Mark& mark, dim3 threads, const std::vector<uint3>& indices, unsigned thread_bits) const;
+  HazardEnd end(const Mark& mark) const { return end(mark, launch_.block, indices_, order_.thread_bits()); }
   Pc waits_at(const Fault& fault, bool in_its_warp) const;
   const char* sentence(What what, bool with_atomic, Distance distance) const;
 
   LaunchInfo launch_;
   Order order_;
+  Launches launches_;
   Shadow shadow_;
   HazardList list_;
   std::vector<uint3> indices_;  // of the launch's blocks so far
@@ -184,6 +194,8 @@ void Detector::request(const Request& r) {
     for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
   if (shared && place.block->cluster)
     for (unsigned i = 0; i < count; ++i) note_visit(lanes[i]);
+  if (!shared && !launches_.none_may_run())
+    for (unsigned i = 0; i < count; ++i) check_launches(r, lanes[i]);
   // The lanes of one instruction act at once: none comes after another.
   if (apart || r.kind != Kind::store) {
     for (unsigned i = 0; i < count; ++i) {
@@ -328,6 +340,26 @@ void Detector::keep(const Mark& mark, bool shared, Cell& cell, const Order::Plac
   if (distance(one.stamp.thread, mark.stamp.thread) > kept) two = mark;
 }
 
+// What launches that may still run on a GPU access of the same memory.
+void Detector::check_launches(const Request& r, const Lane& lane) {
+  const Launches::Running& running = launches_.may_run(order_, lane.place);
+  const auto clashes = [&](const Mark& old) {
+    return old.exists() && (old.is(kWrites) || lane.mark.is(kWrites)) &&
+           !(is_strong(old.site_and_traits) && is_strong(lane.mark.site_and_traits));
+  };
+  for (const auto& past : running)
+    for (uintptr_t at = lane.address, end = at + r.size; at < end;) {
+      const uintptr_t stop = std::min(end, (at | (Shadow::kPageSize - 1)) + 1);
+      const Shadow::Page* page = past->shadow.find(at);
+      for (; page && at < stop; at = (at | ((1u << page->cell_bits) - 1)) + 1) {
+        const Cell& cell = page->cells[(at & (Shadow::kPageSize - 1)) >> page->cell_bits];
+        for (const Mark& old : {cell.write, cell.reads[0], cell.reads[1]})
+          if (clashes(old)) return report_overlap(*past, old, lane.mark, at);
+      }
+      at = stop;
+    }
+}
+
 // Asked before the word itself orders anything: an atomic of block scope beside one of another block.
 void Detector::check_scope(const Request& r, const Lane& lane) {
   const bool shared = r.space == Space::shared;
@@ -414,6 +446,7 @@ void Detector::block_ends(const BlockInfo& info) {
         report(kEnded, Space::shared, visit.mark, nullptr, visit.address);
     visits_.erase(visits);
   }
+  launches_.end_block(info.sequence);
   order_.end_block(info);
 }
 
@@ -457,13 +490,13 @@ Distance Detector::distance(uint32_t one, uint32_t other) const {
   return block / cluster == other_block / cluster ? Distance::same_cluster : Distance::same_grid;
 }
 
-HazardEnd Detector::end(const Mark& mark) const {
+HazardEnd Detector::end(const Mark& mark, dim3 threads, const std::vector<uint3>& indices, unsigned thread_bits) const {
   HazardEnd end;
   end.pc = sites_[mark.site()];
   end.kind = mark.is(kAtomic) ? "atomic" : mark.is(kWrites) ? "store" : "load";
   end.has_thread = true;
-  end.thread = unflatten(order_.thread_in_block(mark.stamp.thread), launch_.block);
-  end.block = indices_[order_.block_of(mark.stamp.thread)];
+  end.thread = unflatten(mark.stamp.thread & ((1u << thread_bits) - 1), threads);
+  end.block = indices[mark.stamp.thread >> thread_bits];
   return end;
 }
 
@@ -485,6 +518,7 @@ const char* Detector::sentence(What what, bool with_atomic, Distance far) const 
       return "The memory is used while an asynchronous copy to it is under way. Wait for the copy first (its "
              "pipeline's or its barrier's wait), and let __syncthreads() follow where other threads use what it "
              "brought.";
+    case kOverlap:
     case kRace:
       break;
   }
@@ -506,6 +540,7 @@ const char* Detector::sentence(What what, bool with_atomic, Distance far) const 
       return "Two blocks of a cluster use the same memory, and nothing orders them. Put a barrier of the cluster "
              "(cluster.sync()) between the two lines.";
     case Distance::same_grid:
+    case Distance::other_launch:
       break;
   }
   return strong_seen_ ? "Threads of two blocks use the same memory, and nothing orders them. Where a lock, a counter "
@@ -544,6 +579,23 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
   hazard->has_second = second != nullptr;
   if (second) hazard->second = end(*second);
   hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), far);
+}
+
+void Detector::report_overlap(const PastLaunch& past, const Mark& old, const Mark& fresh, uintptr_t address) {
+  bool is_new = false;
+  Hazard* hazard = list_.count(launch_.kernel, 2 * kOverlap, sites_[old.site()], sites_[fresh.site()],
+                               Distance::other_launch, is_new);
+  if (!hazard || !is_new) return;
+  hazard->what = "race";
+  hazard->detail = !old.is(kWrites)    ? "a launch writes what an earlier one may still read"
+                   : fresh.is(kWrites) ? "a launch writes what an earlier one may still write"
+                                       : "a launch reads what an earlier one may still write";
+  hazard->address = address;
+  hazard->variable = variable_text(address);
+  hazard->first = end(old, past.info.block, past.indices, past.thread_bits);
+  hazard->has_second = true;
+  hazard->second = end(fresh);
+  hazard->sentence = launches_.sentence(past);
 }
 
 // Where others wait: the latest call of the warp, or of another one of its block.

@@ -9,7 +9,7 @@
 namespace simt::analysis {
 
 // How far apart two threads are: what would have to order them.
-enum class Distance : uint8_t { same_thread, same_warp, same_block, same_cluster, same_grid };
+enum class Distance : uint8_t { same_thread, same_warp, same_block, same_cluster, same_grid, other_launch };
 
 struct HazardEnd {
   Pc pc = 0;

@@ -103,9 +103,15 @@ class Order {
   const BlockState* owner_of(const BlockState& one, uintptr_t shared);  // in the cluster of `one`
   bool has_fenced(const Place& place) const { return place.warp->fenced[place.lane] > place.block->base; }
 
+  // Whether the thread may know what those of other blocks did.
+  bool knows_others(const Place& place) const {
+    return place.block->cluster || grid_barriers_ || !views(place).known.others.empty();
+  }
+
   uint64_t block_of(uint32_t thread) const { return thread >> thread_bits_; }
   unsigned thread_in_block(uint32_t thread) const { return thread & ((1u << thread_bits_) - 1); }
   unsigned threads_per_block() const { return threads_; }
+  unsigned thread_bits() const { return thread_bits_; }  // of a stamp's number, the lowest
   unsigned blocks_per_cluster() const { return cluster_size_; }
   bool is_resident(uint32_t thread, const BlockState& with) const {  // in the same cluster
     return with.cluster ? block_of(thread) - with.cluster->first_block < cluster_size_

@@ -48,6 +48,17 @@ void Shadow::make_room() {
   }
 }
 
+Shadow Shadow::take_global() {
+  Shadow taken;
+  for (auto& [number, page] : pages_) {
+    if (page->shared) continue;
+    taken.bytes_ += cells_in(page->cell_bits) * sizeof(Cell);
+    taken.pages_.emplace(number, std::move(page));
+  }
+  clear();
+  return taken;
+}
+
 void Shadow::clear() {
   pages_.clear();
   ages_.clear();

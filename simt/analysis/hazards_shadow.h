@@ -41,6 +41,8 @@ class Shadow {
     std::unique_ptr<Cell[]> cells;
   };
   static constexpr unsigned kPageBits = 12, kPageSize = 1 << kPageBits;
+  // Bytes of cells; beyond it, the oldest pages are forgotten.
+  static constexpr size_t kBudget = static_cast<size_t>(768) << 20;
 
   // The page of an address, whose cells hold an access of `size` bytes there without a remainder.
   Page& page(uintptr_t address, size_t size, bool shared) {
@@ -50,13 +52,16 @@ class Shadow {
     if ((address | size) & ((1u << recent->cell_bits) - 1)) refine(*recent, address | size);
     return *recent;
   }
+  const Page* find(uintptr_t address) const {  // null where there was no access
+    const auto found = pages_.find(address >> kPageBits);
+    return found == pages_.end() ? nullptr : found->second.get();
+  }
   void clear();
+  Shadow take_global();  // what is known of global memory; it is then empty
+  size_t bytes() const { return bytes_; }
 
  private:
   static constexpr size_t kRecent = 1024;
-  static constexpr size_t kBudget = static_cast<size_t>(768)
-                                    << 20;  // bytes of cells; beyond it, the oldest pages are forgotten
-
   static size_t cells_in(unsigned cell_bits) { return static_cast<size_t>(kPageSize) >> cell_bits; }
   static std::unique_ptr<Cell[]> make_cells(unsigned cell_bits);
   Page& find(uint64_t number, bool shared);

@@ -26,7 +26,15 @@ auto turn_of(const Lane& lane) { return std::make_tuple(lane.depth, ~lane.pc, !l
 analysis::LaunchInfo analysis::describe(const Launch& launch) {
   std::string name = launch.function ? function_name(reinterpret_cast<uintptr_t>(launch.function)) : "";
   if (name.empty()) name = kernel_name(launch);
-  return {launch.id, name, launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.cooperative};
+  return {launch.id,
+          name,
+          launch.grid,
+          launch.block,
+          launch.cluster,
+          launch.dynamic_shared,
+          launch.cooperative,
+          launch.overlaps,
+          reinterpret_cast<uintptr_t>(launch.stream)};
 }
 
 // The lane's part of a step is over; it goes on at `pc` when its turn comes.

@@ -72,6 +72,29 @@ void note_acquire(const void* barrier) {
   tell_of_lane([&](Observer& o, WarpRef where, unsigned lane) { o.acquired(where, lane, barrier); });
 }
 
+namespace {
+
+template <class Tell>
+void note_launch_order(Call here, Tell tell_one) {
+  const Call call = calling_call(here);
+  worker->step(call.pc, call.frame, false);  // what the lanes did before is told before
+  tell_of_lane(tell_one);
+}
+
+}  // namespace
+
+void note_wait_for_launch() {
+  if (is_running())
+    note_launch_order(SIMT_CALL_HERE(*worker),
+                      [](Observer& o, WarpRef where, unsigned lane) { o.waited_for_launch(where, lane); });
+}
+
+void note_next_launch() {
+  if (is_running())
+    note_launch_order(SIMT_CALL_HERE(*worker),
+                      [](Observer& o, WarpRef where, unsigned lane) { o.let_next_launch_start(where, lane); });
+}
+
 void note_copy(const void* destination, const void* source, size_t size, size_t zero_fill, bool is_async) {
   if (!is_running()) return;
   const Pc pc = calling_call(SIMT_CALL_HERE(*worker)).pc;

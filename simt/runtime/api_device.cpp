@@ -185,7 +185,12 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
 
 // --- Waiting and settings ------------------------------------------------------------------------------------------
 
-cudaError_t cudaDeviceSynchronize() { return api(check_device_wait); }
+cudaError_t cudaDeviceSynchronize() {
+  return api([] {
+    note_host_wait();
+    return check_device_wait();
+  });
+}
 
 cudaError_t cudaDeviceReset() {
   refuse_in_kernel();

@@ -36,8 +36,10 @@ bool make_steps(const Graph& graph, std::vector<GraphExec::Step>& steps) {
 }
 
 cudaError_t run_steps(const std::vector<GraphExec::Step>& steps) {
+  std::vector<uint64_t> launches;  // that the steps were
   for (const GraphExec::Step& step : steps) {
-    const cudaError_t error = run_operation(step.operation, step.type);
+    const uint64_t before = step.dependencies.size() == 1 ? launches[step.dependencies[0]] : 0;
+    const cudaError_t error = run_operation(step.operation, step.type, before, &launches.emplace_back());
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

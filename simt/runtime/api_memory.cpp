@@ -86,6 +86,7 @@ cudaError_t cudaFree(void* pointer) {
     cudaError_t error = check_unsafe_call();
     if (error != cudaSuccess || !pointer) return error;
     if (!find_exactly(pointer, a) || a.kind == MemoryKind::pinned) return cudaErrorInvalidValue;
+    note_host_wait();
     release(a.begin);
     return cudaSuccess;
   });

@@ -98,7 +98,10 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribu
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return with_stream(handle, [&](Stream& stream) {
     if (Capture* capture = capture_of(stream)) return spoil(*capture, cudaErrorStreamCaptureUnsupported);
-    return is_legacy(handle) ? check_legacy_stream() : cudaSuccess;
+    stream.launch = 0;
+    if (!is_legacy(handle)) return cudaSuccess;
+    note_host_wait();
+    return check_legacy_stream();
   });
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }

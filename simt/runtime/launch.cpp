@@ -83,13 +83,15 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.cluster = config.cluster_size;
   launch.dynamic_shared = config.shared;
   launch.cooperative = config.cooperative;
+  launch.overlaps = config.dependent ? launch_before() : 0;
+  launch.stream = config.stream;
   launch.body = &kernel;
   for (const auto& [position, pointer] : kernel)
     if (is_host_memory(pointer))
       return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
                                                 " points to host memory; allocate it with cudaMalloc and copy it "
                                                 "with cudaMemcpy");
-  launch.id = ++launches;
+  note_launch(launch.id = ++launches);
   if (!kAnalysis && launch.id == 1) on_exit(hint_at_exit, nullptr);
   launch.threads = static_cast<unsigned>(volume(config.block));
   launch.warps_per_block = (launch.threads + 31) / 32;
@@ -156,6 +158,8 @@ LaunchConfig from_cuda(const cudaLaunchConfig_t& c) {
     const auto& attribute = c.attrs[i];
     if (attribute.id == cudaLaunchAttributeClusterDimension)
       config.cluster(attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z);
+    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      config.dependent = attribute.val.programmaticStreamSerializationAllowed != 0;
     if (attribute.id == cudaLaunchAttributeCooperative) config.cooperative = attribute.val.cooperative != 0;
   }
   return config;

@@ -19,6 +19,8 @@ struct Launch {
   dim3 grid, block, cluster;
   size_t dynamic_shared = 0;
   bool cooperative = false;
+  uint64_t overlaps = 0;  // the launch that it may overlap, which is the one before it; 0 if that one has ended
+  cudaStream_t stream = nullptr;
   const BoundKernel* body = nullptr;
 
   uint64_t id = 0;

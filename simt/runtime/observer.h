@@ -23,6 +23,8 @@ struct LaunchInfo {
   dim3 grid, block, cluster;
   size_t dynamic_shared;
   bool cooperative;
+  uint64_t overlaps;  // the launch directly before it, if it may start before that one has ended; 0 otherwise
+  uintptr_t stream;
 };
 
 // A block of the running launch. `sequence` numbers the blocks of a launch; those of a cluster have successive numbers.
@@ -132,6 +134,9 @@ class Observer {
   virtual void left_cluster(WarpRef, unsigned /*lane*/) {}  // it has exited, and counts as arrived from now on
   virtual void grid_barrier_completed() {}
   virtual void fenced(WarpRef, unsigned /*lane*/, FenceScope) {}
+  // Of dependent launches: a lane has waited for the launch before, or lets the next one start.
+  virtual void waited_for_launch(WarpRef, unsigned /*lane*/) {}
+  virtual void let_next_launch_start(WarpRef, unsigned /*lane*/) {}
   // A lane arrives at, or has seen the end of a phase of, a barrier in memory (cuda::barrier, mbarrier, pipeline).
   virtual void released(WarpRef, unsigned /*lane*/, const void* /*object*/) {}
   virtual void acquired(WarpRef, unsigned /*lane*/, const void* /*object*/) {}

@@ -49,6 +49,12 @@ using Operation = std::function<cudaError_t()>;
 // Validates the handle, then runs the operation, or records it into the graph that the stream is being captured into.
 cudaError_t enqueue(cudaStream_t stream, Operation operation, cudaGraphNodeType type = cudaGraphNodeTypeKernel);
 
+// Of the operation that runs: the launch directly before it, on its stream or in its graph. 0 if something else is
+// there, or if the host has waited since. A launch notes its own number.
+uint64_t launch_before();
+void note_launch(uint64_t id);
+void note_host_wait();  // for the whole device: no launch can overlap one before it
+
 // A call that waits for the device is refused during a capture, and invalidates it.
 cudaError_t check_unsafe_call();    // cudaMalloc and the like: by the rules of cudaThreadExchangeStreamCaptureMode
 cudaError_t check_legacy_stream();  // what uses the legacy stream, as cudaMemcpy does

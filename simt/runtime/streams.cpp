@@ -65,7 +65,14 @@ cudaError_t check_device_wait() {
   return error;
 }
 
-cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type) {
+namespace {
+uint64_t before_this = 0, newest_launch = 0;  // guarded by api_mutex()
+}
+uint64_t launch_before() { return before_this; }
+void note_launch(uint64_t id) { newest_launch = id; }
+void note_host_wait() { ++stream_state().era; }
+
+cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, uint64_t before, uint64_t* launched) {
   struct Open {
     Open() { open_device_memory(); }
     ~Open() { close_device_memory(); }
@@ -74,9 +81,14 @@ cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type) {
     HostFunction() { in_host_function = true; }
     ~HostFunction() { in_host_function = false; }
   };
+  if (launched) *launched = 0;
   if (type == cudaGraphNodeTypeKernel) {
     const Open open;
-    return operation();
+    before_this = before;
+    newest_launch = 0;
+    const cudaError_t error = operation();
+    if (launched) *launched = newest_launch;
+    return error;
   }
   if (type == cudaGraphNodeTypeHost) {
     const HostFunction host_function;
@@ -95,8 +107,14 @@ cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType 
     stream->frontier = {add_node(capture->graph, type, std::move(operation), stream->frontier)};
     return cudaSuccess;
   }
-  const cudaError_t error = is_legacy(handle) ? check_legacy_stream() : cudaSuccess;
-  return record(error == cudaSuccess ? run_operation(operation, type) : error);
+  const bool legacy = is_legacy(handle);
+  if (const cudaError_t error = legacy ? check_legacy_stream() : cudaSuccess) return record(error);
+  uint64_t& era = stream_state().era;
+  const uint64_t before = stream->era == era ? stream->launch : 0;
+  if (legacy) ++era;
+  if (!legacy && !(stream->flags & cudaStreamNonBlocking)) find_stream(nullptr)->launch = 0;
+  stream->era = era;
+  return record(run_operation(operation, type, before, &stream->launch));
 }
 
 void end_capture(Capture& capture) {

@@ -74,6 +74,8 @@ struct Stream {
   unsigned long long id = 0;
   std::shared_ptr<Capture> capture;
   Nodes frontier;  // captured nodes that the stream's next one depends on
+  // The launch that is its latest operation, or 0, and the era in which it ran.
+  uint64_t launch = 0, era = 0;
 };
 
 struct Event {
@@ -91,7 +93,8 @@ struct StreamState {
   HandleTable<cudaGraphNode_t, Node> nodes{static_cast<uintptr_t>(0xC0DA04) << 40};
   HandleTable<cudaGraphExec_t, GraphExec> execs{static_cast<uintptr_t>(0xC0DA05) << 40};
   std::vector<std::shared_ptr<Capture>> captures;  // active
-  unsigned long long last_id = 2;                  // of streams and captures; 1 and 2 are the default streams
+  uint64_t era = 0;  // counts what all streams wait for: the host's waits, and operations of the legacy stream
+  unsigned long long last_id = 2;  // of streams and captures; 1 and 2 are the default streams
 };
 StreamState& stream_state();
 
@@ -103,7 +106,10 @@ void destroy_graph(cudaGraph_t graph);
 void end_capture(Capture& capture);
 cudaError_t spoil(Capture& capture, cudaError_t error);  // which it returns
 extern thread_local cudaStreamCaptureMode thread_capture_mode;
-cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type);
+// `before`: launch_before() of the operation. `launched`, if it is given, becomes the launch that the operation was, or
+// 0 if it was none.
+cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, uint64_t before,
+                          uint64_t* launched = nullptr);
 cudaError_t enqueue_fill(const cudaMemsetParams& parameters, cudaStream_t stream);
 
 }  // namespace simt

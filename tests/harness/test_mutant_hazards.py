@@ -19,6 +19,7 @@ HAZARDS = {
     "assumed_alignment": ("misaligned", None, ["x = vec_input[i]"]),
     "cluster_without_barrier": ("race", "shared", ["part_sums[0] + part_sums[1]", "map_shared_rank(part_sums + part"]),
     "early_return": ("mask", None, ["__shfl"]),
+    "input_before_wait": ("race", "global", ["output[i] = input[i]", "sum += row_input[i] * row_input[i]"]),
     "missing_barrier": ("race", "shared", ["sdata[tid] += sdata[tid + s];  // the fault"]),
     "missing_broadcast_barrier": ("race", "shared", ["rstd = value;  // the fault", "scale_row("]),
     "one_column_too_many": ("out_of_bounds", None, ["sum += row_input[i]"]),
@@ -35,7 +36,6 @@ NO_HAZARD = {
     "columns_beyond_8192",
     "dropped_tail",
     "eps_outside_root",
-    "input_before_wait",  # launches do not overlap on the CPU device
     "last_row_skipped",
     "nan_for_zeros",
     "rows_in_grid_y",

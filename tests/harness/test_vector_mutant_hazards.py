@@ -10,6 +10,7 @@ MUTANTS = ROOT / "assignment1/rms_norm/vector/mutants"
 # name -> (kind, space, what stands in the hazard's lines)
 HAZARDS = {
     "block_barrier_for_grid": ("race", "global", ["partial_sums[blockIdx.x] = sum;", "sum += numbers[i]"]),
+    "input_before_wait": ("race", "global", ["output[i] = input[i]", "sum += input[i] * input[i]"]),
 }
 # The fault is in what they compute or leave out, or in what they assume about launches: no two accesses collide.
 NO_HAZARD = {
@@ -19,7 +20,6 @@ NO_HAZARD = {
     "first_256_partial_sums",
     "half_of_the_words",
     "head_taken_for_tail",
-    "input_before_wait",  # launches do not overlap on the CPU device
     "mean_of_block",
     "only_block_0_knows",
     "stale_words",  # atomics, of two launches

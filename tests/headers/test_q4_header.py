@@ -160,7 +160,7 @@ MUTANTS = {
         "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))",
         "activations.cu",
     ),
-    "overlap_not_seen": (r"begin < other\.end && other\.begin < end", "false", "arguments.cu"),
+    "overlap_not_seen": (r"begin >= other\.end\(\)", "true", "arguments.cu"),
 }
 FAULTS = {"stage_begun_without_x", "chunk_past_the_end"}  # of these, a launch ends with an error that the device names
 

@@ -427,6 +427,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
         names = {name.partition("/")[2] for name in packed.getnames()}
     of_repository = [
         "include/cuda_bits.cuh",
+        "include/memory_overlap.cuh",
         "include/rms_norm/rms_norm.cuh",
         "simt/simtcc",
         "simt/driver/command.py",

@@ -54,6 +54,9 @@ void note_fence(Reach reach);
 void note_release(const void* barrier);
 void note_wait(const void* barrier);
 void note_acquire(const void* barrier);
+// Of dependent launches: a lane has waited for the launch before, or lets the next one start.
+void note_wait_for_launch();
+void note_next_launch();
 void note_copy(const void* destination, const void* source, size_t size, size_t zero_fill, bool is_async);
 void note_landing(const void* destination, size_t size, const void* barrier);
 
@@ -69,6 +72,8 @@ inline void note_fence(Reach) {}
 inline void note_release(const void*) {}
 inline void note_wait(const void*) {}
 inline void note_acquire(const void*) {}
+inline void note_wait_for_launch() {}
+inline void note_next_launch() {}
 inline void note_copy(const void*, const void*, size_t, size_t, bool) {}
 inline void note_landing(const void*, size_t, const void*) {}
 

@@ -69,9 +69,10 @@ inline unsigned __cluster_query_shared_rank(const void* address) {
 
 // --- Launches that overlap (programmatic dependent launch) -----------------------------------------------------------
 
-// Launches run in order, each whole: the grid before this one has finished, and the next one has not begun.
-inline void cudaGridDependencySynchronize() {}
-inline void cudaTriggerProgrammaticLaunchCompletion() {}
+// Launches run in order, each whole: the grid before this one has finished, and the next one has not begun. An analysis
+// looks for what may go wrong where they overlap.
+inline void cudaGridDependencySynchronize() { simt::note_wait_for_launch(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() { simt::note_next_launch(); }
 
 // --- Time and traps ------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ struct LaunchConfig {
   cudaStream_t stream;
   dim3 cluster_size{1, 1, 1};
   bool cooperative = false;
+  bool dependent = false;          // may start before the launch before it has ended
   const void* function = nullptr;  // where it is known: the key of cudaFuncSetAttribute
 
   LaunchConfig(const char* kernel, dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
