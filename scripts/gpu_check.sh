@@ -98,11 +98,12 @@ if [ -n "$folders" ]; then
     for more in mutants controls bfloat16; do [ ! -d "$folder/$more" ] || programs+=" $folder/$more/program"; done
   done
 fi
-! wanted header || programs+=" $header/program $header/teams/program tests/headers/q4_gemm/program tests/headers/q4_gemm/hazards/program"
+! wanted header || programs+=" $header/program $header/teams/program tests/headers/q4_gemm/program tests/headers/q4_gemm/hazards/program tests/headers/dependent/program"
 # shellcheck disable=SC2086
 step build make -j"$(nproc)" BACKEND=cuda $programs || { tail -20 "$out/logs/build.log"; exit 1; }
 teams=build/cuda/$header/teams/teams_test header=build/cuda/$header/header_test
 q4_header=build/cuda/tests/headers/q4_gemm/q4_header_test q4_hazards=build/cuda/tests/headers/q4_gemm/hazards/q4_hazards
+dependent=build/cuda/tests/headers/dependent/dependent_test
 
 # These alone, since they are timed or counted.
 ! wanted bench || step bench ladder bench --results "$out" || tail -20 "$out/logs/bench.log"
@@ -120,6 +121,7 @@ if wanted header; then
   done
   together teams timeout 60 $teams
   together q4-header timeout 100 $q4_header
+  together dependent-launches timeout 60 $dependent
   for tool in memcheck racecheck initcheck; do together $tool-teams sanitize $tool $teams; done
   # A block has more barriers than synccheck expects.
   together synccheck-teams sanitize synccheck --num-cuda-barriers 1024 $teams

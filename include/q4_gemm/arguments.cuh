@@ -34,8 +34,11 @@ struct Options {
   int64_t y_stride = kContiguous;
 
   // Programmatic dependent launch: the kernel starts while the kernel before it on the stream ends. It reads weights at
-  // once, and waits for that kernel before it reads or writes anything else; so that kernel must not write weights. It
-  // needs compute capability 9.0; elsewhere the launch is a plain one.
+  // once, and waits for that kernel before it reads or writes anything else; so that kernel must not write weights.
+  // Kernels before that one have ended, if it waits before it lets the next kernel start, as all kernels of this header
+  // and of rms_norm do. One of your own that is a dependent launch, too, must call cudaGridDependencySynchronize()
+  // before cudaTriggerProgrammaticLaunchCompletion(). It needs compute capability 9.0; elsewhere the launch is a plain
+  // one.
   bool dependent_launch = false;
 
   // nullptr, or workspace_size(m, n, k) bytes of device memory, aligned to 16 bytes, whose contents do not matter: x is

@@ -26,14 +26,16 @@ enum class Rounding { gemma, llama };
 enum class Cache { tuned, normal, evict_first };
 
 struct Options {
-  float eps = 1e-6f;           // added to the mean of squares; finite, >= 0 (with 0, a row of zeros becomes NaN)
+  float eps = 1e-6f;           // added to the mean of squares, in float32; finite, >= 0 (rms_norm.cuh says what 0 does)
   float weight_offset = 0.0f;  // 1 for Gemma's 1 + weight; added in float32; has no effect without a weight
   Rounding rounding = Rounding::gemma;
 
   // Programmatic dependent launch: the kernel starts while the kernel before it on the stream ends. It reads the weight
-  // at once, and waits for that kernel before it reads anything else; so that kernel must not write the weight. (It may
-  // ask the L2 cache for x and residual at once: a prefetch, which keeps no value that could grow old.) It
-  // needs compute capability 9.0; elsewhere the launch is a plain one.
+  // at once, and waits for that kernel before it reads or writes anything else; so that kernel must not write the
+  // weight. (It may prefetch x and residual into the L2 cache at once, which gives no thread a value.) Kernels before
+  // that one have ended, if it waits before it lets the next kernel start, as all kernels of this header and of q4_gemm
+  // do. One of your own that is a dependent launch, too, must call cudaGridDependencySynchronize() before
+  // cudaTriggerProgrammaticLaunchCompletion(). It needs compute capability 9.0; elsewhere the launch is a plain one.
   bool dependent_launch = false;
 
   // Lets many blocks share long rows. kWorkspaceBytes of device memory, aligned to 16 bytes, that init_workspace()

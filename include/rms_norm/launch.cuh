@@ -168,6 +168,13 @@ cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int teams, int part
   return launch(stream, grid, kernel, p, parts, lines_of(part_packs));  // no two blocks share a line
 }
 
+// A stream may have fewer multiprocessors than the GPU, as in a green context: then blocks cannot all run at once,
+// which this forgets, and the call takes a kernel that does not need it.
+inline bool was_too_large(cudaError_t error) {
+  if (error == cudaErrorCooperativeLaunchTooLarge) static_cast<void>(cudaGetLastError());
+  return error == cudaErrorCooperativeLaunchTooLarge;
+}
+
 // --- The choice of a shape -------------------------------------------------------------------------------------------
 
 // The threads of a block that share the longest row, or a block's part of it.
@@ -337,16 +344,19 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, const Options& options, cudaStream_
         if (const cudaError_t error = most_shared_bytes(shared_bytes)) return error;
       if (shared_bytes >= static_cast<int>(sizeof(TeamShared))) {
         set_cache(p, cache, longer, Eviction::last);
-        return launch_in_teams<N, longer>(p, teams, together / teams, stream);
+        const cudaError_t error = launch_in_teams<N, longer>(p, teams, together / teams, stream);
+        if (!was_too_large(error)) return error;
       }
     }
     const bool fill = rows * kMostParts >= together;
     if (has_workspace && row_bytes > kSplitBytes && 2 * rows <= together && (!fill || x_bytes <= kSplitMostBytes)) {
       const int parts = static_cast<int>(together / rows);
       set_cache(p, cache, longer, Eviction::first);
-      if (p.cols / N <= parts * 4 * 256) return launch_across_gpu<N, 4, 256, longer>(p, parts, stream);
-      if (p.cols / N <= parts * 4 * 512) return launch_across_gpu<N, 4, 512, longer>(p, parts, stream);
-      return launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+      const cudaError_t error = p.cols / N <= parts * 4 * 256 ? launch_across_gpu<N, 4, 256, longer>(p, parts, stream)
+                                : p.cols / N <= parts * 4 * 512
+                                    ? launch_across_gpu<N, 4, 512, longer>(p, parts, stream)
+                                    : launch_across_gpu<N, 4, kMostThreads, longer>(p, parts, stream);
+      if (!was_too_large(error)) return error;
     }
   }
   const Wanted wanted = {p.cols / N, bytes, is_contiguous(p), device.has_clusters, options.batch_invariant};

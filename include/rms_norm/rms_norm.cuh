@@ -42,12 +42,14 @@ namespace rms_norm {
 //   y may be x, if types and layouts are the same; no other memory may overlap y
 //
 // Returns what the launch returns; or cudaErrorInvalidValue, with nothing launched, for arguments that break these
-// rules, and then explain(), given the same arguments, says which. Two mistakes are not detected: memory that is too
-// small, and strided tensors that overlap without beginning at the same address.
+// rules, and then explain(), given the same arguments, says which. Memory that is too small is not detected. Strided
+// tensors may lie in the gaps of each other; a few that do so without overlapping are refused, too, if their strides
+// have no large common divisor.
 //
 // A row whose squares add up to more than float32 holds (magnitudes from about 1.8e19 / sqrt(cols) on) becomes zeros,
 // since their root mean square is infinite. An output whose x · weight is beyond 2e31 may become infinite or NaN. With
-// eps = 0, a row of zeros becomes NaN.
+// eps = 0, or an eps that is 0 in float32, a row of zeros becomes NaN, and so small a row that its squares are 0 in
+// float32 (magnitudes below 2.6e-23) becomes infinite and, where it has zeros, NaN. An eps of 1e-38 prevents both.
 //
 // Policy is the table that chooses the kernel, measured on one GPU: policy.cuh.
 template <class Policy = DefaultPolicy, class X, class W, class Y>

@@ -42,8 +42,10 @@ void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream, 
   call.options = options;
   call.names = names;
   const CurrentDevice device(x.tensor->device.device_id);
+  Workspace workspace;
   if (rms_norm::detail::may_use_workspace(call.rows, call.cols * (types[0] == kFloat32 ? 4 : 2)))
-    check(find_workspace(stream, &call.options.workspace));
+    check(workspace.find(stream));
+  call.options.workspace = workspace.memory;
   const char* refusal = nullptr;
   const cudaError_t error = run(call, stream, &refusal);
   if (refusal != nullptr) TVM_FFI_THROW(ValueError) << refusal;

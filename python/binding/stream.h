@@ -25,8 +25,21 @@ inline void check(cudaError_t error) {
 }
 
 // The workspace with which many blocks share one long row: a prepared one that nothing else uses while the next kernel
-// of this stream of the current device does. Each stream has one. What is captured into a graph gets one that belongs
-// to the graph, since the graph may run on any stream.
-cudaError_t find_workspace(cudaStream_t stream, void** workspace);
+// of this stream of the current device does. Each stream has one, and those of streams that are gone are used again.
+// What is captured into a graph gets one that belongs to the graph, since the graph may run on any stream. So two
+// executables of one graph must not run at the same time: their kernels would wait for each other's words.
+class Workspace {
+ public:
+  Workspace() = default;
+  Workspace(const Workspace&) = delete;
+  ~Workspace();  // after the launch
+  cudaError_t find(cudaStream_t stream);
+  void* memory = nullptr;
+  struct Entry;
+
+ private:
+  Entry* lent = nullptr;  // while it may not be taken over
+  cudaStream_t stream = nullptr;
+};
 
 }  // namespace rms_norm_binding

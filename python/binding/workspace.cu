@@ -11,7 +11,20 @@
 #include <vector>
 
 namespace rms_norm_binding {
+
+// CUDA does not say when a stream is gone. A program may make a stream for each request, so from kMostStreams of them
+// on each workspace has an event, which says whether its last kernel has ended: then a new stream takes it over.
+constexpr size_t kMostStreams = 32;
+struct Workspace::Entry {
+  void* memory = nullptr;
+  cudaEvent_t last = nullptr;  // recorded after its last kernel; nullptr while there are few streams
+  int calls = 0;               // that have it, and have not launched their kernel yet
+  uint64_t launches = 0;
+};
+
 namespace {
+
+using Entry = Workspace::Entry;
 
 // What they are found by: the device; the number of the capture, or 0; and the stream. A stream's number, unlike its
 // handle, is never used again. But asking for it ends a capture with an error, so there the handle stands in its place.
@@ -24,7 +37,7 @@ struct Key {
 };
 struct State {
   std::mutex mutex;
-  std::map<Key, void*> used;
+  std::map<Key, Entry> used;
   std::map<int, std::vector<void*>> unused;  // of each device, whose graphs are gone: calls leave a workspace prepared
 };
 State& state() {
@@ -39,16 +52,15 @@ struct Relaxed {
   ~Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode); }
 };
 
-// Prepared on the stream; or at once, on a stream of its own, if what the stream is given is only captured.
-cudaError_t allocate(bool captured, cudaStream_t stream, void** workspace) {
+// Prepared when it returns. CUDA's functions may wait for a thread that calls give_back(), so nothing is locked here.
+cudaError_t allocate(void** workspace) {
   if (const cudaError_t error = cudaMalloc(workspace, rms_norm::kWorkspaceBytes)) return error;
-  if (!captured) return rms_norm::init_workspace(*workspace, stream);
-  cudaStream_t own;
+  cudaStream_t own = nullptr;
   cudaError_t error = cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-  if (error != cudaSuccess) return error;
-  error = rms_norm::init_workspace(*workspace, own);
+  if (error == cudaSuccess) error = rms_norm::init_workspace(*workspace, own);
   if (error == cudaSuccess) error = cudaStreamSynchronize(own);
-  cudaStreamDestroy(own);
+  if (own != nullptr) cudaStreamDestroy(own);
+  if (error != cudaSuccess) cudaFree(*workspace);
   return error;
 }
 
@@ -58,7 +70,7 @@ void give_back(void* data) {
   const std::unique_ptr<Key> key(static_cast<Key*>(data));
   const std::lock_guard lock(state().mutex);
   const auto entry = state().used.find(*key);
-  state().unused[key->device].push_back(entry->second);
+  state().unused[key->device].push_back(entry->second.memory);
   state().used.erase(entry);
 }
 cudaError_t bind_to(cudaGraph_t graph, const Key& key) {
@@ -73,37 +85,90 @@ cudaError_t bind_to(cudaGraph_t graph, const Key& key) {
 cudaError_t bind_to(cudaGraph_t, const Key&) { return cudaSuccess; }
 #endif
 
-}  // namespace
+// The workspace of a stream that may be gone: one whose last kernel has ended. None if there is none.
+Entry take_over(int device) {
+  std::vector<std::pair<Key, Entry>> candidates;
+  {
+    const std::lock_guard lock(state().mutex);
+    for (const auto& candidate : state().used)
+      if (candidate.first.device == device && candidate.second.last != nullptr && candidate.second.calls == 0)
+        candidates.push_back(candidate);
+  }
+  for (const auto& [key, seen] : candidates) {
+    if (cudaEventQuery(seen.last) != cudaSuccess) continue;
+    const std::lock_guard lock(state().mutex);
+    const auto found = state().used.find(key);
+    if (found == state().used.end() || found->second.calls > 0 || found->second.launches != seen.launches) continue;
+    state().used.erase(found);
+    return {seen.memory, seen.last};
+  }
+  return {};
+}
 
-cudaError_t find_workspace(cudaStream_t stream, void** workspace) {
-  const Relaxed relaxed;
-  Key key;
+cudaError_t find_key(cudaStream_t stream, Key& key, cudaGraph_t& graph) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  cudaGraph_t graph = nullptr;
   if (const cudaError_t error = cudaGetDevice(&key.device)) return error;
   if (const cudaError_t error = cudaStreamGetCaptureInfo(stream, &status, &key.capture, &graph)) return error;
-  const bool captured = status == cudaStreamCaptureStatusActive;
-  if (captured) {
+  if (status == cudaStreamCaptureStatusActive) {
     key.stream = reinterpret_cast<uintptr_t>(stream);
-  } else {
-    key.capture = 0;
-    if (const cudaError_t error = cudaStreamGetId(stream, &key.stream)) return error;
-  }
-
-  std::unique_lock lock(state().mutex);
-  if (const auto found = state().used.find(key); found != state().used.end()) {
-    *workspace = found->second;
     return cudaSuccess;
   }
-  if (auto& unused = state().unused[key.device]; captured && !unused.empty()) {
-    *workspace = unused.back();
-    unused.pop_back();
-  } else if (const cudaError_t error = allocate(captured, stream, workspace)) {
-    return error;
+  key.capture = 0;
+  return cudaStreamGetId(stream, &key.stream);
+}
+
+}  // namespace
+
+cudaError_t Workspace::find(cudaStream_t of_stream) {
+  const Relaxed relaxed;
+  stream = of_stream;
+  Key key;
+  cudaGraph_t graph = nullptr;
+  if (const cudaError_t error = find_key(stream, key, graph)) return error;
+  const bool captured = key.capture != 0;
+  const auto lend = [&](Entry& entry) {
+    memory = entry.memory;
+    if (entry.last == nullptr) return;
+    ++entry.calls;
+    lent = &entry;
+  };
+
+  Entry fresh;
+  bool few = true;
+  {
+    const std::lock_guard lock(state().mutex);
+    if (const auto found = state().used.find(key); found != state().used.end()) {
+      lend(found->second);
+      return cudaSuccess;
+    }
+    if (auto& unused = state().unused[key.device]; !unused.empty()) {
+      fresh.memory = unused.back();
+      unused.pop_back();
+    }
+    few = captured || state().used.size() < kMostStreams;
   }
-  state().used[key] = *workspace;
-  lock.unlock();  // give_back() may run now
+  if (fresh.memory == nullptr && !few) fresh = take_over(key.device);
+  if (fresh.memory == nullptr)
+    if (const cudaError_t error = allocate(&fresh.memory)) return error;
+  if (fresh.last == nullptr && !few)
+    if (const cudaError_t error = cudaEventCreateWithFlags(&fresh.last, cudaEventDisableTiming)) return error;
+  {
+    const std::lock_guard lock(state().mutex);
+    const auto [entry, is_new] = state().used.try_emplace(key, fresh);
+    lend(entry->second);
+    if (!is_new) {  // another thread was faster
+      state().unused[key.device].push_back(fresh.memory);
+      return cudaSuccess;
+    }
+  }
   return captured ? bind_to(graph, key) : cudaSuccess;
+}
+
+Workspace::~Workspace() {
+  if (lent == nullptr || cudaEventRecord(lent->last, stream) != cudaSuccess) return;  // unsaid, its kernel has no end
+  const std::lock_guard lock(state().mutex);
+  ++lent->launches;
+  --lent->calls;
 }
 
 }  // namespace rms_norm_binding

@@ -45,7 +45,6 @@ def rms_norm(
     Args:
         x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones
             may be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
-            Strided arrays that overlap without beginning at one address are not detected: the result is then wrong.
         weight: shape (cols,), contiguous; None for ones. Its type may differ from that of x.
         eps: added to the mean of squares, under the root; finite and not negative.
         out: where the result goes: the shape of x, with strides of its own; x itself to work in place. Its type may
@@ -65,8 +64,8 @@ def rms_norm(
 
     Raises:
         TypeError: an argument is no array, or its type is not compiled; README.md says which mixtures are.
-        ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap, if they are contiguous
-            or begin at one address; the message says which. In PyTorch, also a tensor that requires grad, and a call
+        ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap and are not the same
+            one; the message says which. In PyTorch, also a tensor that requires grad, and a call
             that is traced or transformed: rms_norm.torch has operators for these.
         RuntimeError: CUDA refused the launch.
     """

@@ -261,6 +261,45 @@ int main() {
 """
 
 
+FEWER_MULTIPROCESSORS = r"""
+#include <rms_norm/rms_norm.cuh>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  constexpr int64_t kCols = 65536;
+  for (const int64_t rows : {1, 90}) {  // blocks all over the GPU share a row, or form teams
+    const std::vector<float> ones(rows * kCols, 1.0f);
+    float *x, *y, last = 0;
+    cudaMalloc(&x, sizeof(float) * rows * kCols);
+    cudaMalloc(&y, sizeof(float) * rows * kCols);
+    cudaMemcpy(x, ones.data(), sizeof(float) * rows * kCols, cudaMemcpyDefault);
+    rms_norm::Options options;
+    cudaMalloc(&options.workspace, rms_norm::kWorkspaceBytes);
+    rms_norm::init_workspace(options.workspace);
+    const cudaError_t error = rms_norm::forward(x, nullptr, y, rows, kCols, options);
+    cudaMemcpy(&last, y + rows * kCols - 1, sizeof last, cudaMemcpyDefault);
+    std::printf("%s, %d, %s\n", cudaGetErrorName(error), last == 1.0f, cudaGetErrorName(cudaGetLastError()));
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("falls_back", full_but([True, False], True))
+def test_a_stream_may_have_fewer_multiprocessors_than_the_gpu(tmp_path, falls_back):
+    """As in a green context: the blocks of the GPU cannot all run at once, so a kernel that does not need it is taken."""
+    many = r"return cudaDeviceGetAttribute\(&device\.multiprocessors, \w+, number\)"
+    changes = [(many, "device.multiprocessors = 160; return cudaSuccess")]
+    if not falls_back:
+        changes.append((r"!was_too_large\(error\)", "true"))
+    changed_header(HEADER, tmp_path, *changes)
+    (tmp_path / "fewer.cu").write_text(FEWER_MULTIPROCESSORS, encoding="utf-8")
+    made = run(*SIMTCC, f"-I{tmp_path}/include", "-std=c++17", *FAST, "fewer.cu", "-o", "fewer", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    wrong = "cudaErrorCooperativeLaunchTooLarge, 0, cudaErrorCooperativeLaunchTooLarge\n"
+    assert run(tmp_path / "fewer").stdout == 2 * ("cudaSuccess, 1, cudaSuccess\n" if falls_back else wrong)
+
+
 USUAL = """\
 #include <rms_norm/usual_types.cuh>
 

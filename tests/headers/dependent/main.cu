@@ -164,6 +164,12 @@ bool run(const std::string& only) {
       {"forward, contiguous", [&](bool d) { return forward(x, 2, kK, kK, none, sums, d); }},
       {"forward, strided", [&](bool d) { return forward(x, 2, kK - 4, kK, none, sums, d); }},
       {"forward, unaligned", [&](bool d) { return forward(odd, 8, 1001, 1001, none, odd, d); }},
+      {"forward, batch-invariant",
+       [&](bool d) {
+         rms_norm::Options options = norm(d);
+         options.batch_invariant = true;
+         return rms_norm::forward(odd.as<float>() + 1, none, odd.as<float>() + 1, 8, 1000, options);
+       }},
       {"forward, a cluster a row", [&](bool d) { return forward(row, 1, 30000, kLong, none, row_out, d); }},
       {"forward, the GPU a row", [&](bool d) { return forward(row, 1, kLong, kLong, none, row_out, d); }},
       {"forward, a team a row",
