@@ -42,6 +42,12 @@ struct Array {
   }
 };
 
+// Whether two tensors are one: neither None, with the same elements in the same order.
+inline bool are_same(const DLTensor* a, const DLTensor* b) {
+  return a != nullptr && b != nullptr && Array{"", a}.data() == Array{"", b}.data() && a->ndim == b->ndim &&
+         std::equal(a->shape, a->shape + a->ndim, b->shape) && std::equal(a->strides, a->strides + a->ndim, b->strides);
+}
+
 // A type by its name. tvm-ffi throws for those that it has no name for, which must not happen while a sentence is made.
 inline std::string name_of(const DLDataType& t) {
   if (t.lanes == 1 && t.code == kDLComplex) return "complex" + std::to_string(t.bits);

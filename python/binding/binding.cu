@@ -18,7 +18,10 @@ Instance& instance(Type x, Type residual, Type weight, Type y) {
 }
 
 void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream, DLDataTypeCode bfloat16_code) {
-  const rms_norm::Names& names = arrays.names;
+  // A result of the fused call that overwrites an array is called as that is, which the caller has given.
+  rms_norm::Names names = arrays.names;
+  if (arrays.residual != nullptr && are_same(arrays.y, arrays.x)) names.y = names.x;
+  if (are_same(arrays.residual_out, arrays.residual)) names.residual_out = names.residual;
   const Array x{names.x, arrays.x}, weight{names.weight, arrays.weight}, y{names.y, arrays.y};
   const Array residual{names.residual, arrays.residual}, residual_out{names.residual_out, arrays.residual_out};
   Call call;

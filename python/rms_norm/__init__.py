@@ -120,14 +120,9 @@ def fused_add_rms_norm(
         if out is not None or residual_out is not None:
             raise TypeError(f"{library.name}'s arrays cannot be written: take the results")
         out, residual_out = library.empty_like(x), library.empty_like(residual)
-    names = "x", "residual", "residual" if residual_out is None else "residual_out", "weight", "x" if out is None else "out"
     out = x if out is None else out
     residual_out = residual if residual_out is None else residual_out
-    try:
-        library.norm(x, residual, residual_out, weight, out, options)
-    except ValueError:
-        library.norm(x, residual, residual_out, weight, out, options, names)  # refused again, by the names as given
-        raise
+    library.norm(x, residual, residual_out, weight, out, options)
     return out, residual_out
 
 

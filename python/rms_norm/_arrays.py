@@ -135,6 +135,8 @@ class NumPy(Library):
 
     def norm(self, x, residual, residual_out, weight, out, options, names=None):
         of_x, of_residual, of_residual_out, of_weight, of_out = names or NAMES
+        if residual_out is residual:  # a result that overwrites an array is called as that is
+            of_residual_out = of_residual
         x, residual = self.given(of_x, x), self.given(of_residual, residual)
         residual_out, out = self.given(of_residual_out, residual_out, True), self.given(of_out, out, True)
         norm(x, residual, residual_out, self.given(of_weight, weight), out, options, names, _kernel_of_numpy)

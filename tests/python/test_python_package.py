@@ -289,7 +289,8 @@ def test_refused_residuals(rms_norm):
         ((X, X[:2]), {}, ValueError, "residual has the shape"),
         ((X, X), {}, ValueError, "^x overlaps residual$"),
         ((X, X.copy()), {"residual_out": X.astype(F16)}, TypeError, "must have the same type"),
-        ((X, readonly(X)), {}, ValueError, "residual_out is read-only"),
+        ((X, readonly(X)), {}, ValueError, "^residual is read-only"),
+        ((X, X.copy()), {"out": X[::-1]}, ValueError, "^out overlaps x, and is not the same tensor$"),
     ]
     for arguments, options, error, sentence in cases:
         with pytest.raises(error, match=sentence):
