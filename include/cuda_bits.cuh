@@ -41,7 +41,7 @@ cudaError_t query_code(int number, int& architecture) {
 
 struct Grid {
   dim3 blocks, threads;
-  int shared_bytes = 0, cluster = 1;  // cluster: of so many blocks along x
+  int shared_bytes = 0, cluster = 1;  // cluster: blocks of a cluster, along x
   bool dependent = false, all_at_once = false;
 };
 template <class... P>

@@ -63,7 +63,8 @@ constexpr size_t quantized_size(int64_t n, int64_t k) {
 
 namespace detail {
 
-// Of x: a grid that quantizes it has threads for almost twice as many. And how many elements a tensor may reach over.
+// The most numbers of x: a grid that quantizes it has threads for almost twice as many. The most elements from a
+// tensor's first to its last.
 constexpr int64_t kMostOfX = int64_t{1} << 40, kMostElements = int64_t{1} << 58;
 
 // A bias or a weight of nullptr has some type.

@@ -157,7 +157,7 @@ template <class S, class Meanwhile>
 __device__ void copy_part(const QuantizedColumns& x, int64_t first_column, int first, int count, const PartOfX<S>& to,
                           Meanwhile meanwhile) {
   constexpr int kPieces = kChunk / 16;  // of a chunk of a column, 16 bytes each
-  constexpr int kBatch = 4;             // so many loads of scales in flight
+  constexpr int kBatch = 4;             // loads of scales in flight
   const int pieces = to.columns * kPieces, all = count * to.columns;
   const auto place_of = [&](int chunk) { return (first + chunk) * x.n + first_column; };
   const auto scales_of = [&](int i) {
@@ -193,7 +193,7 @@ template <class S, class P, class Meanwhile>
 __device__ void quantize_part(const P& p, int64_t first_column, int first, int count, const PartOfX<S>& to,
                               Meanwhile meanwhile) {
   constexpr int kAtOnce = S::kThreads / 8;
-  constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // so many loads in flight
+  constexpr int kBatch = sizeof(typename decltype(p.x)::Loaded) > 16 ? 2 : 4;  // loads in flight
   const int b = threadIdx.x / 4 % 2, t = threadIdx.x % 4, all = to.columns * count;
   for (int begin = 0; begin < all; begin += kBatch * kAtOnce) {
     typename decltype(p.x)::Loaded loaded[kBatch];

@@ -103,7 +103,7 @@ inline QuantizedColumns x_of(const Quantized& x, int64_t n, int64_t k, int64_t) 
 
 // --- Products --------------------------------------------------------------------------------------------------------
 
-// Up to so many numbers of x are quantized by every block, which takes less time than a kernel of its own.
+// The most numbers of x that every block quantizes by itself, which takes less time than a kernel of its own.
 constexpr int64_t kFewNumbers = 8192;
 constexpr bool are_quantized_once(int64_t n, int64_t k) { return n > 1 && k > kFewNumbers / n; }
 
@@ -144,8 +144,8 @@ cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream
   }
 }
 
-// x is converted, and the product starts while it is, in so many parts of k. Sets `done` unless the GPU has no wgmma,
-// or y too many tiles.
+// x is converted, and the product, whose blocks divide k into `parts` parts, starts while it is. Sets `done` unless the
+// GPU has no wgmma, or y too many tiles.
 template <class S, class X, class B, class Y>
 cudaError_t launch_many(ManyProblem<B, Y> p, const X& x, void* workspace, int parts, int64_t k, bool dependent,
                         cudaStream_t stream, bool& done) {
@@ -202,7 +202,7 @@ cudaError_t launch_plan(const ManyPlan& plan, const ManyProblem<B, Y>& p, const 
   return launch_many<S>(p, x, workspace, plan.parts, k, dependent, stream, done);
 }
 
-// A call: checked, and launched as the policy says, in so many columns at a time as a grid may have.
+// A call: checked, and launched as the policy says, with as many columns at a time as a grid may have.
 template <class Policy, class W, class X, class Y, class B>
 cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_t k, const B* bias,
                 const Options& options, cudaStream_t stream) {

@@ -292,7 +292,7 @@ struct Producer {
     cuda::device::memcpy_async_tx(reinterpret_cast<uint4*>(to), static_cast<const uint4*>(from),
                                   cuda::aligned_size_t<16>(bytes), barrier);
   }
-  // Numbers or scales, of which a chunk has so many bytes; they begin at `place` in a stage.
+  // Numbers or scales: `bytes` of each chunk, which begin at `place` in a stage.
   __device__ void produce_weights(const Packed& w, const void* all, int bytes, int place) const {
     const int chunks = share.chunks, first_chunk = share.first_chunk;
     const auto* from = static_cast<const unsigned char*>(all) + (share.first_group * chunks + first_chunk) * bytes;
@@ -526,7 +526,8 @@ __global__ void __launch_bounds__(kHasWgmma ? S::kThreads : 32, S::kBlocksPerSm)
     } else if (number == 2 && is_elected()) {
       producer.produce_x(p.x);
     }
-    // Taken back any earlier, they could be missing when a consumer asks for its own, and both would wait for ever.
+    // Taken back any earlier, they could be missing when a consumer asks for its own, and neither warpgroup would go
+    // on.
     __syncwarp();
     wait_for(all_have_read, 0);
     if constexpr (S::kMoreRegisters) set_registers<true, S::kEvenShare>();

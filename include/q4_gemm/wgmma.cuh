@@ -19,7 +19,7 @@ namespace q4_gemm::detail {
 
 #ifdef __SIMT__
 
-// Two panels of N columns, and those that begin so many columns farther.
+// Two panels of N columns. Adding a number of columns gives the panels that begin that many columns farther.
 template <int N>
 struct Panels {
   const uint32_t* words;

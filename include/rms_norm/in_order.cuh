@@ -38,7 +38,7 @@ __device__ void store_elements(T* address, const Pack<T, N>& pack) {
   }
 }
 
-// What row_sum() returns for so many threads.
+// What row_sum() returns in a block of order.threads threads.
 __device__ inline float sum_in_order(float value, const Order& order) {
   __shared__ alignas(16) float warp_sums[32];
   const unsigned lane = threadIdx.x % 32, warps = order.threads / 32;

@@ -91,7 +91,8 @@ struct Row<N, access, Problem<X, R, W, Y>> {
     if constexpr (P::kAdds) row.residual = residual + from, row.residual_out = residual_out + from;
     return row;
   }
-  // On to the row that is so many further, in what is stored when the sum of its squares is known, and in the rest.
+  // On to the row that is `rows` rows further: of y, which is stored when the sum of squares is known; and of the other
+  // tensors.
   __device__ void advance_output(unsigned rows) { y += rows * p.y_steps.row; }
   __device__ void advance_input(unsigned rows) {
     x += rows * p.x_steps.row;
@@ -378,11 +379,11 @@ constexpr bool in_turn = access == Access::unaligned && (N == 8 ? packs <= 2 : N
 constexpr int kTurnThreads = 1024;  // per multiprocessor, which leaves each 64 registers
 constexpr int kTurnRows = 8;  // a multiple of them is between two rows of a thread, so that both are aligned alike
 
-// Of a block, if a row has at most so many.
+// The most threads of a block, if a row has at most row_threads.
 template <int row_threads>
 constexpr int most_threads = row_threads == 32 ? 256 : row_threads;
 
-// Of the blocks of a kernel, so many shall fit on a multiprocessor; 0 leaves it to the compiler. The kernels of short
+// How many blocks of a kernel must fit on a multiprocessor; 0 leaves that to the compiler. The kernels of short
 // rows issue the most instructions per byte, and want all threads that there can be. Those of a few contiguous rows do
 // not fill the GPU, and want registers instead, so that all loads of a thread start before the first one ends.
 template <Access access, int N, int row_threads, int packs>

@@ -144,7 +144,7 @@ cudaError_t launch_across_gpu(const P& p, int parts, cudaStream_t stream) {
   return launch_in_parts<N, kVectors, kBlock, 0, false, access, MemoryExchange>(p, parts, stream);
 }
 
-// How many teams of blocks take rows of so many packs: as many as there may be if each has room for a row. 0 where
+// How many teams of blocks take rows of `packs` packs: as many as there may be if each has room for a row. 0 where
 // there cannot be enough of them, or where another kernel is faster.
 template <int N, Access access>
 int count_teams(int64_t packs, int64_t rows, int blocks) {

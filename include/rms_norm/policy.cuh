@@ -58,8 +58,8 @@ inline constexpr Shape kNarrow[] = {
     {4096, kAnySize, 4, 1024, 1, Access::strided, Eviction::first},
 };
 
-// Longer rows than a policy's tables have are shared by a cluster of blocks: of 256 threads up to so many packs, which
-// leaves room for several blocks per multiprocessor, else of 1024.
+// Rows that are longer than those of a policy's tables are shared by a cluster of blocks: of 256 threads up to
+// kLongPacks packs, which leaves room for several blocks per multiprocessor, else of 1024.
 constexpr int64_t kLongPacks = 64 << 10;
 
 }  // namespace detail

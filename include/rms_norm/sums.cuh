@@ -137,7 +137,7 @@ struct ClusterExchange {
 // before have ended. So no block writes a word that a block of the launch before still waits for, and begin() finds
 // what that launch left. Within a launch, a block writes its words once, and after a barrier behind begin().
 //
-// A workspace that was not prepared, or that two kernels use at once, may make a block wait for ever. A program
+// A workspace that was not prepared, or that two kernels use at once, may make a block wait without end. A program
 // compiled with RMS_NORM_CHECKED defined stops waiting after a few seconds instead: the launch fails with
 // cudaErrorLaunchFailure.
 struct MemoryExchange {
@@ -189,8 +189,8 @@ struct MemoryExchange {
 #endif
 };
 
-// So many rows of a team wait for their sums, which are on their way. More of them hide how long that takes, and leave
-// less to be copied ahead.
+// The rows of a team whose sums are on their way. More of them hide how long a sum takes, and leave fewer rows to be
+// copied ahead.
 constexpr int kRowsWaiting = 4;
 
 // The same for blocks in teams, of which each takes one row after the other: see teams.cuh. The number in a word is

@@ -47,7 +47,7 @@ __device__ inline void start_copy(void* to, const void* from, int bytes, [[maybe
 #endif
 }
 
-// So many packs as fill lines.
+// `packs`, rounded up to whole lines of 128 bytes.
 __host__ __device__ constexpr int lines_of(int packs) { return (packs + kLinePacks - 1) / kLinePacks * kLinePacks; }
 
 // The row of a team that is at some stage of its way through the block: its place, and the phase of the place's
