@@ -130,6 +130,41 @@ int main() {
   expect_reason(explain(x, x, y, weight, y, kRows, kCols), "y overlaps residual_out");
   expect_reason(explain(Tensor{x, {kCols, 1, 5}}, weight, x, kRows, kCols), "");  // a stride that no row needs
   expect_reason(explain(Tensor{x, {INT64_MAX}}, weight, x, 1, kCols), "");
+
+  // Columns of one buffer: strided tensors may lie in each other's gaps, and may not overlap.
+  constexpr int64_t kHalf = kCols / 2;
+  const auto half = [&](float* data) { return Tensor{data, {kCols}}; };
+  expect_reason(explain(half(x), nullptr, half(x + kHalf), kRows, kHalf), "");
+  expect_reason(explain(half(x), x + kHalf, half(x + kCols), 1, kHalf), "");
+  expect_reason(explain(half(y), x + kHalf, half(x), kRows, kHalf), "");  // a weight between the rows of y
+  expect_reason(explain(half(y), x + kHalf - 1, half(x), kRows, kHalf), "y overlaps weight");
+  expect_reason(explain(half(y), x + kHalf + 1, half(x), kRows, kHalf), "y overlaps weight");
+  for (const int64_t distance : {int64_t{1}, kHalf - 1, kHalf + 1, kCols})
+    expect_reason(explain(half(x), nullptr, half(x + distance), 2, kHalf), "y overlaps x, and is not the same tensor");
+  expect_reason(explain(Tensor{x + kCols, {-kCols}}, nullptr, half(x), 2, kHalf),
+                "y overlaps x, and is not the same tensor");
+  expect_reason(explain(half(x), half(x + kHalf), half(x + kHalf), weight, half(x), kRows, kHalf), "");
+  expect_reason(explain(half(x), half(y), half(y), weight, half(y + kHalf), kRows, kHalf), "");
+  expect_reason(explain(half(x), half(y), half(y), weight, half(y + 1), 2, kHalf),
+                "y overlaps residual, and is not the same tensor");
+
+  // With eps = 0, squares that are 0 in float32 make a row infinite, and a row of zeros NaN.
+  Options exact;
+  for (const float value : {0.0f, 2e-23f, 4e-23f})
+    for (const float eps : {0.0f, 1e-38f}) {
+      exact.eps = eps;
+      std::vector<float> row(kCols, value);
+      cudaMemcpy(y, row.data(), sizeof(float) * kCols, cudaMemcpyDefault);
+      expect(forward(y, nullptr, y, 1, kCols, exact) == cudaSuccess, "eps");
+      cudaMemcpy(row.data(), y, sizeof(float) * kCols, cudaMemcpyDefault);
+      const float found = row[kCols - 1];
+      expect(eps > 0     ? found >= 0 && found < 1e-3f
+             : value == 0  ? found != found
+             : value < 3e-23f ? found > 1e38f
+                              : found > 0.5f && found < 2,
+             "a small row");
+    }
+
   options.workspace = workspace;
   expect_reason(explain(x, weight, y, kRows, kCols, options), "");
   for (void* taken : {static_cast<void*>(x), static_cast<void*>(y), static_cast<void*>(weight)}) {
