@@ -39,7 +39,8 @@ struct Options {
   bool dependent_launch = false;
 
   // Lets many blocks share long rows. kWorkspaceBytes of device memory, aligned to 16 bytes, that init_workspace()
-  // has prepared. Calls that may run at the same time need a workspace each. With nullptr, long rows take longer.
+  // has prepared. Calls that may run at the same time need a workspace each; so two executables of one graph must not
+  // run at the same time. With nullptr, long rows take longer.
   void* workspace = nullptr;
 
   Cache cache = Cache::tuned;

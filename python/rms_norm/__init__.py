@@ -46,7 +46,8 @@ def rms_norm(
         x: shape (..., cols), of float32, float16 or bfloat16. The last dimension must be contiguous. The leading ones
             may be strided as far as two strides reach, as in a slice of wider rows or in the heads within packed rows.
         weight: shape (cols,), contiguous; None for ones. Its type may differ from that of x.
-        eps: added to the mean of squares, under the root; finite and not negative.
+        eps: added to the mean of squares, under the root; finite and not negative. With 0, a row of zeros becomes NaN,
+            and a row of magnitudes below 2.6e-23, whose squares are 0 in float32, infinite.
         out: where the result goes: the shape of x, with strides of its own; x itself to work in place. Its type may
             differ from that of x. None for a new array of x's type.
         weight_offset: added to the weight in float32: 1 for Gemma's 1 + weight. It has no effect without a weight.

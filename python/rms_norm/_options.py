@@ -34,6 +34,8 @@ class Options:
                 raise TypeError(f"{name} is {value!r}, which is not a number")
         if not 0 <= self.eps < inf:
             raise ValueError(f"eps is {self.eps}; it must be finite and not negative")
+        if 0 < self.eps <= 2**-150:
+            raise ValueError(f"eps is {self.eps}, which is 0 in float32; give 0, or 1e-38 and more")
         if not -inf < self.weight_offset < inf:
             raise ValueError(f"weight_offset is {self.weight_offset}; it must be finite")
         if self.rounding not in get_args(Rounding):

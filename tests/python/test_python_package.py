@@ -242,6 +242,7 @@ NORM = {
     "eps below 0": ((X, W, -1.0), ValueError, "eps is -1.0; it must be finite and not negative"),
     "eps not finite": ((X, W, float("inf")), ValueError, "eps is inf; it must be"),
     "eps too large for float32": ((X, W, 1e300), ValueError, "eps is negative or not finite"),
+    "eps that is 0 in float32": ((X, W, 1e-60), ValueError, "eps is 1e-60, which is 0 in float32; give 0, or"),
     "eps no number": ((X, W, "small"), TypeError, "eps is 'small', which is not a number"),
     "out of another shape": ((X, W, 1e-6, X[:2].copy()), ValueError, r"out has the shape \(2, 8\)"),
     "out of another rank": ((X, W, 1e-6, X.reshape(2, 2, 8).copy()), ValueError, "out has the shape"),
