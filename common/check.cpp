@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "common/device.h"
 #include "common/text.h"
 
 namespace ladder {
@@ -183,7 +184,41 @@ std::string Problem::context() const {
 
 void Problem::launch(const Launcher& kernel, const Arguments& arguments, cudaStream_t stream) const {
   kernel(arguments, stream);
-  cuda_check(cudaGetLastError(), "the kernel's launch", __FILE__, __LINE__);
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) throw CudaError(error, "the kernel's launch" + refused_launch());
+}
+
+std::string Problem::launches_elsewhere(const Launcher& kernel) {
+  cudaStream_t stream;
+  cudaGraph_t graph = nullptr;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  try {
+    kernel(buffers.arguments(), stream);
+  } catch (...) {
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    throw;
+  }
+  const cudaError_t launched = cudaGetLastError(), ended = cudaStreamEndCapture(stream, &graph);
+  if (graph) cudaGraphDestroy(graph);
+  cudaGetLastError();
+  CUDA_CHECK(cudaStreamDestroy(stream));
+  const auto is_implicit = [](cudaError_t e) {
+    return e == cudaErrorStreamCaptureImplicit || e == cudaErrorStreamCaptureInvalidated;
+  };
+  if (!is_implicit(launched) && !is_implicit(ended)) return "";
+  return "a kernel is launched on the default stream and not on the stream that the launcher is given: a launch on a "
+         "stream is kernel<<<blocks, threads, 0, stream>>>(...)";
+}
+
+// After a run that gave wrong values in another order of the threads than the first, which was right.
+std::string Problem::again(const Launcher& kernel, const char* order) {
+  const ThreadOrder thread_order(order);
+  buffers.prepare(case_);
+  launch(kernel, buffers.arguments(), cudaStreamPerThread);
+  if (cudaDeviceSynchronize() != cudaSuccess || buffers.verify(case_, variant_).failure.empty()) return "";
+  return "; the first launch was right, and one more in its order of the threads is wrong, too: so it is not the order, "
+         "and a launch leaves something behind, such as a counter that it does not set back";
 }
 
 Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& orders, int64_t sample) {
@@ -196,7 +231,8 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
     try {
       buffers.prepare(case_);
       launch(kernel, buffers.arguments(), cudaStreamPerThread);
-      cuda_check(cudaDeviceSynchronize(), "the kernel's run", __FILE__, __LINE__);
+      const cudaError_t error = cudaDeviceSynchronize();
+      if (error != cudaSuccess) throw CudaError(error, "the kernel's run");
       // A later run need only equal the first, which was right and is held whole unless rows are sampled.
       std::string failure;
       if (run == 0 || sample != INT64_MAX || !buffers.same_as_verified()) {
@@ -205,9 +241,12 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
         if (run > 0 && sample == INT64_MAX && failure.empty())
           failure = "not deterministic: right, but not the first run's bits";
       }
+      const bool wrong = !failure.empty();
       failure += buffers.side_effects(case_, sample);
+      if (failure.empty() && run == 0) failure = launches_elsewhere(kernel);
       if (failure.empty()) continue;
       outcome.failure = where() + without_semicolon(failure);
+      if (wrong && run > 0 && sample == INT64_MAX) outcome.failure += again(kernel, orders[0]);
     } catch (const CudaError& error) {
       outcome.failure = where() + error.what();
     }

@@ -84,6 +84,9 @@ class Problem {
   Buffers buffers;
 
  private:
+  std::string launches_elsewhere(const Launcher& kernel);  // "", or that not all kernels go to the launcher's stream
+  std::string again(const Launcher& kernel, const char* order);
+
   const Case& case_;
   Variant variant_;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/parallel.h"
+#include "common/pattern.h"
 #include "common/text.h"
 
 namespace ladder {
@@ -136,8 +137,9 @@ std::string describe(const Comparison& comparison, const Output& output) {
   result += ", first at " + element_text(output, comparison.first);
   if (comparison.worst != comparison.first) result += ", worst at " + element_text(output, comparison.worst);
   if (comparison.nans > 0) result += text("; %lld of them NaN", static_cast<long long>(comparison.nans));
-  const double tolerance = output.oracle.tolerance();
-  return tolerance > 0 ? result + text("; relative tolerance %.2g", tolerance) : result;
+  if (const double tolerance = output.oracle.tolerance(); tolerance > 0)
+    result += text("; relative tolerance %.2g", tolerance);
+  return result + pattern(comparison, output);
 }
 
 }  // namespace ladder

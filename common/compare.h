@@ -41,8 +41,8 @@ double error_of(const Comparison& comparison, double tolerance);
 // Compares all elements, or those of `sample` rows if the tensor has more.
 Comparison compare(const Output& result, int64_t sample = INT64_MAX);
 
-// One sentence about a failed comparison: how many elements are wrong, and the first and the worst with expected and
-// actual value.
+// One sentence about a failed comparison: how many elements are wrong, the first and the worst with expected and
+// actual value, and what is regular about where they lie.
 std::string describe(const Comparison& comparison, const Output& result);
 
 }  // namespace ladder

@@ -8,10 +8,11 @@
 namespace ladder {
 
 struct CudaError : std::runtime_error {
-  CudaError(cudaError_t error, const char* call, const char* file, int line)
-      : std::runtime_error(std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ") from " + call +
-                           " at " + file + ":" + std::to_string(line)),
+  CudaError(cudaError_t error, const std::string& call)
+      : std::runtime_error(std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ") from " + call),
         code(error) {}
+  CudaError(cudaError_t error, const char* call, const char* file, int line)
+      : CudaError(error, std::string(call) + " at " + file + ":" + std::to_string(line)) {}
   cudaError_t code;
 };
 

@@ -59,4 +59,13 @@ Counters take_counters() {
 #endif
 }
 
+std::string refused_launch() {
+#ifdef __SIMT__
+  const std::string refused = simt::refused_launch();
+  return refused.empty() ? "" : ": " + refused;
+#else
+  return "";
+#endif
+}
+
 }  // namespace ladder

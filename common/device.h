@@ -30,4 +30,7 @@ struct Counters {
 };
 Counters take_counters();  // since the last call
 
+// The launch that the CPU device has refused, as a phrase that begins with ": ". "" on a GPU.
+std::string refused_launch();
+
 }  // namespace ladder

@@ -27,10 +27,11 @@ Variant Operator::off_by(std::initializer_list<int> elements) const {
 }
 
 std::string shape_text(const Operator& op, const Shape& shape) {
-  std::string result;
-  for (size_t i = 0; i < op.parameters().size(); ++i)
-    if (const Parameter parameter = op.parameters()[i]; parameter.choices.empty())
-      result += (i > 0 ? " x " : "") + parameter.text_of(shape[static_cast<int>(i)]);
+  const std::vector<Parameter> parameters = op.parameters();
+  std::string result = parameters.size() == 1 ? std::string(parameters[0].name) + " = " : "";
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].choices.empty())
+      result += (i > 0 ? " x " : "") + parameters[i].text_of(shape[static_cast<int>(i)]);
   return result;
 }
 

@@ -37,6 +37,13 @@ struct Answers {
   double *expected, *low, *high;
 };
 
+// The first wrong element of an output.
+struct Wrong {
+  int64_t element;
+  double expected, got;
+  double factor;  // got / expected, where it is the same for all wrong elements, or NaN
+};
+
 // Computes the right answers for the inputs of one problem.
 class Oracle {
  public:
@@ -50,6 +57,9 @@ class Oracle {
 
   // Whether bits are compared, the sign of zero included.
   virtual bool is_exact(int) const { return false; }
+
+  // What may have led to a wrong element, "" or a phrase.
+  virtual std::string cause(int, const Wrong&) const { return ""; }
 
   // For a tensor in pieces: what is wrong with it, "" or one sentence.
   virtual std::string judge(int, const void*) const { return ""; }
@@ -92,6 +102,6 @@ class Operator {
   Variant off_by(std::initializer_list<int> elements) const;
 };
 
-std::string shape_text(const Operator& op, const Shape& shape);  // "3 x 1025"
+std::string shape_text(const Operator& op, const Shape& shape);  // "3 x 1025", "n = 257"
 
 }  // namespace ladder

@@ -5,6 +5,7 @@
 
 #include "common/operators/parts.h"
 #include "common/operators/rms_norm_parts.h"
+#include "common/text.h"
 
 namespace ladder {
 namespace rms_norm {
@@ -64,6 +65,15 @@ std::vector<double> mean_squares(const float* x, int64_t rows, int64_t cols) {
   return result;
 }
 
+std::string cause_of(double factor) {
+  if (!(factor > 0.0)) return "";
+  const double times = 1.0 / (factor * factor);  // eps aside
+  if (times > 1e6)
+    return text("the sum of squares is %.1g times what it should be: is something added that has no value yet?", times);
+  return text("all of them are %.3g times what is right, as with a sum of squares that is %.3g times what it should be",
+              factor, times);
+}
+
 Floats as_floats(Type type, const void* from, int64_t count) {
   Floats to(new float[count]);
   with(type, [&](auto t) {
@@ -81,6 +91,7 @@ class Answer : public Oracle {
       : input_(input), weight_(weight), cols_(cols), mean_squares_(mean_squares(input, rows, cols)) {}
 
   double tolerance() const override { return rms_norm::tolerance(cols_); }
+  std::string cause(int, const Wrong& wrong) const override { return cause_of(wrong.factor); }
 
   void answer(const Variant& variant, int, int64_t first, int64_t count, const Answers& to) const override {
     const double allowed = tolerance();

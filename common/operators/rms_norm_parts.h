@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/parallel.h"
@@ -15,6 +16,9 @@ double tolerance(int64_t cols);
 
 // mean(x²) of each row, in float64.
 std::vector<double> mean_squares(const float* x, int64_t rows, int64_t cols);
+
+// Of wrong elements that are all `factor` times what is right: what that says of the row's sum. "" if nothing.
+std::string cause_of(double factor);
 
 using Floats = std::unique_ptr<float[]>;
 Floats as_floats(Type type, const void* from, int64_t count);

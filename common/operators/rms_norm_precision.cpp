@@ -95,6 +95,8 @@ class Answer : public Oracle {
     return 0.5 * (growth(cols_, format_of<Sum>) + 4.0 * unit) + 3.5 * unit;
   }
 
+  std::string cause(int, const Wrong& wrong) const override { return rms_norm::cause_of(wrong.factor); }
+
   void answer(const Variant& variant, int, int64_t first, int64_t count, const Answers& to) const override {
     const double eps = static_cast<double>(static_cast<float>(variant.scalars[0]));
     const bool weighted = !variant.places[kWeight].absent;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "common/operators/parts.h"
+#include "common/text.h"
 
 namespace ladder {
 namespace sum {
@@ -18,9 +20,11 @@ double tolerance(int64_t n) {
   return std::fmin((count - 1.0) * u, 4.0 * std::sqrt(count) * u);
 }
 
+constexpr int64_t kMostToTry = 4096;
+
 class Answer : public Oracle {
  public:
-  Answer(const float* input, int64_t n) : n_(n) {
+  Answer(const float* input, int64_t n) : input_(input), n_(n) {
     double sums[kMaxParts] = {}, magnitudes[kMaxParts] = {};
     const int parts = parallel_for(n, 1 << 16, [&](int part, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -40,7 +44,27 @@ class Answer : public Oracle {
     to.high[0] = sum_ + slack;
   }
 
+  // Which elements the sum that was got would be of: all but one, one of them twice, or the first few.
+  std::string cause(int, const Wrong& wrong) const override {
+    if (n_ > kMostToTry) return "";
+    const double slack = tolerance() * magnitude_ + std::abs(sum_) * 1e-6;
+    const auto is = [=](double sum) { return std::abs(wrong.got - sum) <= slack; };
+    std::vector<std::string> found;
+    double first = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      const double x = static_cast<double>(input_[i]);
+      const auto number = static_cast<long long>(i);
+      if (i > 0 && is(first)) found.push_back(text("this is the sum of the first %lld alone", number));
+      if (is(sum_ - x)) found.push_back(text("this is the sum without element %lld", number));
+      if (is(sum_ + x)) found.push_back(text("this is the sum with element %lld added twice", number));
+      first += x;
+    }
+    if (is(0) && n_ > 0) found.push_back("this is the sum of nothing");
+    return found.empty() || (found.size() > 2 && n_ > 2) ? "" : found.front();
+  }
+
  private:
+  const float* input_;
   int64_t n_;
   double sum_ = 0, magnitude_ = 0;
 };

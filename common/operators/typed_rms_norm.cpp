@@ -92,6 +92,9 @@ class Answer : public Oracle {
   double tolerance() const override { return error_ + 2.0 * unit_roundoff(types_.y); }
 
   bool is_exact(int tensor) const override { return tensor == Op::kResidualOut; }
+  std::string cause(int tensor, const Wrong& wrong) const override {
+    return is_exact(tensor) ? "" : rms_norm::cause_of(wrong.factor);
+  }
 
   void answer(const Variant& variant, int tensor, int64_t first, int64_t count, const Answers& to) const override {
     if (tensor == Op::kResidualOut) {

@@ -187,15 +187,29 @@ void fail_at_line(Worker& w, cudaError_t error, uintptr_t pc, const std::string&
   w.fail(error, sentence, {place.file.empty() ? nullptr : place.file.c_str(), place.line});
 }
 
-std::string kernel_name(const Launch& launch) {
-  if (launch.kernel) return launch.kernel;
-  const std::string symbol = symbol_of(reinterpret_cast<uintptr_t>(launch.function));
-  if (symbol.empty()) return "(launched by its address)";
+static std::string function_name(const void* function) {
+  const std::string symbol = function ? symbol_of(reinterpret_cast<uintptr_t>(function)) : "";
   int status;
   char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  const std::string name = demangled ? demangled : symbol;
+  std::string name = demangled ? demangled : symbol;
   std::free(demangled);
+  for (const std::string unnamed = "(anonymous namespace)::"; name.find(unnamed) != std::string::npos;)
+    name.erase(name.find(unnamed), unnamed.size());
   return name.substr(0, name.find('('));
+}
+
+std::string kernel_name(const Launch& launch) {
+  if (launch.kernel) return launch.kernel;
+  const std::string name = function_name(launch.function);
+  return name.empty() ? "(launched by its address)" : name;
+}
+
+std::string short_kernel_name(const Launch& launch) {
+  const bool is_template = launch.kernel && std::strchr(launch.kernel, '<');  // <kVectors>, as it is written
+  std::string name = launch.kernel && !is_template ? launch.kernel : function_name(launch.function);
+  if (name.empty()) return kernel_name(launch);
+  const size_t scope = name.find_last_of(": ", name.find('<'));
+  return scope == std::string::npos ? name : name.substr(scope + 1);
 }
 
 std::string block_name(const Launch& launch, uint3 index) {

@@ -11,6 +11,7 @@ namespace simt {
 
 class Worker;
 struct Lane;
+struct Launch;
 
 constexpr int kSignals = 4;
 
@@ -21,6 +22,8 @@ void install_fault_handlers();
 extern void (*before_death)();
 
 std::string timeout_sentence(const Lane& lane);  // it is the lane that runs
+
+std::string short_kernel_name(const Launch& launch);  // without scopes, a template with its arguments
 
 // In place while kernels run, whatever handlers the program has. Starts the watchdog the first time.
 class FaultHandlers {

@@ -28,6 +28,7 @@ constexpr unsigned kPortableCluster = 8, kLargestCluster = 16;
 LaunchStats last_stats;
 BlockStats most_stats;  // since they were taken
 uint64_t launches = 0;
+std::string refused;
 
 uint64_t volume(dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; }
 
@@ -49,6 +50,19 @@ cudaError_t validate(const LaunchConfig& c) {
   if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * kMultiprocessors)
     return cudaErrorCooperativeLaunchTooLarge;
   return cudaSuccess;
+}
+
+std::string size_text(dim3 d) {
+  std::string result = std::to_string(d.x);
+  if (d.y != 1 || d.z != 1) result += " x " + std::to_string(d.y);
+  if (d.z != 1) result += " x " + std::to_string(d.z);
+  return result;
+}
+
+std::string describe(const LaunchConfig& c) {
+  return "the grid has " + size_text(c.grid) + " blocks, the block " + size_text(c.block) + " threads and " +
+         std::to_string(c.shared) +
+         " bytes of dynamic shared memory; a grid has at least 1 block, and a block 1 to 1024 threads";
 }
 
 // A plain run cannot know why an answer is wrong. Shown to people, and to who asks for it.
@@ -133,7 +147,10 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_o
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (is_stopped()) return sticky();
   const cudaError_t error = validate(config);
-  if (error != cudaSuccess) return record(error);
+  if (error != cudaSuccess) {
+    refused = describe(config);
+    return record(error);
+  }
   return enqueue(config.stream, [config, kernel] { return execute(config, *kernel); });
 }
 
@@ -168,6 +185,11 @@ LaunchConfig from_cuda(const cudaLaunchConfig_t& c) {
 LaunchStats last_launch_stats() {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   return last_stats;
+}
+
+std::string refused_launch() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  return refused;
 }
 
 BlockStats take_block_stats() {

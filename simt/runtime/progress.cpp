@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
+#include "fault.h"
 #include "launch.h"
 
 namespace simt {
@@ -22,6 +24,7 @@ struct Shown {
   std::mutex mutex;  // guards what follows
   const Launch* launch = nullptr;
   std::chrono::steady_clock::time_point begin;
+  std::string kernel;
   bool is_there = false;
 };
 Shown& shown() {  // never destroyed: the watchdog outlives main
@@ -53,8 +56,9 @@ void show_progress() {
   const std::lock_guard<std::mutex> lock(shown().mutex);
   const Launch* launch = shown().launch;
   if (!launch || std::chrono::steady_clock::now() - shown().begin < kPatience) return;
+  if (!shown().is_there) shown().kernel = short_kernel_name(*launch);
   const uint64_t gangs = std::min<uint64_t>(launch->next_gang, launch->gangs);
-  std::fprintf(stderr, "%ssimt: kernel %s: %llu of %llu blocks started", kClear, launch->kernel ? launch->kernel : "",
+  std::fprintf(stderr, "%ssimt: kernel %s: %llu of %llu blocks started", kClear, shown().kernel.c_str(),
                static_cast<unsigned long long>(gangs * launch->blocks_per_gang),
                static_cast<unsigned long long>(launch->gangs * launch->blocks_per_gang));
   shown().is_there = true;

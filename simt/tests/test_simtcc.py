@@ -81,8 +81,13 @@ def test_a_wrong_answer_hints_at_what_would_look_further(folder):
 def test_a_launch_that_takes_long_shows_its_progress(folder):
     (folder / "long.cu").write_text(
         "__device__ void rest();\n"
-        "__global__ void slow() { rest(); }\n"
-        "int main() { slow<<<80, 1>>>(); return cudaDeviceSynchronize(); }\n"
+        "template <int n> __global__ void slow() { rest(); }\n"
+        "int main() {\n"
+        "  cudaLaunchConfig_t config = {};\n"
+        "  config.gridDim = 80, config.blockDim = 1;\n"
+        "  cudaLaunchKernelEx(&config, slow<7>);\n"
+        "  return cudaDeviceSynchronize();\n"
+        "}\n"
     )
     (folder / "rest.cpp").write_text("#include <unistd.h>\nvoid rest() { usleep(80000); }\n")  # 6.4 s, and no work
     made("-O0", "long.cu", "rest.cpp", "-o", "long", cwd=folder)
@@ -90,7 +95,7 @@ def test_a_launch_that_takes_long_shows_its_progress(folder):
     environment = {**os.environ, "SIMT_WORKERS": "1"}
     assert subprocess.run(["./long"], env=environment, **run).stderr == b""
     said = subprocess.run(["./long"], env={**environment, "SIMT_PROGRESS": "1"}, **run).stderr.decode()
-    assert re.search(r"simt: kernel slow: \d\d of 80 blocks started", said) and said.endswith("\r\033[K")
+    assert re.search(r"simt: kernel slow<7>: \d\d of 80 blocks started", said) and said.endswith("\r\033[K")
 
 
 def test_objects_and_several_files(folder):

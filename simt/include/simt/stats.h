@@ -1,6 +1,7 @@
 // What the CPU device counted while it ran the last kernels. Exact, and the same for any number of workers.
 #pragma once
 #include <cstdint>
+#include <string>
 
 namespace simt {
 
@@ -21,5 +22,8 @@ struct BlockStats {
   double barriers = 0, warp_ops = 0;
 };
 BlockStats take_block_stats();
+
+// The grid and the block of the last launch that was refused, with what is allowed; "" if none was.
+std::string refused_launch();
 
 }  // namespace simt
