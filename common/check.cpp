@@ -193,20 +193,16 @@ std::string Problem::launches_elsewhere(const Launcher& kernel) {
   cudaGraph_t graph = nullptr;
   CUDA_CHECK(cudaStreamCreate(&stream));
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  bool is_captured = true;
   try {
     kernel(buffers.arguments(), stream);
-  } catch (...) {
-    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) cudaGraphDestroy(graph);
-    throw;
+    is_captured = cudaGetLastError() != cudaErrorStreamCaptureImplicit;
+  } catch (const CudaError&) {  // a launcher that copies or waits cannot be captured
   }
-  const cudaError_t launched = cudaGetLastError(), ended = cudaStreamEndCapture(stream, &graph);
-  if (graph) cudaGraphDestroy(graph);
+  if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) CUDA_CHECK(cudaGraphDestroy(graph));
   cudaGetLastError();
   CUDA_CHECK(cudaStreamDestroy(stream));
-  const auto is_implicit = [](cudaError_t e) {
-    return e == cudaErrorStreamCaptureImplicit || e == cudaErrorStreamCaptureInvalidated;
-  };
-  if (!is_implicit(launched) && !is_implicit(ended)) return "";
+  if (is_captured) return "";
   return "a kernel is launched on the default stream and not on the stream that the launcher is given: a launch on a "
          "stream is kernel<<<blocks, threads, 0, stream>>>(...)";
 }
@@ -217,7 +213,8 @@ std::string Problem::again(const Launcher& kernel, const char* order) {
   buffers.prepare(case_);
   launch(kernel, buffers.arguments(), cudaStreamPerThread);
   if (cudaDeviceSynchronize() != cudaSuccess || buffers.verify(case_, variant_).failure.empty()) return "";
-  return "; the first launch was right, and one more in its order of the threads is wrong, too: so it is not the order, "
+  return "; the first launch was right, and one more in its order of the threads is wrong, too: so it is not the "
+         "order, "
          "and a launch leaves something behind, such as a counter that it does not set back";
 }
 
@@ -243,7 +240,6 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
       }
       const bool wrong = !failure.empty();
       failure += buffers.side_effects(case_, sample);
-      if (failure.empty() && run == 0) failure = launches_elsewhere(kernel);
       if (failure.empty()) continue;
       outcome.failure = where() + without_semicolon(failure);
       if (wrong && run > 0 && sample == INT64_MAX) outcome.failure += again(kernel, orders[0]);
@@ -287,7 +283,9 @@ Outcome EdgeCases::check(const AnyStage& stage) const {
   for (const auto& c : cases_) {
     if (stage.needs.refuses && stage.needs.refuses(c->shape)) continue;
     for (const Variant& variant : c->op.variants(c->shape)) {
-      Outcome outcome = Problem(*c, variant).check(stage, thread_orders(cpu_device_));
+      Problem problem(*c, variant);
+      Outcome outcome = problem.check(stage, thread_orders(cpu_device_));
+      if (outcome.failure.empty()) outcome.failure = problem.launches_elsewhere(stage);
       if (!outcome.failure.empty()) return outcome;
     }
   }

@@ -81,10 +81,12 @@ class Problem {
   const Variant& variant() const { return variant_; }
   std::string context() const;  // "3 x 1025, weight, eps 1e-06, output off by one element"
 
+  // "", or that not all kernels go to the stream that the launcher is given. Nothing runs.
+  std::string launches_elsewhere(const Launcher& launch);
+
   Buffers buffers;
 
  private:
-  std::string launches_elsewhere(const Launcher& kernel);  // "", or that not all kernels go to the launcher's stream
   std::string again(const Launcher& kernel, const char* order);
 
   const Case& case_;

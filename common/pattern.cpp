@@ -33,11 +33,13 @@ Looked look(const Output& output) {
     looked.wrong[i] = !(got >= low && got <= high);
     if (!looked.wrong[i] || expected == 0.0) continue;
     const double factor = got / expected;
-    one_factor = one_factor && std::isfinite(factor) && (first || is_same_factor(factor, looked.factor, output.tensor.type));
+    one_factor =
+        one_factor && std::isfinite(factor) && (first || is_same_factor(factor, looked.factor, output.tensor.type));
     if (first) looked.factor = factor;
     first = false;
   }
-  if (!one_factor) looked.factor = std::numeric_limits<double>::quiet_NaN();
+  const bool several = std::count(looked.wrong.begin(), looked.wrong.end(), 1) > 1;
+  if (!one_factor || (!several && count > 1)) looked.factor = std::numeric_limits<double>::quiet_NaN();
   return looked;
 }
 
@@ -61,11 +63,11 @@ std::string one_change(const std::vector<char>& wrong, const char* noun, bool un
     return "only " + numbered(noun, 0, change - 1) + (change > 1 ? " were" : " was") +
            " written: are there threads, blocks or steps of a loop for the others?";
   const bool is_row = noun[0] == 'r';
-  if (change == 1)
-    return text("only %s 0 is right%s", noun, is_row ? "" : ": is the result in lane 0 alone?");
+  if (change == 1) return text("only %s 0 is right%s", noun, is_row ? "" : ": is the result in lane 0 alone?");
   if (change % 32 == 0 && !is_row)
     return "only " + numbered(noun, 0, change - 1) + " are right" +
-           (change == 32 ? ": is the result in warp 0 alone?" : text(", those of %lld warps", static_cast<long long>(change / 32)));
+           (change == 32 ? ": is the result in warp 0 alone?"
+                         : text(", those of %lld warps", static_cast<long long>(change / 32)));
   return "only " + end + (change + 1 < size ? ", at the end, are wrong" : ", at the end, is wrong");
 }
 
@@ -78,7 +80,8 @@ std::string repetition(const std::vector<char>& wrong, const char* noun) {
     if (period == 2) return text("every second %s is wrong", noun);
     const std::string of = text("of every %lld %ss ", static_cast<long long>(period), noun);
     if (std::count(wrong.begin(), wrong.begin() + right, 0) == right) {
-      const std::string first = right == 1 ? "only the first is right" : text("only the first %lld are right", static_cast<long long>(right));
+      const std::string first =
+          right == 1 ? "only the first is right" : text("only the first %lld are right", static_cast<long long>(right));
       return of + first + (right == 1 && period == 32 ? ", that of lane 0" : right == 32 ? ", those of warp 0" : "");
     }
     if (bad == 1) {
@@ -128,9 +131,9 @@ std::string taken_from(const Comparison& comparison, const Output& output) {
   if (found < 0) return "";
   const int64_t cols = output.tensor.cols;
   const auto number = [](int64_t value) { return static_cast<long long>(value); };
-  return output.tensor.is_matrix
-             ? text("; the first holds what belongs to (row %lld, col %lld)", number(found / cols), number(found % cols))
-             : text("; the first holds what belongs to element %lld", number(found));
+  return output.tensor.is_matrix ? text("; the first holds what belongs to (row %lld, col %lld)", number(found / cols),
+                                        number(found % cols))
+                                 : text("; the first holds what belongs to element %lld", number(found));
 }
 
 }  // namespace
@@ -142,13 +145,16 @@ std::string pattern(const Comparison& comparison, const Output& output) {
   if (!result.empty()) result = "; " + result;
   if (comparison.unwritten == comparison.wrong) return result;
   if (comparison.nans > 0)
-    return result + "; outputs and scratch memory hold NaN before a launch: does something read or add to what nothing has written yet?";
+    return result +
+           "; outputs and scratch memory hold NaN before a launch: does something read or add to what nothing has "
+           "written yet?";
   double expected, low, high;
   output.oracle.answer(output.variant, output.place, comparison.first, 1, {&expected, &low, &high});
   const std::string cause = output.oracle.cause(
-      output.place, {comparison.first, expected, element(output.tensor.type, output.got, comparison.first), looked.factor});
+      output.place,
+      {comparison.first, expected, element(output.tensor.type, output.got, comparison.first), looked.factor});
   if (!cause.empty()) return result + "; " + cause;
-  if (comparison.wrong > 1 && std::isfinite(looked.factor))
+  if (std::isfinite(looked.factor) && comparison.wrong > 1)
     return result + text("; all of them are %.4g times what is right", looked.factor);
   return result + taken_from(comparison, output);
 }

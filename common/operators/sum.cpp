@@ -47,20 +47,22 @@ class Answer : public Oracle {
   // Which elements the sum that was got would be of: all but one, one of them twice, or the first few.
   std::string cause(int, const Wrong& wrong) const override {
     if (n_ > kMostToTry) return "";
-    const double slack = tolerance() * magnitude_ + std::abs(sum_) * 1e-6;
+    const double slack = 1e-7 * magnitude_;  // less than what is allowed, since one element must be told from another
     const auto is = [=](double sum) { return std::abs(wrong.got - sum) <= slack; };
     std::vector<std::string> found;
     double first = 0;
     for (int64_t i = 0; i < n_; ++i) {
       const double x = static_cast<double>(input_[i]);
       const auto number = static_cast<long long>(i);
-      if (i > 0 && is(first)) found.push_back(text("this is the sum of the first %lld alone", number));
-      if (is(sum_ - x)) found.push_back(text("this is the sum without element %lld", number));
+      const bool is_first = i > 0 && is(first);
+      if (is_first) found.push_back(text("this is the sum of the first %lld alone", number));
+      if (is(sum_ - x) && !(is_first && i == n_ - 1))
+        found.push_back(text("this is the sum without element %lld", number));
       if (is(sum_ + x)) found.push_back(text("this is the sum with element %lld added twice", number));
       first += x;
     }
     if (is(0) && n_ > 0) found.push_back("this is the sum of nothing");
-    return found.empty() || (found.size() > 2 && n_ > 2) ? "" : found.front();
+    return found.size() == 1 ? found.front() : "";
   }
 
  private:

@@ -26,6 +26,7 @@ enum class Fault {
   nan,
   one_bit_on_second_run,
   reversed_order,
+  left_behind,
   cuda_error,
   reads_past_input,
 };
@@ -57,6 +58,7 @@ void pretend(const float* input, const float* weight, float* output, int64_t row
   if (fault == Fault::one_bit_on_second_run && runs % 2 == 0) y[0] = std::nextafter(y[0], 1e30f);
   const char* order = std::getenv("SIMT_ORDER");
   if (fault == Fault::reversed_order && order && order == std::string("reversed")) y[count - 1] += 1.0f;
+  if (fault == Fault::left_behind && runs > 1) y[0] += 1.0f;
   CUDA_CHECK(
       cudaMemcpy(output, y.data(), (count - (fault == Fault::unwritten)) * sizeof(float), cudaMemcpyHostToDevice));
   if (fault == Fault::overrun_after) upload(output + count + 2, 1.0f);
@@ -101,6 +103,8 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
   CHECK(says(failure<Fault::weight_ignored>(), "elements wrong"));
   CHECK(says(failure<Fault::one_bit_on_second_run>(), "not deterministic"));
   CHECK(says(failure<Fault::reversed_order>(), "thread order reversed: 1 of 231 elements wrong"));
+  CHECK(!says(failure<Fault::reversed_order>(), "leaves something behind"));
+  CHECK(says(failure<Fault::left_behind>(), "so it is not the order, and a launch leaves something behind"));
   CHECK(says(failure<Fault::cuda_error>(), "cudaErrorIllegalAddress"));
   CHECK(says(failure<Fault::reads_past_input>(), "got NaN"));
 }
@@ -162,7 +166,7 @@ TEST_CASE("the user's thread order is the only one") {
   CHECK(thread_orders(false).size() == 2);
   unsetenv("SIMT_ORDER");
   CHECK(says(failure<Fault::reversed_order>(), "thread order reversed"));
-  CHECK(runs == 2);
+  CHECK(runs == 3);  // the third in the first one's order
 }
 
 TEST_CASE("a wait is not silent") {

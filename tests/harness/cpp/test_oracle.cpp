@@ -221,6 +221,46 @@ TEST_CASE("comparison names what is wrong") {
     CHECK(c.first == 10);
     CHECK(c.worst == 299999);
   }
+  SUBCASE("where wrong elements lie, if that is regular") {
+    const auto with = [&](auto is_wrong, float value) {
+      std::vector<float> changed = y;
+      for (int64_t i = 0; i < 300000; ++i)
+        if (is_wrong(i / 1000, i % 1000)) changed[i] = value;
+      return in.described(changed);
+    };
+    const auto says = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+    const float never = bits_as<float>(poison_of(Type::float32));
+    CHECK(
+        says(with([](auto, auto col) { return col > 0; }, 9e9f), "; only column 0 is right: is the result in lane 0"));
+    CHECK(says(with([](auto, auto col) { return col >= 32; }, 9e9f),
+               "; only columns 0 to 31 are right: is the result in warp 0"));
+    CHECK(says(with([](auto, auto col) { return col >= 256; }, 9e9f),
+               "; only columns 0 to 255 are right, those of 8 warps"));
+    CHECK(says(with([](auto, auto col) { return col % 2; }, 9e9f), "; every second column is wrong"));
+    CHECK(says(with([](auto, auto col) { return col % 32 > 0; }, 9e9f),
+               "; of every 32 columns only the first is right, that of lane 0"));
+    CHECK(says(with([](auto, auto col) { return col % 256 > 31; }, 9e9f),
+               "; of every 256 columns only the first 32 are right, those of warp 0"));
+    CHECK(says(with([](auto, auto col) { return col % 4 == 1; }, 9e9f),
+               "; of every 4 columns number 1, counted from 0, is wrong"));
+    CHECK(says(with([](auto, auto col) { return col >= 996; }, never),
+               "; columns 996 to 999, at the end, were never written: what is left"));
+    CHECK(says(with([](auto, auto col) { return col >= 256; }, never),
+               "; only columns 0 to 255 were written: are there threads"));
+    CHECK(says(with([](auto row, auto) { return row == 299; }, 9e9f), "; only row 299, at the end, is wrong"));
+    CHECK(says(with([](auto row, auto) { return row == 0; }, 9e9f), "; only row 0 is wrong"));
+    CHECK(says(with([](auto row, auto) { return row > 0; }, 9e9f), "; only row 0 is right"));
+    CHECK(says(with([](auto row, auto col) { return row * 1000 + col == 7; }, std::nanf("")),
+               "; outputs and scratch memory hold NaN before"));
+    const std::string irregular = with([](auto row, auto col) { return row == 3 && col == 5; }, 9e9f);
+    CHECK(irregular.substr(irregular.rfind("; ")).find("; relative tolerance") == 0);
+    std::vector<float> halves = y;
+    for (float& value : halves) value *= 0.5f;
+    CHECK(says(in.described(halves),
+               "; all of them are 0.5 times what is right, as with a sum of squares that is 4 times"));
+    for (float& value : halves) value *= 1e-6f;
+    CHECK(says(in.described(halves), "times what it should be: is something added that has no value yet?"));
+  }
   SUBCASE("unwritten elements") {
     y[42] = bits_as<float>(poison_of(Type::float32));
     const Comparison c = in.compared(y);
@@ -430,4 +470,48 @@ TEST_CASE("bytes") {
   CHECK(Read::get().bytes({{1000}}, Read::get().plain()) == 4000.0);
   CHECK(Sum::get().bytes({{1000}}, Sum::get().plain()) == 4004.0);
   CHECK(Add::get().bytes({{1000}}, Add::get().plain()) == 12000.0);
+}
+
+namespace {
+
+// What is said of one wrong element of an output of these elements.
+std::string said_of(const Operator& op, int64_t n, int tensor, const std::function<void(const Case&, float*)>& write) {
+  const Case given(op, {{n}}, 1);
+  const Variant variant = op.plain();
+  std::vector<float> got(given.tensors[tensor].count());
+  write(given, got.data());
+  const Output output{*given.oracle, variant, given.tensors[tensor], tensor, got.data()};
+  return describe(compare(output), output);
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a wrong sum is said to be the sum of what it is the sum of") {
+  const auto said = [](int64_t n, auto change) {
+    return said_of(Sum::get(), n, 1, [&](const Case& given, float* got) {
+      const auto* x = reinterpret_cast<const float*>(given.inputs[0].data());
+      double sum = 0;
+      for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * change(i);
+      got[0] = static_cast<float>(sum);
+    });
+  };
+  CHECK(ends_with(said(1000, [](int64_t i) { return i != 7; }), "; this is the sum without element 7"));
+  CHECK(ends_with(said(1000, [](int64_t i) { return i < 256; }), "; this is the sum of the first 256 alone"));
+  CHECK(ends_with(said(1000, [](int64_t i) { return 1 + (i == 999); }),
+                  "; this is the sum with element 999 added twice"));
+  CHECK(ends_with(said(1000, [](int64_t) { return 0; }), "; this is the sum of nothing"));
+}
+
+TEST_CASE("an element that holds another one's value is said to") {
+  const std::string said = said_of(Add::get(), 100, 2, [](const Case& given, float* got) {
+    const auto *a = reinterpret_cast<const float*>(given.inputs[0].data()),
+               *b = reinterpret_cast<const float*>(given.inputs[1].data());
+    for (int64_t i = 0; i < 100; ++i) got[i] = a[i] + b[i];
+    got[41] = got[17];
+  });
+  CHECK(ends_with(said, "; the first holds what belongs to element 17"));
 }
