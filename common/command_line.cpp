@@ -90,6 +90,8 @@ void CommandLine::parse(int argc, const char* const* argv) {
     throw HelpAsked(app.help());
   } catch (const CLI::ExtrasError&) {
     throw UsageError("unknown argument " + app.remaining().front() + ": see --help for what this program takes");
+  } catch (const CLI::ArgumentMismatch&) {
+    throw UsageError(std::string(argv[argc - 1]) + " needs a value after it: see --help");
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');

@@ -35,7 +35,7 @@ LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
 .PHONY: all run program programs objects gpu-code analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS)
 all: program $(PROGRAMS)
 	@[ "$$(readlink $(NAME))" = '$(OUT)/$(NAME)' ] || ln -sfn '$(OUT)/$(NAME)' $(NAME)
-	@echo '$(HERE)/$(NAME) is up to date'
+	@echo '$(HERE)/$(NAME) is ready'
 
 run: all
 	@./$(NAME) $$ARGS
@@ -50,10 +50,10 @@ $(STAGE_FOLDERS):
 	@$(MAKE) -C $@
 $(STAGE_FILES): %: $(OUT)/%
 	@ln -sfn '$<' '$@_test'
-	@echo '$(HERE)/$@_test is up to date'
+	@echo '$(HERE)/$@_test is ready'
 $(PROGRAMS): %: $(OUT)/%
 	@ln -sfn '$<' '$@'
-	@echo '$(HERE)/$@ is up to date'
+	@echo '$(HERE)/$@ is ready'
 $(STAGE_FILES:%=run-%): run-%: %
 	@./$*_test $$ARGS
 

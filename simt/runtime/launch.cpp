@@ -52,15 +52,15 @@ cudaError_t validate(const LaunchConfig& c) {
   return cudaSuccess;
 }
 
-std::string size_text(dim3 d) {
+std::string size_text(dim3 d, const char* unit) {
   std::string result = std::to_string(d.x);
   if (d.y != 1 || d.z != 1) result += " x " + std::to_string(d.y);
   if (d.z != 1) result += " x " + std::to_string(d.z);
-  return result;
+  return result + " " + unit + (volume(d) == 1 ? "" : "s");
 }
 
 std::string describe(const LaunchConfig& c) {
-  return "the grid has " + size_text(c.grid) + " blocks, the block " + size_text(c.block) + " threads and " +
+  return "the grid has " + size_text(c.grid, "block") + ", the block " + size_text(c.block, "thread") + " and " +
          std::to_string(c.shared) +
          " bytes of dynamic shared memory; a grid has at least 1 block, and a block 1 to 1024 threads";
 }

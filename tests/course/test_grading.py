@@ -1,24 +1,121 @@
-"""Exercises as the grader sees them, built and run: skeletons fail, solutions pass, wrong submissions get the help they need."""
+"""Exercises as the grader sees them, built and run: skeletons fail, solutions pass, wrong submissions get the help they need.
+
+Most of a grade is the compiler's time, so the submissions of an exercise are compiled as one program: each in a namespace
+of its own, SUBMISSION says which one runs. What the grader does with the program is what it does with a student's.
+"""
 
 import re
 
 import pytest
 from conftest import FULL, make, run
+from ladder.core import results
 from ladder.grader import exercises, grade
-from right_submissions import RIGHT
-from test_exercises import BUILT, edited, source
-from wrong_submissions import FOOLING, WRONG
+from submitted import LADDERS, Submission, edited, of, source
 
 pytestmark = pytest.mark.builds()
 
 COURSE = exercises.course()
-SUBMISSIONS = [one for one in FOOLING if one[0] in BUILT] + WRONG
-QUICK = ("05", "the row is read again")
+QUICK = ("05", "W1L1/2")
+NOT_COMPILED = ("expected", "was not declared")  # said of those that fail there
+MOST = 8  # in one program
 
 
-def parameters(every, quick, name):
-    marks = [] if FULL else [pytest.mark.full]
-    return [pytest.param(one, id=name(one), marks=[] if name(one) in quick else marks) for one in every]
+class Several(grade.Workplace):
+    """Submissions of one exercise in one program."""
+
+    def __init__(self, exercise, files, name):
+        self.files = files
+        super().__init__(exercise, files[0], name)
+
+    def main(self):
+        one = self.exercise.stage
+        space = f"ladder::{one.ladder.namespace}::{one.namespace}"
+        stages = ", ".join(f"{space}_{number}::stage" for number in range(len(self.files)))
+        return [
+            "#define LADDER_ALL_STAGES",
+            *(f'#include "{file}"' for file in self.files),
+            "#include <cstdlib>",
+            "int main(int argc, char** argv) {",
+            f"  const ladder::AnyStage all[] = {{{stages}}};",
+            '  return ladder::run_all({all[std::atoi(std::getenv("SUBMISSION"))]}, argc, argv);',
+            "}",
+        ]
+
+
+class OneOfSeveral(grade.Workplace):
+    """What a grade runs of one of them: a script that says which, in place of the program."""
+
+    def __init__(self, several, number):
+        self.exercise, self.file = several.exercise, several.files[number]
+        self.path = several.path / str(number)
+        self.path.mkdir(exist_ok=True)
+        for kind in ("cpu", "analyze"):
+            text = f'#!/bin/sh\nSUBMISSION={number} exec "{several.built(kind)}" "$@"\n'
+            (self.path / kind).write_text(text, encoding="utf-8")
+            (self.path / kind).chmod(0o755)
+
+    def built(self, kind):
+        return self.path / kind
+
+
+def reports(exercise, texts, folder, name):
+    """The report of each text."""
+    files = []
+    for number, text in enumerate(texts):
+        file = folder / str(number) / exercise.file.name
+        file.parent.mkdir(parents=True)
+        space = f"::{exercise.stage.namespace} {{"
+        assert text.count(space) == 1, text
+        file.write_text(text.replace(space, f"{space[:-2]}_{number} {{"), encoding="utf-8")
+        files.append(file)
+    several = Several(exercise, files, f"tests/{exercise.id}/{name}")
+    code, output = several.make("cpu", "program", "analyzed")
+    assert code == 0, output
+    for number, text in enumerate(texts):
+        yield grade.judge(OneOfSeveral(several, number), text)
+
+
+def generated(exercise):
+    """What can be wrong with any launch: its first two arguments are exchanged, or the stream is missing."""
+    text = source(exercise)
+    launch = re.search(r"<<<([^<>]*(?:<[^<>]*>[^<>]*)*), (\w+|dim3\([^)]*\)|TILE_M / ROWS \* 32), (\w+), stream>>>", text)
+    if not launch:
+        return []
+    whole, grid, block, shared = launch.group(), *launch.groups()
+    bare = whole.replace(f", {shared}, stream>>>", ">>>" if shared == "0" else f", {shared}>>>")
+    return [
+        Submission(exercise.asked, "the launch's arguments exchanged", [[whole, f"<<<{block}, {grid}, {shared}, stream>>>"]], []),
+        Submission(exercise.asked, "no stream", [[whole, bare]], ["on the default stream"]),
+    ]
+
+
+def groups():
+    """(exercise, its submissions that compile, at most MOST) of all exercises."""
+    every = of(*LADDERS)
+    for exercise in COURSE:
+        mine = [one for one in every if exercises.find(one.asked) == exercise and one.said[0] not in NOT_COMPILED]
+        mine += generated(exercise) + [Submission(exercise.asked, "the solution", [], ["passed"])]
+        mine = [one for one in mine if not any(part in line for line in one.said for part in NOT_COMPILED)]
+        for begin in range(0, len(mine), MOST):
+            yield exercise, mine[begin : begin + MOST], begin // MOST
+
+
+def marked(every, asked):
+    full = [] if FULL else [pytest.mark.full]
+    return [pytest.param(one, id=asked(one), marks=[] if asked(one) in QUICK else full) for one in every]
+
+
+@pytest.mark.parametrize("group", marked(list(groups()), lambda group: group[0].asked + f".{group[2]}" * (group[2] > 0)))
+def test_the_submissions_of_an_exercise_get_the_sentence_that_helps(group, tmp_path):
+    exercise, submissions, number = group
+    texts = [edited(one) for one in submissions]
+    wrong = []
+    for one, report in zip(submissions, reports(exercise, texts, tmp_path, number)):
+        lines = [re.sub(r"_\d+( wants)", r"\1", line) for line in report.lines]
+        helped = report.passed if one.passes else not report.passed and all(any(part in line for line in lines) for part in one.said)
+        if not helped:
+            wrong.append(f"{one.name}: {lines or 'passed'}, and not {one.said}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
@@ -31,42 +128,28 @@ def graded(tmp_path):
     return graded
 
 
-each = pytest.mark.parametrize("exercise", parameters(COURSE, QUICK, lambda one: one.asked))
-OF_EACH_LADDER = list(
-    {one.stage.ladder: one for one in reversed(COURSE)}.values()
-)  # the first of each, and the quick one
-SKELETONS = [one for one in COURSE if one in OF_EACH_LADDER or one.asked in QUICK]
+OF_EACH_LADDER = list({one.stage.ladder: one for one in reversed(COURSE)}.values())
 
 
-@pytest.mark.parametrize("exercise", parameters(SKELETONS, QUICK, lambda one: one.asked))
-def test_a_skeleton_compiles_and_fails_and_says_what_is_missing(graded, exercise):
+@pytest.mark.parametrize("exercise", marked([one for one in COURSE if one in OF_EACH_LADDER or one.asked == "05"], lambda one: one.asked))
+def test_a_skeleton_compiles_and_fails(graded, exercise):
     report = graded(exercise, grade.skeleton(exercise))
-    assert not report.passed and not report.rules and not report.build, report
-    assert len(report.missing) == sum(exercises.MARK in cut.put for cut in exercise.cuts) and report.lines
-
-
-@each
-def test_the_solution_passes(graded, exercise):
-    report = graded(exercise, source(exercise))
-    assert report.passed, report
-
-
-@pytest.mark.parametrize("submission", parameters(SUBMISSIONS, QUICK, lambda one: one[0]))
-def test_a_wrong_submission_is_rejected_with_the_sentence_that_helps(graded, submission):
-    name, asked, edits, said = submission
-    exercise = exercises.find(asked)
-    report = graded(exercise, edited(exercise, edits))
-    assert not report.passed
-    assert any(said in line for line in report.lines), report.lines
+    assert not report.passed and not report.rules and not report.build and report.lines, report
 
 
 @pytest.mark.parametrize(
-    "name, asked, edits", [pytest.param(*one, id=one[0], marks=[] if FULL else [pytest.mark.full]) for one in RIGHT]
+    "one", [one for one in of(*LADDERS, "fooling") if any(part in line for line in one.said for part in NOT_COMPILED)], ids=lambda one: one.name
 )
-def test_a_solution_of_another_hand_passes(graded, name, asked, edits):
-    exercise = exercises.find(asked)
-    report = graded(exercise, edited(exercise, edits))
-    assert report.passed, report
+def test_what_does_not_compile_gets_the_compilers_error_and_the_line(graded, one):
+    report = graded(exercises.find(one.asked), edited(one))
+    assert report.build and any(one.said[0] in line for line in report.lines), report
+
+
+def test_a_grade_is_what_the_judge_of_several_says(graded):
+    """The one way to grade that students have, on the file that needs all of it."""
+    one = next(one for one in of("matrix") if one.name == "the row is read again")
+    report = graded(exercises.find(one.asked), edited(one))
+    assert any(one.said[0] in line for line in report.ideas) and not report.values
 
 
 def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
@@ -77,9 +160,16 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     assert first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout, (
         first.stdout
     )
+    last = first.stdout.rstrip().splitlines()[-1]
+    assert last == "Your kernel line by line: make analyze S=my/05_warp_shuffle.cuh" and "Error 1" not in first.stderr
     solution = run("cat", "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh").stdout
     (tree / "my/05_warp_shuffle.cuh").write_text(solution, encoding="utf-8")
     second = make("grade", "S=05", cwd=tree)
     assert second.returncode == 0 and "passed" in second.stdout, second.stdout
+    assert re.search(r"barriers of a block +1 +1$", second.stdout, re.M) and "Next: make exercise S=W1L1/1" in second.stdout
+    tried = make("try", "S=05", "ARGS=--rows 1 --cols 33", cwd=tree)
+    assert tried.returncode == 0 and "1 x 33 float32" in tried.stdout, tried.stdout + tried.stderr
+    analyzed = make("analyze", "S=my/05_warp_shuffle.cuh", cwd=tree)
+    assert analyzed.returncode == 0 and "rms_norm_kernel_warp_shuffle" in analyzed.stdout, analyzed.stdout + analyzed.stderr
     assert re.search(r"^  done +S=05 ", make("grade", cwd=tree).stdout, re.M)
     assert "Question 1 of" in make("quiz", cwd=tree).stdout

@@ -51,7 +51,14 @@ def test_a_ladder_is_named_by_its_own_name_or_folder(inside, asked):
 def test_anything_else_is_refused_with_the_choices(inside, asked):
     with pytest.raises(ladders.BadCommand) as refusal:
         ladders.find(asked)
-    assert "matrix/01_basic" in str(refusal.value) and "W2L1/reduction5" in str(refusal.value)
+    choices = refusal.value.choices
+    assert ("  matrix/01_basic\n" in choices and "  W2L1/reduction5\n" in choices) or "did you mean" in str(refusal.value)
+
+
+def test_a_name_that_is_nearly_right_gets_the_nearest(inside):
+    with pytest.raises(ladders.BadCommand, match=r"there is no stage 'vector/3'; did you mean vector/\w+") as refusal:
+        ladders.find("vector/3")
+    assert refusal.value.choices == ""
 
 
 def test_a_name_of_several_ladders_must_be_said_in_full(tmp_path, monkeypatch):
@@ -132,10 +139,17 @@ def test_every_stage_is_a_target(tree, name, make):
     assert made(tree, "build", name)[1] == f"make {make}\n"
 
 
-def test_an_unknown_target_is_one_sentence_with_the_choices(tree):
-    result, make = made(tree, "build", "al")
-    assert result.returncode == 2 and make == "" and "make knows no target 'al'" in result.stderr
-    assert "matrix/01_basic" in result.stderr
+def test_an_unknown_target_is_one_sentence_after_the_choices(tree):
+    result, make = made(tree, "build", "nonsense")
+    lines = result.stderr.splitlines()
+    assert result.returncode == 2 and make == "" and "make knows no target 'nonsense'" in lines[-1]
+    assert "  matrix/01_basic" in lines[:-1]
+
+
+def test_a_target_that_is_nearly_right_gets_the_nearest(tree):
+    tree.write("Makefile", "grade:\n\tfalse\n")
+    result, make = made(tree, "build", "grad")
+    assert result.returncode == 2 and make == "" and "'grad'; did you mean grade?" in result.stderr
 
 
 def test_the_exit_code_is_make_s(tree):

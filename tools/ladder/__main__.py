@@ -1,6 +1,6 @@
 """The command line: python3 -m ladder JOB ..., with tools/ on PYTHONPATH; make starts it for every job.
 
-Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad command line.
+Exit code 0 all right, 1 the job cannot go on or its answer is no, 2 a bad command line, 3 a grade or a guess is not right yet.
 """
 
 import argparse
@@ -8,14 +8,17 @@ import importlib
 import sys
 
 from .core import command_line, ladders, machine, registry, results, stage
+from .grader import exercises, workplace
 
 OF_EXERCISES = {  # a function of grader/grade.py, and what it does
     "exercise": ("write_skeleton", "Writes the skeleton of an exercise to my/, never over a file that is there."),
+    "start": ("begin", "Writes the first exercise that is not done to my/ and grades it at every save, and then the next one."),
     "watch": ("watch", "Grades an exercise each time that its file is saved."),
+    "try": ("try_out", "Runs the file of an exercise on the input in ARGS, with what its kernels print."),
     "hint": ("hint", "Prints the next hint of an exercise."),
     "solution": ("solution", "Prints the stage that an exercise was cut from."),
 }
-OF_MAKE = ("list", "where", "analyze-options", "build")
+OF_MAKE = ("list", "where", "analyze-options", "build", "own-folder")
 
 
 def list_stages(given):
@@ -41,6 +44,14 @@ def where(given):
     if not machine.gpu():
         raise ladders.Unusable("nvidia-smi shows no GPU here")
     print(results.shown(results.target("", machine.gpu())))
+
+
+def own_folder(given):
+    """For simt/analyze and make debug: where make builds a file of my/. Exit code 2 if it is of no exercise."""
+    found = exercises.of_file(given.file)
+    if not found:
+        raise ladders.BadCommand(f"{given.file} is the file of no exercise")
+    print(results.shown(workplace.Workplace(found, found.file).path))
 
 
 def analyze_options(given):
@@ -77,6 +88,8 @@ def parser_for(words):
     add("where", "Prints the folder of this machine's results.", where)
     asked = add("analyze-options", "Prints the options of a ladder's program for make analyze.", analyze_options)
     asked.add_argument("ladder")
+    own = add("own-folder", "Prints the folder in which make builds a file of my/.", own_folder)
+    own.add_argument("file")
     built = add("build", "Builds the program of a stage: what make NAME does.", lambda given: stage.build(given.name))
     built.add_argument("name")
     return parser

@@ -1,11 +1,14 @@
 """What every program in Python does with its command line: exit code 0 all right, 1 it cannot go on or its answer is no,
-2 a bad command line. What goes wrong is one sentence on stderr."""
+2 a bad command line, 3 a grade or a guess is not right yet. What goes wrong is one sentence on stderr, after the choices."""
 
 import os
 import signal
 import sys
 
 from .ladders import BadCommand, Unusable
+
+
+NOT_YET = 3
 
 
 def exit_code(parser, words, kept):
@@ -23,7 +26,7 @@ def exit_code(parser, words, kept):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python may flush what is left
         return 128 + signal.SIGPIPE
     except Unusable as error:
-        print(f"{given.job}: {error}", file=sys.stderr)
+        print(f"{getattr(error, 'choices', '')}{given.job}: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadCommand) else 1
     except KeyboardInterrupt:
         print(f"\n{given.job}: interrupted; {kept}", file=sys.stderr)

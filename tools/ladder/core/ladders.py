@@ -5,6 +5,7 @@ Its identity is the folder's name, of a lecture the week and number: matrix, W2L
 its own name: matrix/05_warp_shuffle, W2L1/reduction5.
 """
 
+import difflib
 import functools
 import json
 import pathlib
@@ -20,7 +21,11 @@ class Unusable(Exception):
 
 
 class BadCommand(Unusable):
-    """What the command line names is not there: exit code 2."""
+    """What the command line names is not there: exit code 2. choices: what it may name, a list that is shown before."""
+
+    def __init__(self, sentence, choices=""):
+        super().__init__(sentence)
+        self.choices = choices
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,7 @@ def options(given):
 
 
 def listing(ladders):
-    return listing_of(stage for ladder in ladders for stage in ladder.stages)
+    return listing_of(stage for ladder in ladders for stage in ladder.stages).lstrip("\n") + "\n"
 
 
 def find(asked):
@@ -270,8 +275,13 @@ def find(asked):
         return found[0]
     if found:
         raise BadCommand(f"S={asked} is a stage of several ladders; say one of:{listing_of(found)}")
-    said = f"there is no stage '{asked}'" if asked else "a stage must be named, for example S=05 or S=vector/05"
-    raise BadCommand(f"{said}; the stages are:{listing(ladders)}")
+    if not asked:
+        raise BadCommand("a stage must be named, for example S=05 or S=vector/05; the list has all", listing(ladders))
+    names = {name: stage.id for ladder in ladders for stage in ladder.stages for name in (stage.name, stage.namespace, stage.id)}
+    near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(asked, names, 3)))
+    if near:
+        raise BadCommand(f"there is no stage '{asked}'; did you mean {' or '.join(near)}?")
+    raise BadCommand(f"there is no stage '{asked}'; the list has all", listing(ladders))
 
 
 def stages_of(asked):

@@ -1,8 +1,11 @@
 """Builds and runs the stage, the ladder or the folder that S= names."""
 
+import difflib
 import os
+import re
 import subprocess
 
+from ..grader import exercises, workplace
 from . import ladders
 from .ladders import Stage, Unusable, options
 
@@ -27,6 +30,9 @@ def start(asked, job):
     """The exit code of the job: 2 if make fails, since nothing was run."""
     backend = ["BACKEND=cpu"] if job == "analyze" else []
     target = "run" if job == "stage" else "analyze"
+    own = exercises.of_file(asked)
+    if own:
+        asked = str(workplace.Workplace(own, own.file).path)
     folder = (ladders.ROOT / asked).resolve()
     if asked and (folder / "Makefile").is_file() and ladders.ROOT in folder.parents:
         return make(folder, target, *backend)  # mutants, a benchmark, a folder of one's own
@@ -61,7 +67,11 @@ def build(name):
     try:
         found = ladders.find(name)
     except Unusable as error:
-        raise ladders.BadCommand(f"make knows no target '{name}', and {error}")
+        targets = re.findall(r"^[a-z][a-z-]+(?=:)", (ladders.ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+        near = difflib.get_close_matches(name, targets, 1)
+        if near:
+            raise ladders.BadCommand(f"make knows no target '{name}'; did you mean {near[0]}? make help lists the targets")
+        raise ladders.BadCommand(f"make knows no target '{name}', and {error}", getattr(error, "choices", ""))
     if isinstance(found, Stage) and found.source.suffix == ".cu":
         return make(found.folder, found.name)
     return make(found.folder)

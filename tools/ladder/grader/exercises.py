@@ -156,7 +156,7 @@ def course():
 def find(asked):
     """The exercise that S= names."""
     if not asked:
-        raise ladders.BadCommand(f"say which exercise, for example S=05 or S=W1L1/2; there are:{listing()}")
+        raise ladders.BadCommand("say which exercise, for example S=05 or S=W1L1/2; the list has all", listing())
     try:
         stage = ladders.find(asked)
     except ladders.BadCommand:
@@ -164,7 +164,15 @@ def find(asked):
     for exercise in course():
         if exercise.stage == stage:
             return exercise
-    raise ladders.BadCommand(f"S={asked} has no exercise; there are:{listing()}")
+    raise ladders.BadCommand(f"S={asked} has no exercise; the list has all", listing())
+
+
+def of_file(asked):
+    """The exercise whose file in my/ this is, with or without its ending; None if it is of none."""
+    path = (ROOT / asked).resolve() if asked else None
+    if not path or MINE.resolve() not in path.parents:
+        return None
+    return next((one for one in course() if path in (one.file.resolve(), one.file.resolve().with_suffix(""))), None)
 
 
 def named(exercise):
@@ -174,7 +182,7 @@ def named(exercise):
 
 
 def listing():
-    return "".join(f"\n  {named(exercise)}" for exercise in course())
+    return "".join(f"  {named(exercise)}\n" for exercise in course())
 
 
 # What a student has done so far:

@@ -10,19 +10,27 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import textwrap
 import time
 from dataclasses import dataclass, field
 
 from ..core import machine, results, stage
 from ..core.ladders import Unusable, options
-from . import exercises, ideas, rules
+from . import exercises, ideas, programs, rules
 from .exercises import MARK, ROOT
+from .workplace import Workplace
 
-SECONDS = 120  # for one run of a program; a kernel that spins is stopped by the CPU device, after 20
 WIDTH = 110
-LAUNCH = re.compile(r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch at \S+")
+MOST_HAZARDS = 2
+ENDLESS = (
+    "Does a loop of yours never end? A block cannot wait for another one, which may not begin before this one has ended."
+)
+ADVICE = {  # what is not said by the sentence of a hazard
+    "barrier": "All threads of the block must reach __syncthreads(): move it out of the if, and let no thread return before",
+    "race in one line": "If there is a barrier between two steps: do more threads work in a step than there is work for? One then "
+    "reads what another one writes",
+    "timeout": ENDLESS,
+}
 
 
 def arguments(parser):
@@ -38,7 +46,8 @@ class Report:
     values: list = field(default_factory=list)
     hazards: list = field(default_factory=list)
     ideas: list = field(default_factory=list)
-    missing: list = field(default_factory=list)  # what the skeleton's comments still say
+    warnings: list = field(default_factory=list)  # the compiler's, of a file that is wrong
+    counts: object = None  # what was counted, an ideas.Counts
 
     @property
     def passed(self):
@@ -51,44 +60,6 @@ class Report:
             if part:
                 return part
         return []
-
-
-class Workplace:
-    """build/grade/<ladder>/<stage>/: a leaf folder as any other, whose main.cu includes the student's file."""
-
-    def __init__(self, exercise, file, name=""):
-        self.exercise, self.file = exercise, file
-        self.path = ROOT / "build/grade" / (name or exercise.id)
-        self.path.mkdir(parents=True, exist_ok=True)
-        one = exercise.stage
-        where = f"ladder::{one.ladder.namespace}::{one.namespace}::stage"
-        # A stage that is one file brings its own main, LADDER_MAIN, unless it is told that others are there too.
-        self.write(
-            "main.cu",
-            [
-                "#define LADDER_ALL_STAGES",
-                f'#include "{results.shown(file)}"',
-                "",
-                f"int main(int argc, char** argv) {{ return ladder::run_all({{{where}}}, argc, argv); }}",
-            ],
-        )
-        up = os.path.relpath(ROOT, self.path)
-        self.write("Makefile", ["NAME := graded", "SOURCES := main.cu", f"include {up}/mk/stage.mk"])
-
-    def write(self, name, lines):
-        text = "\n".join([*lines, ""])
-        path = self.path / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-
-    def make(self, backend, *targets):
-        """(exit code, what make said)"""
-        given = [f"BACKEND={backend}", f"LADDER={self.exercise.stage.ladder.path}"]
-        words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", *given, *targets]
-        return machine.make(*words, quiet=True)
-
-    def built(self, kind):
-        return ROOT / "build" / kind / self.path.relative_to(ROOT) / "graded"
 
 
 def digest(text):
@@ -116,59 +87,56 @@ def inputs(exercise, seed):
     return [str(word) for word in [*options(exercise.given), "--seed", seed]]
 
 
-def start(command, **environment):
-    """(exit code, output); 124 if it does not end."""
-    try:
-        done = machine.run(*command, timeout=SECONDS, env={**os.environ, **environment})
-    except subprocess.TimeoutExpired:
-        return 124, ""
-    return done.returncode, done.stdout.decode(errors="replace")
-
-
-def verdict(exercise, csv, code, output):
+def verdict(exercise, file, csv, code, output):
     """What the program says of the values: "" if they are right."""
     rows = results.read(csv) if csv.is_file() else []
     if rows and rows[0]["verdict"] == "PASS" and code == 0:
         return ""
     if code == 124:
-        return f"the program did not end within {SECONDS} seconds: does a loop of yours never end?"
-    host = re.search(r":(\d+): (host code accessed device memory) at", output)
+        return f"the program did not end within {programs.SECONDS} seconds: does a loop of yours never end?"
+    output = programs.shown_paths(output, file)
+    host = re.search(r"line (\d+): (host code accessed device memory) at", output)
     if host:
         return f"line {host.group(1)}: {host.group(2)}; only kernels may compute with what lies there"
     said = re.search(rf"{exercise.stage.name} (?:FAIL|SKIP\w*): (.*)", output, re.S)
     text = said.group(1) if said else "\n".join(output.strip().splitlines()[-3:]) or f"it ended with exit code {code}"
-    wrong_launch = r"CUDA refuses your launch: \1. A grid has at least one block, and a block has 1 to 1024 threads"
-    return LAUNCH.sub(wrong_launch, " ".join(text.split()))
+    text = " ".join(text.split())
+    if programs.HANGS in text:
+        line = re.search(r"line \d+", output.partition(f"{exercise.stage.name} FAIL")[0])
+        return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}"
+    refused = re.sub(r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch", r"CUDA refuses your launch (\1)", text)
+    return f"{refused}; the number of blocks is rounded up, and without elements there is no launch" if "has 0 blocks" in refused else refused
 
 
-def check_values(work, seed, order=None):
+def check_values(work, seed, order=None, run=None):
     """The harness's own checks on all edge cases: in both orders of the threads, or in the one given."""
     csv = work.path / f"values{order or ''}.csv"
     csv.unlink(missing_ok=True)
     command = [work.built("cpu"), *inputs(work.exercise, seed), "--csv", csv]
-    code, output = start(command, **({"SIMT_ORDER": order} if order else {}))
-    said = verdict(work.exercise, csv, code, output)
+    run = run or programs.Programs().run
+    code, output = run(command, **({"SIMT_ORDER": order} if order else {}))
+    said = verdict(work.exercise, work.file, csv, code, output)
     return f"{said} (threads in the shuffled order SIMT_ORDER={order})" if said and order else said
 
 
-def analyze(work, seed):
+def analyze(work, seed, run=None):
     """(the hazards as sentences, the counts) of one run on the exercise's input, after the smallest edge cases."""
+    run = run or programs.Programs().run
     files = {form: work.path / f"analysis.{form}" for form in ("json", "csv")}
     for path in files.values():
         path.unlink(missing_ok=True)
     forms = [word for form, path in files.items() for word in (f"--{form}", path)]
     program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
-    code, output = start([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
+    code, output = run([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
     if code == 124:
-        return [
-            f"the program for the counters did not end within {SECONDS} seconds: does a loop of yours never end?"
-        ], None
+        return [f"the kernel does not end while it is analyzed. {ENDLESS}"], None
     if not files["json"].is_file():
+        output = programs.shown_paths(output, work.file)
         return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
     dump = json.loads(files["json"].read_text(encoding="utf-8"))
     hazards = [hazard_text(work, hazard) for hazard in dump["hazards"]]
     if not dump["kernels"]:
-        stopped = "host code accessed device memory" in output or LAUNCH.search(" ".join(output.split()))
+        stopped = "host code accessed device memory" in output or "from the kernel's launch" in " ".join(output.split())
         return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
     text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
@@ -176,11 +144,14 @@ def analyze(work, seed):
 
 
 def hazard_text(work, hazard):
+    """A hazard as a sentence with the student's lines, and what to do where the sentence does not say it."""
     ends = [end for end in (hazard["first"], hazard["second"]) if end]
     lines = list(dict.fromkeys(f"line {end['line']}" for end in ends if end["file"] == str(work.file.resolve())))
-    said = f"{' and '.join(lines)}: " if lines else ""
-    sentence = " ".join(hazard["sentence"].split()).replace(f"{work.file.resolve()}:", "line ")
-    return f"{said}{hazard['what'].replace('_', ' ')}: {sentence}"
+    begin = f"{' and '.join(lines)}: " if lines else ""
+    sentence = programs.shown_paths(" ".join(hazard["sentence"].split()), work.file.resolve())
+    what = hazard["what"].replace("_", " ")
+    advice = ADVICE.get("race in one line" if what == "race" and len(lines) == 1 else what, "")
+    return f"{begin}{what}: {sentence}{'. ' + advice if advice else ''}"
 
 
 def compiler_errors(work, output):
@@ -195,37 +166,72 @@ def compiler_errors(work, output):
     return list(dict.fromkeys(found))[:5] or output.strip().splitlines()[-5:]
 
 
+def compiler_warnings(work, output):
+    """The compiler's, at the student's lines."""
+    found = re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (.*)", output)
+    return list(dict.fromkeys(f"line {line}: {said}" for line, said in found))
+
+
 def missing(text):
     """What the marked comments of a skeleton still say."""
     lines = enumerate(text.splitlines(), 1)
     return [f"line {number}: {line.partition(MARK)[2].strip(': ')}" for number, line in lines if MARK in line]
 
 
-def grade(exercise, file, name=""):
+def judge(work, text, waiting=None):
+    """The Report of a file that is built."""
+    report = Report()
+    seed = int(digest(text)[:8], 16)  # other inputs for every file: nobody can know what will be asked
+    if waiting:
+        waiting.now = "running the kernel on small and on large inputs, in three orders of its threads, and counting"
+    started = programs.Programs()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            runs = [pool.submit(check_values, work, seed, order, started.run) for order in (None, str(seed % 1000))]
+            analysis = pool.submit(analyze, work, seed, started.run)
+            values = [run.result() for run in runs]
+            hazards, report.counts = analysis.result()
+    finally:
+        started.stop()
+    hung = [said for said in values if ENDLESS in said]
+    report.values = (hung or [said for said in values if said])[:1]
+    # A launch that found what an earlier one had left behind goes wrong in ways that are no faults of their own.
+    consequences = hung or any("leaves something behind" in said for said in values)
+    report.hazards = [] if consequences else few(list(dict.fromkeys(hazards)))
+    exchanged = ideas.exchanged(work.exercise, report.counts)
+    if report.values or report.hazards:
+        report.values += [exchanged] if exchanged else []
+    else:
+        report.ideas = [exchanged] if exchanged else ideas.complaints(work.exercise, report.counts)
+    return report
+
+
+def few(hazards):
+    """The first ones: one fault mostly shows in several pairs of lines."""
+    more = len(hazards) - MOST_HAZARDS
+    if more < 1:
+        return hazards
+    return [*hazards[:MOST_HAZARDS], f"and {more} more of the kind, which the command below lists; look at the first one first"]
+
+
+def grade(exercise, file, name="", waiting=None):
     """The Report of a file. name: the folder below build/grade, if it is not the exercise's own."""
     text = file.read_text(encoding="utf-8")
-    report = Report()
-    report.missing = missing(text)
-    report.rules = rules.broken(exercise, text, skeleton(exercise))
-    if report.rules:
-        return report
+    broken = rules.broken(exercise, text, skeleton(exercise))
+    if broken:
+        return Report(rules=broken)
     work = Workplace(exercise, file, name)
-    code, output = work.make("cpu", "program", "analyzed")
+    if waiting:
+        waiting.now = "building"
+    code, output = work.make("cpu", "program", "analyzed", waiting=waiting)
     if code:
-        report.build = compiler_errors(work, output)
-        return report
-    report.rules = list(rules.foreign(work))
-    if report.rules:
-        return report
-    mark = int(digest(text)[:8], 16)  # other inputs for every file: nobody can know what will be asked
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        runs = [pool.submit(check_values, work, mark), pool.submit(check_values, work, mark, str(mark % 1000))]
-        hazards, counts = pool.submit(analyze, work, mark).result()
-        values = [run.result() for run in runs]
-    report.values = [said for said in values if said][:1]
-    report.hazards = list(dict.fromkeys(hazards))[:4]
-    if report.passed:
-        report.ideas = ideas.complaints(exercise, counts)
+        return Report(build=compiler_errors(work, output))
+    foreign = list(rules.foreign(work))
+    if foreign:
+        return Report(rules=foreign)
+    report = judge(work, text, waiting)
+    if report.values or report.hazards:
+        report.warnings = compiler_warnings(work, output)
     return report
 
 
@@ -236,35 +242,61 @@ def wrapped(text, mark="  - "):
     return textwrap.fill(text, WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
 
 
+def kind_of(report):
+    kinds = {
+        "it breaks a rule": report.rules,
+        "it cannot be built": report.build,
+        "the values are wrong": report.values,
+        "there are hazards": report.hazards,
+        "the values are right, but the counters do not show the idea": report.ideas,
+    }
+    return next(kind for kind, found in kinds.items() if found)
+
+
+def remind(text, is_skeleton):
+    """What the comments that begin with YOUR CODE say: to do, or left over."""
+    left = missing(text)
+    if left and is_skeleton:
+        print("To do, as the comments say:")
+        for line in left:
+            print(wrapped(line))
+    elif left:
+        lines = ", ".join(line.partition(":")[0] for line in left)
+        print(wrapped(f"A reminder: a comment {MARK} still stands in {lines}. Delete it when that is done.", ""))
+
+
+def following():
+    """The line that leads on: the next exercise of the course that is not done."""
+    known = exercises.progress()
+    one = next((one for one in exercises.course() if state(one, known)[0] != "done"), None)
+    if not one:
+        return "All exercises are done."
+    job = "grade" if one.file.is_file() else "exercise"
+    return f"Next: make {job} S={one.asked}, {one.title}."
+
+
 def print_report(exercise, report, seconds):
-    name = f"{results.shown(exercise.file)}"
+    name = results.shown(exercise.file)
+    text = exercise.file.read_text(encoding="utf-8")
     if report.passed:
         said = "Right values in every order, no hazard, and the counters show the idea."
         print(f"{name}: passed. {said} ({seconds:.0f} s)")
-        return
-    kind = (
-        "it breaks a rule"
-        if report.rules
-        else "it cannot be built"
-        if report.build
-        else "the values are wrong"
-        if report.values
-        else "there are hazards"
-        if report.hazards
-        else "the values are right, but the counters do not show the idea"
-    )
-    print(f"{name}: not yet: {kind}. ({seconds:.0f} s)")
+        for line in ideas.compared(exercise, report.counts):
+            print(line)
+        return remind(text, False)
+    print(f"{name}: not yet: {kind_of(report)}. ({seconds:.0f} s)")
     for line in report.lines:
         print(wrapped(f"{exercise.stage.name} {line}" if report.lines is report.ideas else line))
-    if report.missing:
-        print("Still to do, as the comments say:")
-        for line in report.missing:
-            print(wrapped(line))
-    if report.hazards or report.ideas:
-        program = results.shown(Workplace(exercise, exercise.file).built("analyze"))
-        words = " ".join(map(str, options(exercise.given)))
-        print(f"Line by line: simt/analyze --program {program} -- --analyze {words}")
-    print(f"make hint S={exercise.asked} helps.")
+    for line in report.warnings:
+        print(wrapped(f"the compiler warns: {line}"))
+    remind(text, text == skeleton(exercise))
+    print(f"A hint: make hint S={exercise.asked}. Your own input, with printf: make try S={exercise.asked} {example(exercise)}")
+    print(f"Your kernel line by line: {Workplace(exercise, exercise.file).command}")
+
+
+def example(exercise):
+    """A small input of the exercise's operator, for ARGS."""
+    return f'ARGS="{" ".join(map(str, options(exercise.stage.ladder.small)))}"'
 
 
 def built_for_gpu(one):
@@ -279,7 +311,7 @@ def timed(program, work, *given):
     """Microseconds on the ladder's main input."""
     csv = work.path / "time.csv"
     csv.unlink(missing_ok=True)
-    code, output = start([program, *given, "--csv", csv])
+    code, output = programs.Programs().run([program, *given, "--csv", csv])
     if code:
         raise Unusable(f"{results.shown(program)} fails there: {output.strip()[-400:]}")
     return float(results.read(csv)[0]["microseconds"])
@@ -306,10 +338,11 @@ def grade_and_remember(exercise):
     if not exercise.file.is_file():
         raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
     if not (ROOT / "build/cpu/libcommon.a").is_file():
-        print("The first time, the CPU device and the harness are built, which takes some minutes.", flush=True)
+        print("The first time, the CPU device and the harness are built: two minutes on two cores.", flush=True)
     begun = time.monotonic()
     text = exercise.file.read_text(encoding="utf-8")
-    report = grade(exercise, exercise.file)
+    with programs.Waiting() as waiting:
+        report = grade(exercise, exercise.file, waiting=waiting)
     print_report(exercise, report, time.monotonic() - begun)
     said = "" if report.passed else report.lines[0]
     known = exercises.progress()
@@ -317,6 +350,7 @@ def grade_and_remember(exercise):
     exercises.remember(known)
     if report.passed:
         time_on_gpu(exercise)
+        print(following())
     return report.passed
 
 

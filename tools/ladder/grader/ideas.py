@@ -298,7 +298,7 @@ class Blocks(AtMost):
         return max((cpu_device.product(grid) for kernel, grid, block in counts.launches), default=0)
 
     def wish(self, stage):
-        return f"a grid of at most {shown(self.wanted(stage))} blocks on the input that is counted"
+        return f"a grid of at most {shown(self.wanted(stage))} blocks"
 
     def found(self, mine, found, wanted):
         return f"wants a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
@@ -388,3 +388,48 @@ def complaints(exercise, counts):
     """What the counters of a right kernel do not show, as sentences that begin with "wants"."""
     stage = stage_counts(exercise)
     return [said for said in (idea.complaint(counts, stage) for idea in of(exercise)) if said]
+
+
+def exchanged(exercise, counts):
+    """Whether a launch has as many blocks as the stage's has threads in a block, and the reverse: "" or a sentence."""
+    stage = stage_counts(exercise)
+    if not counts or not stage:
+        return ""
+
+    def sizes(of):
+        return {(cpu_device.product(grid), cpu_device.product(block)) for kernel, grid, block in of.launches}
+
+    for blocks, threads in sizes(counts) - sizes(stage):
+        if (threads, blocks) in sizes(stage):
+            return (
+                f"wants {several_threads(threads, blocks)}: yours has {several_threads(blocks, threads)}. "
+                "The first argument of <<<blocks, threads, ...>>> is the number of blocks"
+            )
+    return ""
+
+
+def several_threads(blocks, threads):
+    return f"a grid of {cpu_device.several(blocks, 'block')} of {cpu_device.several(threads, 'thread')}"
+
+
+# What is shown beside the stage's after a pass: a title, and a figure of the counts.
+SHOWN = {
+    "bytes loaded for an element": lambda c: c.total("bytes", "global load") / c.elements,
+    "bytes stored for an element": lambda c: c.total("bytes", "global store") / c.elements,
+    "sectors of a load": lambda c: c.total("sectors", "global load") / max(c.total("requests", "global load"), 1),
+    "sectors of a store": lambda c: c.total("sectors", "global store") / max(c.total("requests", "global store"), 1),
+    "barriers of a block": lambda c: cpu_device.operations(c.rows)[0],
+    "shuffles of a warp": lambda c: cpu_device.operations(c.rows)[1],
+    "shared-memory wavefronts for 1000 elements": lambda c: 1000 * c.total("wavefronts", "shared") / c.elements,
+}
+
+
+def compared(exercise, counts):
+    """Lines of a table: what was counted of a kernel, and of the stage."""
+    stage = stage_counts(exercise)
+    if not counts or not stage:
+        return []
+    rows = [(title, figure(counts), figure(stage)) for title, figure in SHOWN.items()]
+    rows = [(title, shown(round(mine, 2)), shown(round(of_stage, 2))) for title, mine, of_stage in rows if mine or of_stage]
+    width = max(len(title) for title, *figures in rows)
+    return [f"  {'':{width}}  {'yours':>9}  {'stage':>9}", *(f"  {title:{width}}  {a:>9}  {b:>9}" for title, a, b in rows)]

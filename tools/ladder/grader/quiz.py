@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from ..core import ladders, results
+from ..core.command_line import NOT_YET
 from . import exercises, rules
 
 SHOWS = {
@@ -112,7 +113,8 @@ def questions(asked=""):
 
 def show(one, place, count):
     print(f"Question {place} of {count}, from the ladder {one.ladder.id}: {one.ladder.title}.")
-    print("One line is wrong, or something is missing before or after it. What parts:: has is right.\n")
+    of_parts = " What parts:: has is right." if any("parts::" in line for line in one.lines) else ""
+    print(f"One line is wrong, or something is missing before or after it.{of_parts}\n")
     for number, line in enumerate(one.lines, 1):
         print(f"{number:4}  {line}".rstrip())
     print("\nWhat would show it?")
@@ -160,7 +162,7 @@ def run(given):
         }
         print(said[line, shows])
         if not (line and shows):
-            return 1
+            return NOT_YET
     answer(one)
     known["quiz"].append(one.id)
     exercises.remember(known)

@@ -1,0 +1,50 @@
+"""Where a student's file is built: build/grade/<ladder>/<stage>/, a folder with a program as any other."""
+
+import os
+
+from ..core import machine, results
+from . import programs
+from .exercises import ROOT
+
+
+class Workplace:
+    """build/grade/<ladder>/<stage>/: a leaf folder as any other, whose main.cu includes the student's file."""
+
+    def __init__(self, exercise, file, name=""):
+        self.exercise, self.file = exercise, file
+        self.path = ROOT / "build/grade" / (name or exercise.id)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.write("main.cu", self.main())
+        up = os.path.relpath(ROOT, self.path)
+        of = f"override LADDER := {exercise.stage.ladder.path}"  # which is not above this folder
+        self.write("Makefile", ["NAME := graded", "SOURCES := main.cu", of, f"include {up}/mk/stage.mk"])
+
+    def main(self):
+        """The program's lines. A stage that is one file brings its own, LADDER_MAIN, unless it is told that others are there."""
+        one = self.exercise.stage
+        where = f"ladder::{one.ladder.namespace}::{one.namespace}::stage"
+        return [
+            "#define LADDER_ALL_STAGES",
+            f'#include "{results.shown(self.file)}"',
+            "",
+            f"int main(int argc, char** argv) {{ return ladder::run_all({{{where}}}, argc, argv); }}",
+        ]
+
+    def write(self, name, lines):
+        text = "\n".join([*lines, ""])
+        path = self.path / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+    def make(self, backend, *targets, waiting=None):
+        """(exit code, what make said)"""
+        words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", f"BACKEND={backend}", *targets]
+        return programs.make(waiting or programs.Waiting(), *words)
+
+    def built(self, kind):
+        return ROOT / "build" / kind / self.path.relative_to(ROOT) / "graded"
+
+    @property
+    def command(self):
+        """What the student types to see the kernel line by line."""
+        return f"make analyze S={results.shown(self.file)}"
