@@ -17,7 +17,7 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
 
-.PHONY: all help run test stage analyze exercise grade hint solution watch quiz bench peers chain tune plots readme site profile \
+.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz bench peers chain tune plots readme site profile \
         programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check format clean
 
 all: $(LADDERS:%=%/linked)
@@ -35,9 +35,11 @@ help:
 	@echo '                        (10 seconds)'
 	@echo 'make analyze S=05       count its accesses to memory line by line and look for races (40 seconds the first time,'
 	@echo '                        then 5); needs no GPU. S=all (3 minutes) stores the counts of every stage in profiling_results/cpu_device/'
+	@echo 'make start              install what is missing, write the first exercise to my/ and grade it at every save, then the next'
 	@echo 'make exercise S=05      write the skeleton of an exercise to my/; S=W2L1/5, S=vector/07: those of other ladders'
 	@echo 'make grade S=05         check it: right values, no hazards, and the idea in the counters; needs no GPU (10 seconds).'
 	@echo '                        Without S: which exercises are done, tried and open'
+	@echo 'make try S=05           run your file on the input ARGS="--rows 1 --cols 33"; what its kernels print is shown (10 seconds)'
 	@echo 'make hint S=05          the next hint; make solution S=05 shows the stage, make watch S=05 grades at every save'
 	@echo 'make quiz               a kernel that is wrong on purpose: which line, and what would show it?'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
@@ -69,25 +71,33 @@ help:
 run:
 	@scripts/setup.sh run
 	@[ -e $(PROGRAM) ] || echo 'run: the first build compiles the CPU device or the kernels for the GPU, the harness and every stage'
-	@$(MAKE) -j"$$(nproc)" all
+	@$(MAKE) -j"$$(nproc)" $(firstword $(LADDERS))/linked
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
 	@[ ! -e .venv/installed.txt ] || .venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv
+	@echo 'run: now the programs of the other ladders, $(wordlist 2,9,$(PROGRAMS:%=./%)); Ctrl-C leaves them out'
+	@$(MAKE) -j"$$(nproc)" all
 
 test:
 	@scripts/setup.sh test
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
-bench profile stage analyze peers chain tune plots readme site exercise grade hint solution watch quiz: \
+bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz: \
   export PYTHONPATH := $(CURDIR)/tools$(addprefix :,$(PYTHONPATH))
 stage:
 	@python3 -B -m ladder stage "$$S"
 analyze:
 	@python3 -B -m ladder analyze "$$S" --results "$$RESULTS"
-exercise grade hint solution watch:
+exercise hint solution:
 	@python3 -B -m ladder $@ "$$S"
+# Code 3, that something is not right yet, is no error of make's.
+grade try watch:
+	@python3 -B -m ladder $@ "$$S" || { code=$$?; [ $$code = 3 ] || exit $$code; }
+start:
+	@scripts/setup.sh start
+	@python3 -B -m ladder start "$$S" || { code=$$?; [ $$code = 3 ] || exit $$code; }
 quiz:
-	@python3 -B -m ladder quiz "$$S" --guess "$$GUESS"
+	@python3 -B -m ladder quiz "$$S" --guess "$$GUESS" || { code=$$?; [ $$code = 3 ] || exit $$code; }
 bench:
 	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:
@@ -129,12 +139,12 @@ gpu-code: $(COMPILED:%=%/gpu-code)
 %/gpu-code: gpu-libs
 	@$(MAKE) -C $* gpu-code LIBS=ready
 
-# What an editor asks for: the program of FILE, a stage's or an exercise's, which make grade has laid out in build/grade/.
+# What an editor asks for: the program of FILE, a stage's or an exercise's.
 debug:
-	@folder=$$(dirname '$(FILE)') name=$$(basename '$(FILE)' .cuh); \
-	case '$(FILE)' in my/*/*) folder=build/grade/$${folder#my/}/$$name ;; my/*) folder=build/grade/matrix/$$name ;; esac; \
+	@folder=$$(dirname '$(FILE)'); \
+	case '$(FILE)' in my/*) folder=$$(PYTHONPATH=tools python3 -B -m ladder own-folder '$(FILE)') || exit 2 ;; esac; \
 	grep -qs 'mk/stage\.mk$$' "$$folder/Makefile" || \
-	{ echo "debug: FILE='$(FILE)' has no program; give a file beside a Makefile, or one of my/ after make grade" >&2; exit 2; }; \
+	{ echo "debug: FILE='$(FILE)' has no program; give a file beside a Makefile, or an exercise of my/" >&2; exit 2; }; \
 	$(MAKE) -C "$$folder" debug FILE='$(notdir $(FILE))'
 compile_commands.json:
 	@PYTHONPATH=tools python3 -B -m ladder.core.editor

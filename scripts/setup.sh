@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: setup.sh run|test|plots|site
+# Usage: setup.sh start|run|test|plots|site
 # Installs what is missing on Debian or Ubuntu and says what and why first: packages through apt-get, Python's into .venv.
 # Quick and silent when all is there.
 set -euo pipefail
@@ -39,7 +39,7 @@ need() { # need PACKAGE WHY : after a failed check
 check() {
   packages=()
   command -v python3 >/dev/null || need python3 "translates CUDA launches for the CPU device, draws the plot, runs the tests"
-  has_venv || need python3-venv "holds the Python packages of requirements.txt in .venv"
+  [ "$goal" = start ] || has_venv || need python3-venv "holds the Python packages of requirements.txt in .venv"
   [ "$goal" != plots ] || return 0
   has_gcc12 || need g++ "compiles the CPU device and the programs (12 or newer)"
   has_header CLI/CLI.hpp || need libcli11-dev "parses the programs' options"
@@ -88,6 +88,7 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
   [ ${#packages[@]} -eq 0 ] || fail "still missing after apt-get install: ${packages[*]}; install it by hand"
 fi
 
+[ "$goal" != start ] || exit 0
 if ! { [ -x .venv/bin/python ] && .venv/bin/python -c '' && cmp -s requirements.txt .venv/installed.txt; } 2>/dev/null; then
   echo "setup: installing pytest, clang-format, ruff, NumPy, matplotlib and ncu-report into .venv (requirements.txt)"
   [ -x .venv/bin/python ] && .venv/bin/python -c '' 2>/dev/null || { rm -rf .venv; python3 -m venv .venv; } ||

@@ -147,7 +147,7 @@ def test_an_unknown_target_is_one_sentence_after_the_choices(tree):
 
 
 def test_a_target_that_is_nearly_right_gets_the_nearest(tree):
-    tree.write("Makefile", "grade:\n\tfalse\n")
+    tree.write("Makefile", ".PHONY: all readme \\\n  grade\n")
     result, make = made(tree, "build", "grad")
     assert result.returncode == 2 and make == "" and "'grad'; did you mean grade?" in result.stderr
 

@@ -67,7 +67,8 @@ def build(name):
     try:
         found = ladders.find(name)
     except Unusable as error:
-        targets = re.findall(r"^[a-z][a-z-]+(?=:)", (ladders.ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+        makefile = (ladders.ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+        targets = " ".join(re.findall(r"^\.PHONY:(.*)", makefile, re.M)).split()
         near = difflib.get_close_matches(name, targets, 1)
         if near:
             raise ladders.BadCommand(f"make knows no target '{name}'; did you mean {near[0]}? make help lists the targets")

@@ -10,11 +10,13 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import textwrap
 import time
 from dataclasses import dataclass, field
 
 from ..core import machine, results, stage
+from ..core.command_line import NOT_YET
 from ..core.ladders import Unusable, options
 from . import exercises, ideas, programs, rules
 from .exercises import MARK, ROOT
@@ -76,7 +78,13 @@ def head_of(exercise):
     wanted += ideas.wishes(exercise)
     last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
     title = f"{exercise.stage.name}: {exercise.title}"
-    return [f"Exercise {title}.", *task, "The grader wants:", *[f"- {one}" for one in wanted], last]
+    counted = ladder_words(exercise)
+    return [f"Exercise {title}.", *task, f"The grader wants (it counts on {counted}):", *[f"- {one}" for one in wanted], last]
+
+
+def ladder_words(exercise):
+    """The input that is counted, in words: n = 32,768 or rows = 64, cols = 8,192."""
+    return ", ".join(f"{name} = {value:,}" for name, value in exercise.given.items())
 
 
 def skeleton(exercise):
@@ -265,10 +273,15 @@ def remind(text, is_skeleton):
         print(wrapped(f"A reminder: a comment {MARK} still stands in {lines}. Delete it when that is done.", ""))
 
 
+def not_done():
+    """The first exercise of the course that is not done, or None."""
+    known = exercises.progress()
+    return next((one for one in exercises.course() if state(one, known)[0] != "done"), None)
+
+
 def following():
     """The line that leads on: the next exercise of the course that is not done."""
-    known = exercises.progress()
-    one = next((one for one in exercises.course() if state(one, known)[0] != "done"), None)
+    one = not_done()
     if not one:
         return "All exercises are done."
     job = "grade" if one.file.is_file() else "exercise"
@@ -373,15 +386,13 @@ def print_table():
         print(f"  {done:<6} {exercises.named(exercise)}" + (f": {said}" if said else ""))
     counts = {name: sum(done == name for exercise, done, said in rows) for name in ("done", "tried", "open")}
     print(f"{counts['done']} of {len(rows)} done, {counts['tried']} tried, {counts['open']} open", end="")
-    following = next((exercise for exercise, done, said in rows if done != "done"), None)
-    job = "exercise" if following and not following.file.is_file() else "grade"
-    print(f"; next: make {job} S={following.asked}" if following else "")
+    print(f". {following()}")
 
 
 def run(given):
     if not given.exercise:
         return print_table()
-    return 0 if grade_and_remember(exercises.find(given.exercise)) else 1
+    return 0 if grade_and_remember(exercises.find(given.exercise)) else NOT_YET
 
 
 def watch(given):
@@ -391,9 +402,55 @@ def watch(given):
         changed = exercise.file.stat().st_mtime_ns if exercise.file.is_file() else None
         if changed != seen or changed is None:
             seen = changed
-            grade_and_remember(exercise)
-            print(f"watching {results.shown(exercise.file)}; Ctrl-C ends it", flush=True)
+            graded_now(exercise)
         time.sleep(0.5)
+
+
+def graded_now(exercise):
+    print(f"--- {time.strftime('%H:%M:%S')}, {results.shown(exercise.file)}", flush=True)
+    passed = grade_and_remember(exercise)
+    print(f"Watching {results.shown(exercise.file)}: save it, and it is graded. Ctrl-C ends this.", flush=True)
+    return passed
+
+
+def begin(given):
+    """Writes the exercise, the first one that is not done, and grades it at every save; after a pass the next one."""
+    exercise = exercises.find(given.exercise) if given.exercise else not_done()
+    while exercise:
+        if not exercise.file.is_file():
+            write(exercise)
+        print(f"Open {results.shown(exercise.file)} in your editor: its first comment is the task. {page_of(exercise)}")
+        print(f"It is graded at every save. A hint: make hint S={exercise.asked}, in another terminal. Ctrl-C ends this.", flush=True)
+        seen = exercise.file.stat().st_mtime_ns
+        while exercise.file.stat().st_mtime_ns == seen or not graded_now(exercise):
+            seen = exercise.file.stat().st_mtime_ns
+            time.sleep(0.5)
+        exercise = not_done()
+    print("All exercises are done.")
+
+
+def page_of(exercise):
+    return f"The page that leads to it: {results.shown(exercise.stage.page)}."
+
+
+def try_out(given):
+    """Runs the student's file on one input, with what its kernels print."""
+    exercise = exercises.find(given.exercise)
+    if not exercise.file.is_file():
+        raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
+    work = Workplace(exercise, exercise.file)
+    with programs.Waiting() as waiting:
+        waiting.now = "building"
+        code, output = work.make("cpu", "program", waiting=waiting)
+    if code:
+        for line in compiler_errors(work, output):
+            print(wrapped(line))
+        return NOT_YET
+    words = os.environ.get("ARGS", "").split() or [str(word) for word in options(exercise.stage.ladder.small)]
+    command = [str(work.built("cpu")), "--no-small", *words]
+    print(f"{results.shown(command[0])} {' '.join(command[1:])}", flush=True)
+    code = subprocess.run(command, cwd=ROOT).returncode
+    return NOT_YET if code == 1 else code
 
 
 # --- The small jobs ------------------------------------------------------------------------------------------
@@ -404,13 +461,17 @@ def write_skeleton(given):
     if exercise.file.exists():
         file = results.shown(exercise.file)
         raise Unusable(f"{file} is there already, and stays as it is; move it away to begin anew")
+    write(exercise)
+    print(f"make grade S={exercise.asked} checks it.")
+
+
+def write(exercise):
     exercise.file.parent.mkdir(parents=True, exist_ok=True)
     text = skeleton(exercise)
     exercise.file.write_text(text, encoding="utf-8")
     print(f"{results.shown(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")
     for line in missing(text):
         print(wrapped(line))
-    print(f"make grade S={exercise.asked} checks it.")
 
 
 def hint(given):

@@ -210,10 +210,28 @@ class Ratio(Idea):
 
 
 class Coalesced(Ratio):
+    """Sectors of the loads and stores, and whether the lanes of a warp are at work in loads."""
+
     kinds, unit = ("global load", "global store"), "sectors"
 
     def wish(self, stage):
-        return "neighbouring lanes at neighbouring addresses: no request touches more sectors than its bytes fill"
+        ratio = self.wanted(stage)
+        few = f"more than {shown(ratio)} times the sectors" if ratio > 1.02 else "more sectors"
+        return f"neighbouring lanes at neighbouring addresses: no request touches {few} than its bytes fill"
+
+    def complaint(self, mine, stage):
+        return super().complaint(mine, stage) or self.idle(mine, stage)
+
+    @staticmethod
+    def lanes(rows):
+        return sum(number(row, "lanes") for row in rows) / max(sum(number(row, "requests") for row in rows), 1)
+
+    def idle(self, mine, stage):
+        rows = mine.busy("global load")
+        found, wanted = self.lanes(rows), self.lanes(stage.busy("global load"))
+        if not rows or found >= wanted / 2:
+            return ""
+        return f"wants all lanes of a warp at work: {shown(round(found, 1))} of 32 load in {place(rows[0])}"
 
     def found(self, row, each, ideal):
         what = "load" if "load" in row["what"] else "store"
@@ -304,6 +322,25 @@ class Blocks(AtMost):
         return f"wants a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
 
 
+class Threads(Idea):
+    """Threads of the largest launch: a kernel of few threads has no barriers, no conflicts, and no speed."""
+
+    def of(self, counts):
+        return max((cpu_device.product(grid) * cpu_device.product(block) for kernel, grid, block in counts.launches), default=0)
+
+    def least(self, stage):
+        return self.of(stage) / 4
+
+    def wish(self, stage):
+        return f"at least {shown(self.least(stage))} threads"
+
+    def complaint(self, mine, stage):
+        found = self.of(mine)
+        if found >= self.least(stage):
+            return ""
+        return f"wants at least {shown(self.least(stage))} threads in a launch: yours has {shown(found)}"
+
+
 class SharedBytes(AtMost):
     """Bytes of shared memory of a block, which the stored counts do not have."""
 
@@ -363,6 +400,7 @@ IDEAS = {
     "loads": Loads,
     "launches": Launches,
     "blocks": Blocks,
+    "threads": Threads,
     "async": Async,
     "smem": SharedBytes,
     "calls": Names,

@@ -81,7 +81,8 @@ def line_of(text, position):
 
 
 def same(text):
-    """The text of a declaration, however it is broken into lines, and whatever launch<...> is given."""
+    """The text of a declaration, however it is broken into lines and described, and whatever launch<...> is given."""
+    text = re.sub(r'(stage\{\s*"[^"]*",\s*)"[^"]*"', r'\1""', text)
     return re.sub(r"\blaunch<[^<>]*>", "launch", re.sub(r"\s+", "", text))
 
 
