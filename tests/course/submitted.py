@@ -8,6 +8,7 @@
 A line `-` after a `+` begins another edit. Each text stands in the source at least once, and all its places are changed.
 """
 
+import functools
 import pathlib
 from dataclasses import dataclass, field
 
@@ -55,13 +56,16 @@ def of(*ladders):
     return [one for name in ladders for one in read(FOLDER / f"{name}.txt")]
 
 
+exercise_of = functools.cache(exercises.find)
+
+
 def source(exercise):
     return exercise.stage.source.read_text(encoding="utf-8")
 
 
 def edited(submission):
     """The stage's source with the edits."""
-    text = source(exercises.find(submission.asked))
+    text = source(exercise_of(submission.asked))
     for old, new in submission.edits:
         assert old in text, f"{submission.asked}, {submission.name}: the solution has no {old!r}"
         text = text.replace(old, new)

@@ -4,23 +4,22 @@ What is built and graded is in test_grading.py.
 """
 
 import argparse
+import concurrent.futures
+import io
+import os
 import re
 import sys
+import time
 
 import pytest
 from conftest import ROOT, full_but, make, run
 from ladder.core import ladders, machine
-from ladder.grader import exercises, grade, ideas, rules
+from ladder.grader import exercises, grade, ideas, programs, rules
 from ladder.measure import cpu_device
-from right_submissions import RIGHT
-from wrong_submissions import FOOLING, WRONG
+from submitted import LADDERS, edited, exercise_of, of, source
 
 COURSE = exercises.course()
 each = pytest.mark.parametrize("exercise", COURSE, ids=lambda exercise: exercise.id)
-
-
-def source(exercise):
-    return exercise.stage.source.read_text(encoding="utf-8")
 
 
 def given(asked):
@@ -91,43 +90,37 @@ def test_skeleton_and_solution_break_no_rule(exercise):
     assert rules.broken(exercise, source(exercise), skeleton) == []
 
 
+SUBMISSIONS = of(*LADDERS)
+FOOLING = of("fooling")
 BUILT = {"constants", "a loop on the host", "nothing is launched"}  # graded in test_grading.py
 
 
-@pytest.mark.parametrize(
-    "name, asked, edits, said", [one for one in FOOLING if one[0] not in BUILT], ids=lambda one: str(one)[:30]
-)
-def test_what_only_looks_like_a_solution_breaks_a_rule(name, asked, edits, said):
-    exercise = exercises.find(asked)
-    text = edited(exercise, edits)
-    found = rules.broken(exercise, text, grade.skeleton(exercise))
-    assert any(said in line for line in found), found
+@pytest.mark.parametrize("one", [one for one in FOOLING if one.name not in BUILT], ids=lambda one: one.name)
+def test_what_only_looks_like_a_solution_breaks_a_rule(one):
+    found = rules.broken(exercise_of(one.asked), edited(one), grade.skeleton(exercise_of(one.asked)))
+    assert any(one.said[0] in line for line in found), found
 
 
-def edited(exercise, edits):
-    text = source(exercise)
-    for old, new in edits:
-        assert old in text, f"the solution has no {old!r}"
-        text = text.replace(old, new)
-    return text
+@each
+def test_the_submissions_are_edits_that_apply_and_break_no_rule(exercise):
+    skeleton = grade.skeleton(exercise)
+    for one in SUBMISSIONS:
+        if exercise_of(one.asked) == exercise:
+            text = edited(one)
+            assert text != source(exercise) and one.said, one
+            assert rules.broken(exercise, text, skeleton) == [], one
 
 
-@pytest.mark.parametrize("name, asked, edits, said", WRONG, ids=lambda one: str(one)[:30])
-def test_the_wrong_submissions_are_edits_that_apply_and_break_no_rule(name, asked, edits, said):
-    exercise = exercises.find(asked)
-    text = edited(exercise, edits)
-    assert text != source(exercise) and rules.broken(exercise, text, grade.skeleton(exercise)) == []
+@each
+def test_every_exercise_has_six_wrong_submissions(exercise):
+    """Those that are written, and the launch without its stream and with its arguments exchanged, of test_grading.py."""
+    wrong = [one.name for one in SUBMISSIONS if exercise_of(one.asked) == exercise and not one.passes]
+    assert len(wrong) >= 4 and len(set(wrong)) == len(wrong)
 
 
-@pytest.mark.parametrize("name, asked, edits", RIGHT, ids=lambda one: str(one)[:30])
-def test_the_right_submissions_are_edits_that_apply_and_break_no_rule(name, asked, edits):
-    exercise = exercises.find(asked)
-    text = edited(exercise, edits)
-    assert text != source(exercise) and rules.broken(exercise, text, grade.skeleton(exercise)) == []
-
-
-def test_there_are_enough_wrong_submissions():
-    assert len(WRONG) >= 30 and len({name for name, *rest in WRONG + FOOLING}) == len(WRONG + FOOLING)
+def test_wrong_names_are_not_two_things():
+    names = [(one.asked, one.name) for one in SUBMISSIONS + FOOLING]
+    assert len(set(names)) == len(names) > 200
 
 
 def test_comments_and_strings_may_say_anything():
@@ -232,7 +225,7 @@ def test_the_table_says_what_is_done_tried_and_open(mine, capsys):
     said = capsys.readouterr().out
     assert re.search(r"^  done +S=05 ", said, re.M) and re.search(r"^  tried +S=06 .*: not graded yet", said, re.M)
     assert re.search(r"^  open +S=07 ", said, re.M) and f"1 of {len(COURSE)} done, 1 tried" in said
-    assert "next: make exercise S=W1L1/1" in said
+    assert "Next: make exercise S=W1L1/1" in said
     done.file.write_text("changed")
     assert grade.state(done, exercises.progress()) == ("tried", "not graded since it was changed")
 
@@ -240,7 +233,7 @@ def test_the_table_says_what_is_done_tried_and_open(mine, capsys):
 def test_lists_of_exercises_are_columns(capsys):
     """A long name, as precision/04, moves no title."""
     grade.print_table()
-    lists = [exercises.listing().split("\n")[1:], capsys.readouterr().out.split("\n")[: len(COURSE)]]
+    lists = [exercises.listing().splitlines(), capsys.readouterr().out.split("\n")[: len(COURSE)]]
     for lines in lists:
         titles = {line.index(one.title) for line, one in zip(lines, COURSE)}
         assert len(lines) == len(COURSE) and len(titles) == 1
@@ -299,7 +292,7 @@ def test_a_gpu_that_cannot_be_used_fails_nothing(mine, monkeypatch, capsys):
 def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, tmp_path):
     times = iter([12.5, 11.9])
 
-    def start(command, **environment):
+    def start(self, command, **environment):
         (path,) = [command[place + 1] for place, word in enumerate(command) if word == "--csv"]
         path.write_text(f"stage,microseconds\nx,{next(times)}\n")
         return 0, ""
@@ -309,7 +302,8 @@ def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, t
     monkeypatch.setattr(machine, "gpu", lambda: "NVIDIA H200")
     monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
     monkeypatch.setattr(machine, "make", lambda *words, quiet=False: (0, ""))
-    monkeypatch.setattr(grade, "start", start)
+    monkeypatch.setattr(programs.Programs, "run", start)
+    monkeypatch.setattr(programs, "make", lambda waiting, *words: (0, ""))
     monkeypatch.setattr(grade.stage, "target", lambda one: ("", "05*/graded", ""))
     monkeypatch.setattr(grade, "built_for_gpu", lambda one: tmp_path / "program")
     grade.time_on_gpu(exercises.find("05"))
@@ -318,3 +312,116 @@ def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, t
 
 def test_the_students_folder_is_not_tracked():
     assert "/my/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+# --- What a grade says, and how it leads on ----------------------------------------------------------------------
+
+
+def printed(capsys, exercise, report):
+    exercise.file.parent.mkdir(parents=True, exist_ok=True)
+    if not exercise.file.is_file():
+        exercise.file.write_text(source(exercise), encoding="utf-8")
+    grade.print_report(exercise, report, 1)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["build", "values", "hazards", "ideas", "rules"])
+def test_every_rejection_ends_with_the_command_that_shows_ones_own_kernel(mine, capsys, kind):
+    exercise = exercises.find("W2L1/2")
+    said = printed(capsys, exercise, grade.Report(**{kind: ["wants something"]})).splitlines()
+    assert said[-1] == f"Your kernel line by line: make analyze S={exercise.file}" and "make try S=W2L1/2" in said[-2]
+
+
+def test_a_comment_that_is_left_over_is_a_reminder(mine, capsys):
+    exercise = exercises.find("05")
+    exercise.file.parent.mkdir()
+    exercise.file.write_text(source(exercise) + "// YOUR CODE: done\n", encoding="utf-8")
+    said = printed(capsys, exercise, grade.Report())
+    assert "passed" in said and "A reminder: a comment YOUR CODE still stands in line" in said
+    exercise.file.write_text(grade.skeleton(exercise), encoding="utf-8")
+    assert "To do, as the comments say:" in printed(capsys, exercise, grade.Report(values=["no"]))
+
+
+def test_after_a_pass_ones_own_counts_stand_beside_the_stage_s(mine, capsys):
+    exercise = exercises.find("05")
+    counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given, "")
+    said = printed(capsys, exercise, grade.Report(counts=counts))
+    assert re.search(r"yours +stage\n", said) and re.search(r"barriers of a block +1 +1\n", said)
+
+
+def test_few_hazards_are_shown_and_the_others_counted():
+    assert grade.few(["a", "b"]) == ["a", "b"]
+    assert grade.few(list("abcd"))[2].startswith("and 2 more of the kind")
+
+
+def test_a_file_is_named_by_its_line_and_others_from_the_root(mine):
+    exercise = exercises.find("05")
+    said = f"at ../../../../{exercise.file}:7, {ROOT}/common/launch.h:3 and ../../common/check.cpp:9"
+    assert programs.shown_paths(said, exercise.file) == "at line 7, common/launch.h:3 and common/check.cpp:9"
+
+
+def test_a_program_that_hangs_ends_the_others():
+    started = programs.Programs()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        long = pool.submit(started.run, ["sleep", "60"])
+        hangs = pool.submit(started.run, ["bash", "-c", f"sleep 0.2; echo {programs.HANGS}"])
+        assert hangs.result() == (0, f"{programs.HANGS}\n") and long.result(timeout=20) == (124, "")
+    assert started.run(["true"]) == (124, ""), "nothing is started any more"
+
+
+def test_a_wait_is_not_silent():
+    said = io.StringIO()
+    with programs.Waiting(said, patience=0.05) as waiting:
+        waiting.now = "building: 3 files"
+        time.sleep(0.3)
+    assert said.getvalue().startswith("building: 3 files, 0 s\n")
+    quick = io.StringIO()
+    with programs.Waiting(quick):
+        pass
+    assert quick.getvalue() == ""
+
+
+def test_start_leads_from_one_exercise_to_the_next(mine, monkeypatch, capsys):
+    """Each save is graded; the second one of the first exercise passes."""
+    graded = []
+
+    def grade_it(exercise):
+        graded.append(exercise.asked)
+        if len(graded) == 4:
+            raise KeyboardInterrupt
+        passed = graded.count(exercise.asked) == 2
+        known = exercises.progress()
+        known["grades"][exercise.id] = [grade.digest(exercise.file.read_text()), "" if passed else "no"]
+        exercises.remember(known)
+        return passed
+
+    def sleep(seconds):
+        newest = max(mine.rglob("*.cu*"), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, ns=(0, newest.stat().st_mtime_ns + 1))
+
+    monkeypatch.setattr(grade, "grade_and_remember", grade_it)
+    monkeypatch.setattr(grade.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        grade.begin(given(""))
+    assert graded == ["W1L1/1", "W1L1/1", "W1L1/2", "W1L1/2"]
+    said = capsys.readouterr().out
+    assert "vector_add1.cu in your editor" in said and "lectures/W1L1_first_kernel/README.md" in said
+
+
+def test_one_s_own_file_is_a_stage_for_the_other_jobs(mine):
+    exercise = exercises.find("05")
+    for asked in (exercise.file, exercise.file.with_suffix("")):
+        assert exercises.of_file(str(asked)) == exercise
+    assert exercises.of_file("05") is None and exercises.of_file("") is None
+    assert exercises.of_file(str(mine / "other.cu")) is None
+
+
+def test_a_launch_whose_arguments_are_exchanged_is_named():
+    exercise = exercises.find("W1L1/3")
+    counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given)
+    assert ideas.exchanged(exercise, counts) == ""
+    for row in counts.sums + counts.rows:
+        row["grid"], row["block"] = row["block"], row["grid"]
+    assert ideas.exchanged(exercise, counts).startswith(
+        "wants a grid of 32 blocks of 256 threads: yours has a grid of 256 blocks of 32"
+    )

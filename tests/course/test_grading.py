@@ -8,9 +8,8 @@ import re
 
 import pytest
 from conftest import FULL, make, run
-from ladder.core import results
 from ladder.grader import exercises, grade
-from submitted import LADDERS, Submission, edited, of, source
+from submitted import LADDERS, Submission, edited, exercise_of, of, source
 
 pytestmark = pytest.mark.builds()
 
@@ -78,13 +77,20 @@ def reports(exercise, texts, folder, name):
 def generated(exercise):
     """What can be wrong with any launch: its first two arguments are exchanged, or the stream is missing."""
     text = source(exercise)
-    launch = re.search(r"<<<([^<>]*(?:<[^<>]*>[^<>]*)*), (\w+|dim3\([^)]*\)|TILE_M / ROWS \* 32), (\w+), stream>>>", text)
+    launch = re.search(
+        r"<<<([^<>]*(?:<[^<>]*>[^<>]*)*), (\w+|dim3\([^)]*\)|TILE_M / ROWS \* 32), (\w+), stream>>>", text
+    )
     if not launch:
         return []
     whole, grid, block, shared = launch.group(), *launch.groups()
     bare = whole.replace(f", {shared}, stream>>>", ">>>" if shared == "0" else f", {shared}>>>")
     return [
-        Submission(exercise.asked, "the launch's arguments exchanged", [[whole, f"<<<{block}, {grid}, {shared}, stream>>>"]], []),
+        Submission(
+            exercise.asked,
+            "the launch's arguments exchanged",
+            [[whole, f"<<<{block}, {grid}, {shared}, stream>>>"]],
+            [],
+        ),
         Submission(exercise.asked, "no stream", [[whole, bare]], ["on the default stream"]),
     ]
 
@@ -93,7 +99,7 @@ def groups():
     """(exercise, its submissions that compile, at most MOST) of all exercises."""
     every = of(*LADDERS)
     for exercise in COURSE:
-        mine = [one for one in every if exercises.find(one.asked) == exercise and one.said[0] not in NOT_COMPILED]
+        mine = [one for one in every if exercise_of(one.asked) == exercise and one.said[0] not in NOT_COMPILED]
         mine += generated(exercise) + [Submission(exercise.asked, "the solution", [], ["passed"])]
         mine = [one for one in mine if not any(part in line for line in one.said for part in NOT_COMPILED)]
         for begin in range(0, len(mine), MOST):
@@ -105,14 +111,20 @@ def marked(every, asked):
     return [pytest.param(one, id=asked(one), marks=[] if asked(one) in QUICK else full) for one in every]
 
 
-@pytest.mark.parametrize("group", marked(list(groups()), lambda group: group[0].asked + f".{group[2]}" * (group[2] > 0)))
+@pytest.mark.parametrize(
+    "group", marked(list(groups()), lambda group: group[0].asked + f".{group[2]}" * (group[2] > 0))
+)
 def test_the_submissions_of_an_exercise_get_the_sentence_that_helps(group, tmp_path):
     exercise, submissions, number = group
     texts = [edited(one) for one in submissions]
     wrong = []
     for one, report in zip(submissions, reports(exercise, texts, tmp_path, number)):
         lines = [re.sub(r"_\d+( wants)", r"\1", line) for line in report.lines]
-        helped = report.passed if one.passes else not report.passed and all(any(part in line for line in lines) for part in one.said)
+        helped = (
+            report.passed
+            if one.passes
+            else not report.passed and all(any(part in line for line in lines) for part in one.said)
+        )
         if not helped:
             wrong.append(f"{one.name}: {lines or 'passed'}, and not {one.said}")
     assert not wrong, "\n".join(wrong)
@@ -131,24 +143,28 @@ def graded(tmp_path):
 OF_EACH_LADDER = list({one.stage.ladder: one for one in reversed(COURSE)}.values())
 
 
-@pytest.mark.parametrize("exercise", marked([one for one in COURSE if one in OF_EACH_LADDER or one.asked == "05"], lambda one: one.asked))
+@pytest.mark.parametrize(
+    "exercise", marked([one for one in COURSE if one in OF_EACH_LADDER or one.asked == "05"], lambda one: one.asked)
+)
 def test_a_skeleton_compiles_and_fails(graded, exercise):
     report = graded(exercise, grade.skeleton(exercise))
     assert not report.passed and not report.rules and not report.build and report.lines, report
 
 
 @pytest.mark.parametrize(
-    "one", [one for one in of(*LADDERS, "fooling") if any(part in line for line in one.said for part in NOT_COMPILED)], ids=lambda one: one.name
+    "one",
+    [one for one in of(*LADDERS, "fooling") if any(part in line for line in one.said for part in NOT_COMPILED)],
+    ids=lambda one: one.name,
 )
 def test_what_does_not_compile_gets_the_compilers_error_and_the_line(graded, one):
-    report = graded(exercises.find(one.asked), edited(one))
+    report = graded(exercise_of(one.asked), edited(one))
     assert report.build and any(one.said[0] in line for line in report.lines), report
 
 
 def test_a_grade_is_what_the_judge_of_several_says(graded):
     """The one way to grade that students have, on the file that needs all of it."""
     one = next(one for one in of("matrix") if one.name == "the row is read again")
-    report = graded(exercises.find(one.asked), edited(one))
+    report = graded(exercise_of(one.asked), edited(one))
     assert any(one.said[0] in line for line in report.ideas) and not report.values
 
 
@@ -166,10 +182,15 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     (tree / "my/05_warp_shuffle.cuh").write_text(solution, encoding="utf-8")
     second = make("grade", "S=05", cwd=tree)
     assert second.returncode == 0 and "passed" in second.stdout, second.stdout
-    assert re.search(r"barriers of a block +1 +1$", second.stdout, re.M) and "Next: make exercise S=W1L1/1" in second.stdout
+    assert (
+        re.search(r"barriers of a block +1 +1$", second.stdout, re.M)
+        and "Next: make exercise S=W1L1/1" in second.stdout
+    )
     tried = make("try", "S=05", "ARGS=--rows 1 --cols 33", cwd=tree)
     assert tried.returncode == 0 and "1 x 33 float32" in tried.stdout, tried.stdout + tried.stderr
     analyzed = make("analyze", "S=my/05_warp_shuffle.cuh", cwd=tree)
-    assert analyzed.returncode == 0 and "rms_norm_kernel_warp_shuffle" in analyzed.stdout, analyzed.stdout + analyzed.stderr
+    assert analyzed.returncode == 0 and "rms_norm_kernel_warp_shuffle" in analyzed.stdout, (
+        analyzed.stdout + analyzed.stderr
+    )
     assert re.search(r"^  done +S=05 ", make("grade", cwd=tree).stdout, re.M)
     assert "Question 1 of" in make("quiz", cwd=tree).stdout

@@ -52,7 +52,9 @@ def test_anything_else_is_refused_with_the_choices(inside, asked):
     with pytest.raises(ladders.BadCommand) as refusal:
         ladders.find(asked)
     choices = refusal.value.choices
-    assert ("  matrix/01_basic\n" in choices and "  W2L1/reduction5\n" in choices) or "did you mean" in str(refusal.value)
+    assert ("  matrix/01_basic\n" in choices and "  W2L1/reduction5\n" in choices) or "did you mean" in str(
+        refusal.value
+    )
 
 
 def test_a_name_that_is_nearly_right_gets_the_nearest(inside):
@@ -140,6 +142,7 @@ def test_every_stage_is_a_target(tree, name, make):
 
 
 def test_an_unknown_target_is_one_sentence_after_the_choices(tree):
+    tree.write("Makefile", ".PHONY: all\n")
     result, make = made(tree, "build", "nonsense")
     lines = result.stderr.splitlines()
     assert result.returncode == 2 and make == "" and "make knows no target 'nonsense'" in lines[-1]

@@ -12,7 +12,10 @@ from .grader import exercises, workplace
 
 OF_EXERCISES = {  # a function of grader/grade.py, and what it does
     "exercise": ("write_skeleton", "Writes the skeleton of an exercise to my/, never over a file that is there."),
-    "start": ("begin", "Writes the first exercise that is not done to my/ and grades it at every save, and then the next one."),
+    "start": (
+        "begin",
+        "Writes the first exercise that is not done to my/ and grades it at every save, and then the next one.",
+    ),
     "watch": ("watch", "Grades an exercise each time that its file is saved."),
     "try": ("try_out", "Runs the file of an exercise on the input in ARGS, with what its kernels print."),
     "hint": ("hint", "Prints the next hint of an exercise."),

@@ -7,7 +7,6 @@ import sys
 
 from .ladders import BadCommand, Unusable
 
-
 NOT_YET = 3
 
 

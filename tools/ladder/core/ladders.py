@@ -277,7 +277,12 @@ def find(asked):
         raise BadCommand(f"S={asked} is a stage of several ladders; say one of:{listing_of(found)}")
     if not asked:
         raise BadCommand("a stage must be named, for example S=05 or S=vector/05; the list has all", listing(ladders))
-    names = {name: stage.id for ladder in ladders for stage in ladder.stages for name in (stage.name, stage.namespace, stage.id)}
+    names = {
+        name: stage.id
+        for ladder in ladders
+        for stage in ladder.stages
+        for name in (stage.name, stage.namespace, stage.id)
+    }
     near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(asked, names, 3)))
     if near:
         raise BadCommand(f"there is no stage '{asked}'; did you mean {' or '.join(near)}?")

@@ -71,7 +71,9 @@ def build(name):
         targets = " ".join(re.findall(r"^\.PHONY:(.*)", makefile, re.M)).split()
         near = difflib.get_close_matches(name, targets, 1)
         if near:
-            raise ladders.BadCommand(f"make knows no target '{name}'; did you mean {near[0]}? make help lists the targets")
+            raise ladders.BadCommand(
+                f"make knows no target '{name}'; did you mean {near[0]}? make help lists the targets"
+            )
         raise ladders.BadCommand(f"make knows no target '{name}', and {error}", getattr(error, "choices", ""))
     if isinstance(found, Stage) and found.source.suffix == ".cu":
         return make(found.folder, found.name)

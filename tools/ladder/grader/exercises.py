@@ -99,7 +99,7 @@ class Exercise:
             text = cut.apply(text, results.shown(self.page))
         body = re.sub(r"\A(//.*\n)+", "", text)
         # What the stage says of itself would give the answer away.
-        body = DESCRIBED.sub(lambda found: f'{found.group(1)}"{self.title}"', body)
+        body = DESCRIBED.sub(lambda found: f'{found.group(1).rstrip()}\n    "{self.title}"', body)
         return comment(head) + body
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import textwrap
 import time
 from dataclasses import dataclass, field
@@ -24,9 +25,7 @@ from .workplace import Workplace
 
 WIDTH = 110
 MOST_HAZARDS = 2
-ENDLESS = (
-    "Does a loop of yours never end? A block cannot wait for another one, which may not begin before this one has ended."
-)
+ENDLESS = "Does a loop of yours never end? A block cannot wait for another one, which may not begin before this one has ended."
 ADVICE = {  # what is not said by the sentence of a hazard
     "barrier": "All threads of the block must reach __syncthreads(): move it out of the if, and let no thread return before",
     "race in one line": "If there is a barrier between two steps: do more threads work in a step than there is work for? One then "
@@ -79,7 +78,13 @@ def head_of(exercise):
     last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
     title = f"{exercise.stage.name}: {exercise.title}"
     counted = ladder_words(exercise)
-    return [f"Exercise {title}.", *task, f"The grader wants (it counts on {counted}):", *[f"- {one}" for one in wanted], last]
+    return [
+        f"Exercise {title}.",
+        *task,
+        f"The grader wants (it counts on {counted}):",
+        *[f"- {one}" for one in wanted],
+        last,
+    ]
 
 
 def ladder_words(exercise):
@@ -112,8 +117,16 @@ def verdict(exercise, file, csv, code, output):
     if programs.HANGS in text:
         line = re.search(r"line \d+", output.partition(f"{exercise.stage.name} FAIL")[0])
         return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}"
-    refused = re.sub(r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch", r"CUDA refuses your launch (\1)", text)
-    return f"{refused}; the number of blocks is rounded up, and without elements there is no launch" if "has 0 blocks" in refused else refused
+    refused = re.sub(
+        r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch",
+        r"CUDA refuses your launch (\1)",
+        text,
+    )
+    return (
+        f"{refused}; the number of blocks is rounded up, and without elements there is no launch"
+        if "has 0 blocks" in refused
+        else refused
+    )
 
 
 def check_values(work, seed, order=None, run=None):
@@ -159,7 +172,7 @@ def hazard_text(work, hazard):
     sentence = programs.shown_paths(" ".join(hazard["sentence"].split()), work.file.resolve())
     what = hazard["what"].replace("_", " ")
     advice = ADVICE.get("race in one line" if what == "race" and len(lines) == 1 else what, "")
-    return f"{begin}{what}: {sentence}{'. ' + advice if advice else ''}"
+    return f"{begin}{what}: {sentence}{' ' + advice if advice else ''}"
 
 
 def compiler_errors(work, output):
@@ -219,7 +232,10 @@ def few(hazards):
     more = len(hazards) - MOST_HAZARDS
     if more < 1:
         return hazards
-    return [*hazards[:MOST_HAZARDS], f"and {more} more of the kind, which the command below lists; look at the first one first"]
+    return [
+        *hazards[:MOST_HAZARDS],
+        f"and {more} more of the kind, which the command below lists; look at the first one first",
+    ]
 
 
 def grade(exercise, file, name="", waiting=None):
@@ -303,7 +319,9 @@ def print_report(exercise, report, seconds):
     for line in report.warnings:
         print(wrapped(f"the compiler warns: {line}"))
     remind(text, text == skeleton(exercise))
-    print(f"A hint: make hint S={exercise.asked}. Your own input, with printf: make try S={exercise.asked} {example(exercise)}")
+    print(
+        f"A hint: make hint S={exercise.asked}. Your own input, with printf: make try S={exercise.asked} {example(exercise)}"
+    )
     print(f"Your kernel line by line: {Workplace(exercise, exercise.file).command}")
 
 
@@ -420,10 +438,16 @@ def begin(given):
         if not exercise.file.is_file():
             write(exercise)
         print(f"Open {results.shown(exercise.file)} in your editor: its first comment is the task. {page_of(exercise)}")
-        print(f"It is graded at every save. A hint: make hint S={exercise.asked}, in another terminal. Ctrl-C ends this.", flush=True)
-        seen = exercise.file.stat().st_mtime_ns
-        while exercise.file.stat().st_mtime_ns == seen or not graded_now(exercise):
-            seen = exercise.file.stat().st_mtime_ns
+        print(
+            f"It is graded at every save. A hint: make hint S={exercise.asked}, in another terminal. Ctrl-C ends this."
+        )
+        sys.stdout.flush()
+        seen = passed = None
+        while not passed:
+            changed = exercise.file.stat().st_mtime_ns
+            if seen not in (None, changed):
+                passed = graded_now(exercise)
+            seen = changed
             time.sleep(0.5)
         exercise = not_done()
     print("All exercises are done.")

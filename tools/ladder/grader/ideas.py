@@ -326,7 +326,9 @@ class Threads(Idea):
     """Threads of the largest launch: a kernel of few threads has no barriers, no conflicts, and no speed."""
 
     def of(self, counts):
-        return max((cpu_device.product(grid) * cpu_device.product(block) for kernel, grid, block in counts.launches), default=0)
+        return max(
+            (cpu_device.product(grid) * cpu_device.product(block) for kernel, grid, block in counts.launches), default=0
+        )
 
     def least(self, stage):
         return self.of(stage) / 4
@@ -468,6 +470,11 @@ def compared(exercise, counts):
     if not counts or not stage:
         return []
     rows = [(title, figure(counts), figure(stage)) for title, figure in SHOWN.items()]
-    rows = [(title, shown(round(mine, 2)), shown(round(of_stage, 2))) for title, mine, of_stage in rows if mine or of_stage]
+    rows = [
+        (title, shown(round(mine, 2)), shown(round(of_stage, 2))) for title, mine, of_stage in rows if mine or of_stage
+    ]
     width = max(len(title) for title, *figures in rows)
-    return [f"  {'':{width}}  {'yours':>9}  {'stage':>9}", *(f"  {title:{width}}  {a:>9}  {b:>9}" for title, a, b in rows)]
+    return [
+        f"  {'':{width}}  {'yours':>9}  {'stage':>9}",
+        *(f"  {title:{width}}  {a:>9}  {b:>9}" for title, a, b in rows),
+    ]

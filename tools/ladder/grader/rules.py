@@ -61,7 +61,7 @@ FORBIDDEN = [
 ]
 DIRECTIVES = set("include define undef if ifdef ifndef elif else endif pragma error warning".split())
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
-STAGE = re.compile(r"inline const Stage<.*?;", re.S)
+STAGE = re.compile(r"inline const Stage<.*?\};", re.S)
 
 
 def without_comments(text, strings=True):
