@@ -9,6 +9,7 @@ import pytest
 from conftest import ROOT
 from ladder.core import markers
 from ladder.core.ladders import Unusable
+from ladder.grader import exercises, grade
 from ladder.pages import site as site_job
 
 GENERATOR = pathlib.Path(sys.executable).with_name("zensical")
@@ -26,6 +27,23 @@ def assembled(tmp_path_factory):
 def test_every_page_has_a_place(assembled):
     for page in assembled.pages:
         assert (assembled.folder / site_job.place_of(page)).is_file(), page
+
+
+def test_the_table_of_exercises_shows_ones_own_progress(tmp_path, monkeypatch):
+    page = exercises.FOLDER / "README.md"
+    text = page.read_text(encoding="utf-8")
+    monkeypatch.setattr(exercises, "MINE", tmp_path)
+    assert site_job.with_progress(text) == text
+    one = exercises.find("05")
+    one.file.write_text("mine")
+    exercises.remember({**exercises.progress(), "grades": {one.id: [grade.digest("mine"), ""]}})
+    shown = site_job.with_progress(text)
+    assert f"You have done 1 of {len(exercises.course())} exercises." in shown
+    assert re.search(r"^\| `S=05` \|.*\| done \|$", shown, re.M) and re.search(
+        r"^\| `S=06` \|.*\| open \|$", shown, re.M
+    )
+    table = [line for line in shown.splitlines() if line.startswith(("| exercise", "| `S=")) and "make" not in line]
+    assert {line.count("|") for line in table} == {5}
 
 
 def test_a_link_of_a_page_that_leads_nowhere_is_named_with_its_page(assembled):

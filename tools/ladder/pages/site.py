@@ -16,6 +16,7 @@ import sys
 
 from ..core import ladders, machine, markers, results
 from ..core.ladders import ROOT, Unusable, options
+from ..grader import exercises, grade
 from ..measure import analyze
 
 TOOLS = ROOT / "tools/site"
@@ -137,6 +138,8 @@ class Site:
     def add_pages(self, reports):
         for page in self.pages:
             text, place = self.translate(page), place_of(page)
+            if page == exercises.FOLDER / "README.md":
+                text = with_progress(text)
             for stage in reports.get(page, []):
                 target = os.path.relpath(report_place(stage), place.parent)
                 text += f"\n[The report of `simt/analyze` on {stage.name}]({target}): every access, with pictures.\n"
@@ -184,6 +187,25 @@ class Site:
             under = [one for one in below if one != head and head.name == "README.md" and head.parent in one.parents]
             entries.append({short_title(head): self.branch(head, under) if under else str(place_of(head))})
         return entries
+
+
+def with_progress(text):
+    """The table of all exercises with a column that says which are done; without an exercise that was graded, the text itself."""
+    known = exercises.progress()
+    if not known["grades"]:
+        return text
+    states = {one.asked: grade.state(one, known)[0] for one in exercises.course()}
+    text = re.sub(
+        r"^\| exercise \| .*\|\n\|---.*\|$",
+        lambda head: head.group().replace("|\n", "| yours |\n") + "---|",
+        text,
+        flags=re.M,
+    )
+    text = re.sub(
+        r"^\| `S=(\S+)` \| .*\|$", lambda row: f"{row.group()} {states.get(row.group(1), '')} |", text, flags=re.M
+    )
+    done = sum(state == "done" for state in states.values())
+    return text.replace("\n| exercise | ", f"\nYou have done {done} of {len(states)} exercises.\n\n| exercise | ", 1)
 
 
 def short_title(page):
