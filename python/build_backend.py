@@ -8,14 +8,7 @@ from scikit_build_core.build import *  # noqa: F403
 from scikit_build_core.build import build_sdist as _build_sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
-NEEDED = [
-    "LICENSE",
-    "include/cuda_bits.cuh",
-    "include/memory_overlap.cuh",
-    "include/rms_norm",
-    "simt/extras/include",
-    "simt/extras/runtime",
-]
+NEEDED = ["LICENSE", "include", "simt/extras/include", "simt/extras/runtime"]
 NEEDED += [f"simt/{name}" for name in "Makefile simtcc driver include runtime analysis".split()]
 NEEDED_PATTERNS = ["simt/*.py"]
 

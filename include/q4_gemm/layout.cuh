@@ -70,9 +70,14 @@ struct Packed {
 };
 
 // A thread writes the 16 bytes of one lane of a tile, and one in four the scales that these four share. A template, so
-// that several files of a program may have it.
+// that several files of a program may have it. Within a struct, a pointer may be one of the host on the CPU device, as
+// those of every other kernel may.
 template <class Byte>
-__global__ void __launch_bounds__(256) repack_kernel(const Byte* __restrict__ blocks, Packed to, int64_t m, int64_t k) {
+struct StoredBlocks {
+  const Byte* data;
+};
+template <class Byte>
+__global__ void __launch_bounds__(256) repack_kernel(StoredBlocks<Byte> blocks, Packed to, int64_t m, int64_t k) {
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= to.groups * to.chunks * kPieceLanes) return;
   const int lane = static_cast<int>(i % 32), g = lane / 4, t = lane % 4;
@@ -83,7 +88,7 @@ __global__ void __launch_bounds__(256) repack_kernel(const Byte* __restrict__ bl
   for (int w = 0; w < 4; ++w) {
     const int64_t row = first_row + w % 2 * 8, block = first_block + w / 2;
     if (row >= m || block >= row_blocks) continue;
-    const Byte* from = blocks + (row * row_blocks + block) * kBlockBytes;
+    const Byte* from = blocks.data + (row * row_blocks + block) * kBlockBytes;
     scales[w] = from[0] | from[1] << 8;
     const Byte* eight = from + 2 + t % 2 * 8;  // bytes that hold numbers 8 t to 8 t + 7 in one of their halves
     for (int j = 0; j < 4; ++j) {
@@ -153,7 +158,7 @@ inline cudaError_t repack(const void* blocks, void* packed, int64_t m, int64_t k
   const detail::Packed to(packed, m, k);
   const int64_t grid = detail::divided_up(to.groups * to.chunks * detail::kPieceLanes, 256);
   return cuda_bits::launch(stream, {dim3(static_cast<unsigned>(grid)), dim3(256)}, detail::repack_kernel<unsigned char>,
-                           static_cast<const unsigned char*>(blocks), to, m, k);
+                           detail::StoredBlocks<unsigned char>{static_cast<const unsigned char*>(blocks)}, to, m, k);
 }
 
 }  // namespace q4_gemm

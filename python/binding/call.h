@@ -1,18 +1,10 @@
 // A call of the header without the types of its elements: binding.cu makes it, and an instance carries it out.
 #pragma once
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <rms_norm/rms_norm.cuh>
 
-namespace rms_norm_binding {
+#include "types.h"
 
-// The types of elements by the names that Python has for them, and their numbers; kNone: there is no residual.
-using float32 = float;
-using float16 = __half;
-using bfloat16 = __nv_bfloat16;
-enum Type { kFloat32, kFloat16, kBFloat16, kNone };
-constexpr int kTypes = 3;
+namespace rms_norm_binding {
 
 using Tensor = rms_norm::Tensor<void>;
 template <class T>

@@ -9,12 +9,6 @@
 namespace rms_norm_binding {
 namespace {
 
-// function(0 of this type)
-template <class Function>
-cudaError_t with_type(Type type, const Function& function) {
-  return type == kFloat32 ? function(float32{}) : type == kFloat16 ? function(float16{}) : function(bfloat16{});
-}
-
 // dx, and dweight unless it is None, for the norm of x.
 void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given weight_given, DLTensor* dx_given,
               Given dweight_given, Given workspace_given, double eps, double weight_offset) {

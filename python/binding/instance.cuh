@@ -1,16 +1,8 @@
 // RMS_NORM_INSTANCE(X, R, W, Y) compiles the header for these types; R is void without a residual.
 #pragma once
-#include <type_traits>
-
 #include "call.h"
 
 namespace rms_norm_binding {
-
-template <class T>
-constexpr Type type_of = std::is_void_v<T>            ? kNone
-                         : std::is_same_v<T, float32> ? kFloat32
-                         : std::is_same_v<T, float16> ? kFloat16
-                                                      : kBFloat16;
 
 template <class X, class R, class W, class Y>
 cudaError_t run(const Call& c, cudaStream_t stream, const char** refusal) {
@@ -30,6 +22,6 @@ cudaError_t run(const Call& c, cudaStream_t stream, const char** refusal) {
 
 #define RMS_NORM_INSTANCE(X, R, W, Y)                                                                            \
   namespace rms_norm_binding {                                                                                   \
-  static const Instance added_##X##_##R##_##W##_##Y = instance(type_of<X>, type_of<R>, type_of<W>, type_of<Y>) = \
+  static const Instance added_##X##_##R##_##W##_##Y = instance(number_of<X>, number_of<R>, number_of<W>, number_of<Y>) = \
       run<X, R, W, Y>;                                                                                           \
   }

@@ -1,5 +1,6 @@
 """The array libraries: how each allocates a result, and how its arrays come to the kernels."""
 
+import contextlib
 import pathlib
 from typing import Dict, Optional
 
@@ -15,6 +16,10 @@ _synchronize = _module.get_function("synchronize")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 register_operators = _module.get_function("register_operators")
+q4 = {
+    name: _module.get_function(f"q4_{name}")
+    for name in ("repack", "multiply", "quantize", "norm", "packed_size", "workspace_size")
+}
 
 
 REFUSALS = BufferError, RuntimeError, TypeError  # what kernel() raises that explained() knows
@@ -46,9 +51,22 @@ class Library:
 
     name = "this library"
     immutable = False
+    bfloat16_is_bits = False  # see NumPy
 
     def empty_like(self, x):
         raise TypeError(f"a {type(x).__name__} cannot be allocated here; give out=, an array for the result")
+
+    def new(self, x, shape, dtype=None):
+        """A new array where x lies; of bytes, if no type is given."""
+        raise TypeError(f"{self.name}'s arrays cannot be allocated here; PyTorch's, CuPy's and NumPy's can")
+
+    def on_stream(self, x):
+        """For as long as it lasts, kernels go to the stream that the library uses where x lies."""
+        return contextlib.nullcontext()
+
+    def given(self, name, array, written=False):
+        """What is handed over for an array."""
+        return array
 
     def heads(self, x, begin, end, head_dim):
         """Elements begin to end of each row, as heads: shape (..., heads, head_dim). Not a copy."""
@@ -68,8 +86,12 @@ class Torch(Library):
 
         self.empty_like = torch.empty_like  # type: ignore[method-assign]
         self.is_watched, self.is_transformed = is_watched, is_transformed
+        self.uint8 = torch.uint8
         self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
         self.increment_version = torch._C._increment_version
+
+    def new(self, x, shape, dtype=None):
+        return x.new_empty(shape, dtype=dtype or self.uint8)
 
     def norm(self, x, residual, residual_out, weight, out, options, names=None):
         if _options.is_compiling() or self.is_watched():
@@ -101,6 +123,7 @@ class NumPy(Library):
     """bfloat16 is that of ml_dtypes, which DLPack does not know: its bits are handed over."""
 
     name = "NumPy"
+    bfloat16_is_bits = True
 
     def __init__(self):
         import numpy
@@ -110,6 +133,9 @@ class NumPy(Library):
 
     def empty_like(self, x):
         return self.numpy.empty(x.shape, self.known(x.dtype, "x"))
+
+    def new(self, x, shape, dtype=None):
+        return self.numpy.empty(shape, dtype or self.numpy.uint8)
 
     def known(self, dtype, name):
         if dtype not in self.types and dtype.name != "bfloat16":
@@ -122,7 +148,7 @@ class NumPy(Library):
             return None
         if not isinstance(array, numpy.ndarray) or isinstance(array, numpy.ma.MaskedArray):
             raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array")
-        if self.known(array.dtype, name).name == "bfloat16":
+        if array.dtype != numpy.uint8 and self.known(array.dtype, name).name == "bfloat16":
             array = array.view(numpy.uint16)
         if array.flags.writeable:
             return array
@@ -154,11 +180,20 @@ class CuPy(Library):
         with x.device:
             return self.cupy.empty(x.shape, x.dtype)
 
-    def norm(self, x, *rest):
+    def new(self, x, shape, dtype=None):
+        with x.device:
+            return self.cupy.empty(shape, dtype or self.cupy.uint8)
+
+    @contextlib.contextmanager
+    def on_stream(self, x):
         with x.device:
             stream = self.cupy.cuda.get_current_stream().ptr
             with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", x.device.id), stream):
-                super().norm(x, *rest)
+                yield
+
+    def norm(self, x, *rest):
+        with self.on_stream(x):
+            super().norm(x, *rest)
 
 
 class Jax(Library):
