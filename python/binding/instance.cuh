@@ -20,8 +20,8 @@ cudaError_t run(const Call& c, cudaStream_t stream, const char** refusal) {
 
 }  // namespace rms_norm_binding
 
-#define RMS_NORM_INSTANCE(X, R, W, Y)                                                                            \
-  namespace rms_norm_binding {                                                                                   \
-  static const Instance added_##X##_##R##_##W##_##Y = instance(number_of<X>, number_of<R>, number_of<W>, number_of<Y>) = \
-      run<X, R, W, Y>;                                                                                           \
+#define RMS_NORM_INSTANCE(X, R, W, Y)                                                     \
+  namespace rms_norm_binding {                                                            \
+  static const Instance added_##X##_##R##_##W##_##Y =                                     \
+      instance(number_of<X>, number_of<R>, number_of<W>, number_of<Y>) = run<X, R, W, Y>; \
   }

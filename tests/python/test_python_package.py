@@ -431,6 +431,7 @@ def test_source_distribution_has_what_it_needs(tmp_path):
         "include/cuda_bits.cuh",
         "include/memory_overlap.cuh",
         "include/rms_norm/rms_norm.cuh",
+        "include/q4_gemm/q4_gemm.cuh",
         "simt/simtcc",
         "simt/driver/command.py",
         "simt/runtime/launch.cpp",
