@@ -18,7 +18,7 @@ STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0
 export S ARGS RESULTS GPU GUESS
 
 .PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz bench peers chain tune plots readme site profile \
-        programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check format clean
+        programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -57,6 +57,7 @@ help:
 	@echo 'make debug FILE=...     build the program of a kernel file for gdb, build/debug/program; F5 in VS Code does it (10 seconds)'
 	@echo 'make compile_commands.json  how clangd reads each file; make writes it, too'
 	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
+	@echo 'make headers            pack the headers in include/ for CMake: build/rms_norm_ladder-headers.tar.gz'
 	@echo 'make format             format every C++ and CUDA file with clang-format, and every Python file with ruff'
 	@echo 'make clean              remove what was built'
 	@echo
@@ -152,6 +153,12 @@ compile_commands.json:
 # A build of its own, so that what make BACKEND=cuda has built stays as it is.
 compile-check:
 	@$(MAKE) gpu-code BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME=compile-check
+
+headers:
+	@mkdir -p build
+	@tar -czf build/rms_norm_ladder-headers.tar.gz --transform 's,^,rms_norm_ladder-headers/,' LICENSE \
+	  -C include CMakeLists.txt cuda_bits.cuh rms_norm q4_gemm
+	@echo 'headers: build/rms_norm_ladder-headers.tar.gz'
 
 format:
 	@scripts/format.sh -i

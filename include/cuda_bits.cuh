@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <cuda/barrier>
 
+// The version of both headers, and of the Python package: major · 10000 + minor · 100 + patch.
+#define CUDA_BITS_VERSION 100
+
 namespace cuda_bits {
 
 #ifdef __CUDA_ARCH_LIST__

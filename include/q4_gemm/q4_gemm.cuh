@@ -26,6 +26,8 @@
 #include "layout.cuh"
 #include "policy.cuh"
 
+#define Q4_GEMM_VERSION CUDA_BITS_VERSION  // 10203 is 1.2.3
+
 namespace q4_gemm {
 
 // The bytes that Options::workspace must have for a product, if it is given; 0 if no product of these sizes uses one:

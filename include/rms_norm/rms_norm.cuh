@@ -19,6 +19,8 @@
 #include "launch.cuh"
 #include "policy.cuh"
 
+#define RMS_NORM_VERSION CUDA_BITS_VERSION  // 10203 is 1.2.3
+
 namespace rms_norm {
 
 // A tensor is a device pointer, if its rows follow each other without gaps, or a Tensor, which also says where each row
