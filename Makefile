@@ -156,8 +156,7 @@ compile-check:
 
 headers:
 	@mkdir -p build
-	@tar -czf build/rms_norm_ladder-headers.tar.gz --transform 's,^,rms_norm_ladder-headers/,' LICENSE \
-	  -C include CMakeLists.txt cuda_bits.cuh rms_norm q4_gemm
+	@tar -czf build/rms_norm_ladder-headers.tar.gz --transform 's,^,rms_norm_ladder-headers/,' LICENSE -C include $(notdir $(wildcard include/*))
 	@echo 'headers: build/rms_norm_ladder-headers.tar.gz'
 
 format:

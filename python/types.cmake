@@ -1,17 +1,29 @@
 # "X,residual,weight,y" of every mixture of types that is compiled, where void is no residual: those that are used OFTEN,
-# and the others.
+# and the others. RMS_NORM_TYPES is usual, all, or the types of which to compile the usual ones.
 set(OFTEN)
 set(SELDOM)
 set(TYPES float32 float16 bfloat16)
+if(NOT RMS_NORM_TYPES)
+  set(RMS_NORM_TYPES usual)
+endif()
+if(NOT RMS_NORM_TYPES MATCHES "^(usual|all)$")
+  separate_arguments(named UNIX_COMMAND "${RMS_NORM_TYPES}")
+  list(REMOVE_ITEM named ${TYPES})
+  if(named)
+    message(FATAL_ERROR "RMS_NORM_TYPES=${RMS_NORM_TYPES} is not usual, all, or some of ${TYPES} with blanks between them")
+  endif()
+  separate_arguments(TYPES UNIX_COMMAND "${RMS_NORM_TYPES}")
+  list(REMOVE_DUPLICATES TYPES)
+endif()
 foreach(type ${TYPES})
   list(APPEND OFTEN ${type},void,${type},${type} ${type},${type},${type},${type})
 endforeach()
 
-if(NOT RMS_NORM_TYPES)
-  set(RMS_NORM_TYPES usual)
-endif()
-if(RMS_NORM_TYPES STREQUAL "usual")
-  foreach(half float16 bfloat16)
+if(NOT RMS_NORM_TYPES STREQUAL "all" AND float32 IN_LIST TYPES)
+  foreach(half ${TYPES})
+    if(half STREQUAL "float32")
+      continue()
+    endif()
     list(APPEND SELDOM
          # the weight in float32
          ${half},void,float32,${half} ${half},${half},float32,${half}
@@ -33,6 +45,4 @@ elseif(RMS_NORM_TYPES STREQUAL "all")
     endforeach()
   endforeach()
   list(REMOVE_ITEM SELDOM ${OFTEN})
-else()
-  message(FATAL_ERROR "RMS_NORM_TYPES=${RMS_NORM_TYPES} is neither usual nor all")
 endif()

@@ -77,9 +77,13 @@ void multiply(DLTensor* packed_given, int64_t m, int64_t k, DLTensor* x_given, b
     p.bias = bias.data();
   }
   if (workspace.tensor != nullptr) p.options.workspace = bytes_of(workspace, q4_gemm::workspace_size(p.m, p.n, p.k), y);
+  const ProductInstance run = product_instance(type);
+  if (run == nullptr)
+    TVM_FFI_THROW(TypeError) << "this build has no products of " << name_of(type)
+                             << "; RMS_NORM_TYPES=usual builds those of all types";
   const CurrentDevice device(y.tensor->device.device_id);
   const char* refusal = nullptr;
-  const cudaError_t error = product_instance(type)(p, stream_of(y.tensor->device), &refusal);
+  const cudaError_t error = run(p, stream_of(y.tensor->device), &refusal);
   check_or_explain(error, [&] { return refusal; });
 }
 

@@ -4,6 +4,7 @@ Its PyTorch part is tested by test_python_torch.py. Everything runs in this proc
 """
 
 import inspect
+import pathlib
 import re
 import shutil
 import sys
@@ -454,6 +455,42 @@ def test_install_from_a_source_distribution(tmp_path):
     assert made.returncode == 0, made.stdout + made.stderr
     code = "import numpy, rms_norm; print(rms_norm.rms_norm(numpy.full((1, 4), 2, 'float32')).round(2))"
     assert run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(site)).stdout == "[[1. 1. 1. 1.]]\n"
+
+
+def configured(folder, *options, **environment):
+    """What CMake says of the package's build, and what it would run."""
+    pytest.importorskip("tvm_ffi")
+    tools = [pathlib.Path(sys.executable).with_name(name) for name in ("cmake", "ninja")]
+    if not all(tool.exists() for tool in tools):
+        pytest.skip("cmake and ninja are not installed here")
+    chosen = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools[1]}", f"-DPython_EXECUTABLE={sys.executable}", *options]
+    made = run(tools[0], "-S", PACKAGE, "-B", folder, *chosen, BACKEND="cpu", **environment)
+    rules = folder / "build.ninja"
+    return made, rules.read_text(encoding="utf-8") if rules.exists() else ""
+
+
+def test_without_a_compiler_the_build_says_what_to_install(tmp_path):
+    made, _ = configured(tmp_path / "build", CXX="/nowhere/g++")
+    said = " ".join(made.stderr.split())
+    assert made.returncode != 0, made.stdout
+    assert "there is no C++ compiler; install one: apt-get install g++ libboost-context-dev" in said, said
+
+
+def test_flags_and_types_of_a_build(tmp_path):
+    """On arm64 none of x86-64's flags; the types that RMS_NORM_TYPES names, and no others."""
+    arm = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"]
+    made, rules = configured(tmp_path / "arm", *arm, RMS_NORM_TYPES="float32 bfloat16")
+    assert made.returncode == 0, made.stderr
+    assert set(re.findall(r"-march=\S+", rules)) == {"-march=armv8-a"}
+    files = (tmp_path / "arm").glob("*.cu")
+    instances = re.findall(r"INSTANCE\((\S+)\)", "".join(path.read_text(encoding="utf-8") for path in files))
+    assert {type for instance in instances for type in instance.split(",")} == {"float32", "bfloat16", "void"}
+    assert len(instances) == 4 + 7 + 2
+    made, _ = configured(tmp_path / "wrong", RMS_NORM_TYPES="bfloat16 float64")
+    said = " ".join(made.stderr.split())
+    assert made.returncode != 0 and "RMS_NORM_TYPES=bfloat16 float64 is not usual, all, or some of" in said, said
+    made, rules = configured(tmp_path / "here", RMS_NORM_TYPES="bfloat16")
+    assert made.returncode == 0 and len(set(re.findall(r"-march=\S+", rules))) == 1
 
 
 # --- The choice of the backend -------------------------------------------------------------------------------
