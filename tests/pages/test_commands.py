@@ -6,6 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 from ladder.core import ladders, markers
+from ladder.grader import exercises
 
 PAGES = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in markers.pages()}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -28,7 +29,9 @@ def commands(text):
 def is_there(job, name):
     if name in ("all", "...", "…") or name == "header" and job == "bench":
         return True
-    if job in ("exercise", "grade", "hint", "solution", "watch"):
+    if name.startswith("my/"):
+        return exercises.of_file(name) is not None
+    if job in ("exercise", "grade", "hint", "solution", "start", "try", "watch"):
         return (ROOT / "exercises" / f"{ladders.find(name).id}.md").is_file()
     if (ROOT / name / "Makefile").is_file():
         return True
