@@ -31,6 +31,7 @@ struct Group {
 std::vector<Group> topics(bool quick);    // what holds for all combinations of types
 Group large(bool quick);                  // more elements than 2^31
 std::vector<Group> backward(bool quick);  // the gradients
+std::vector<Group> rope(bool quick);      // heads that are normalized and rotated
 std::vector<Group> shapes(const std::vector<int64_t>& rows, const std::vector<int64_t>& cols);  // with each other
 
 }  // namespace header_test
