@@ -221,7 +221,7 @@ const char* rope_refusal(const Heads<T>& h, const W* q_weight, const W* k_weight
   if (is_misaligned(r.cos_sin)) return "cos_sin is not aligned to its element type";
   if (is_misaligned(r.positions)) return "positions is not aligned to its element type";
   const auto meets = [&](const auto* data, int64_t count) {
-    return bytes_at(data, count * static_cast<int64_t>(sizeof(*data))).meets(rows.bytes());
+    return Region(data, count * static_cast<int64_t>(sizeof(*data))).overlaps(rows.region());
   };
   if (meets(q_weight, h.head_dim)) return "qkv overlaps q_weight";
   if (meets(k_weight, h.head_dim)) return "qkv overlaps k_weight";

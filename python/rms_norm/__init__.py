@@ -20,7 +20,7 @@ from . import _arrays
 from ._build import BACKEND, VERSION
 from ._options import Cache, Rounding, options_of
 
-__all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "rms_norm"]
+__all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "qk_norm_rope", "rms_norm"]
 __version__ = VERSION
 
 Array = Any  # a torch.Tensor, cupy.ndarray, jax.Array or numpy.ndarray
@@ -66,8 +66,8 @@ def rms_norm(
     Raises:
         TypeError: an argument is no array, or its type is not compiled; README.md says which mixtures are.
         ValueError: shapes, strides, devices or options that do not fit, or arrays that overlap and are not the same
-            one; the message says which. In PyTorch, also a tensor that requires grad, and a call
-            that is traced or transformed: rms_norm.torch has operators for these.
+            one; the message says which. In PyTorch, also a tensor that requires grad, and a call that torch.func
+            transforms: rms_norm.torch has functions for these.
         RuntimeError: CUDA refused the launch.
     """
     options = options_of(eps, weight_offset, rounding, dependent_launch, cache, batch_invariant)
@@ -162,14 +162,7 @@ def qk_norm(
     library = _arrays.library_of(qkv, "qkv")
     if library.immutable:
         raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm works in place")
-    try:
-        counts = [operator.index(count) for count in (q_heads, kv_heads, head_dim) if not isinstance(count, bool)]
-    except TypeError:
-        counts = []
-    if len(counts) < 3 or min(counts) < 1:
-        given = f"{q_heads!r}, {kv_heads!r} and {head_dim!r}"
-        raise ValueError(f"q_heads, kv_heads and head_dim are {given}; they must be whole numbers above 0")
-    q_heads, kv_heads, head_dim = counts
+    q_heads, kv_heads, head_dim = _counts(q_heads, kv_heads, head_dim)
     shape = tuple(qkv.shape)
     if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
         heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"
@@ -181,4 +174,68 @@ def qk_norm(
     for name, weight, first, count in parts:
         heads = library.heads(qkv, first * head_dim, (first + count) * head_dim, head_dim)
         library.norm(heads, None, None, weight, heads, options, _NAMES_OF_HEADS[name])
+    return qkv
+
+
+def _counts(q_heads, kv_heads, head_dim):
+    try:
+        counts = [operator.index(count) for count in (q_heads, kv_heads, head_dim) if not isinstance(count, bool)]
+    except TypeError:
+        counts = []
+    if len(counts) < 3 or min(counts) < 1:
+        given = f"{q_heads!r}, {kv_heads!r} and {head_dim!r}"
+        raise ValueError(f"q_heads, kv_heads and head_dim are {given}; they must be whole numbers above 0")
+    return counts
+
+
+def qk_norm_rope(
+    qkv: Array,
+    q_weight: Optional[Array],
+    k_weight: Optional[Array],
+    cos_sin: Array,
+    positions: Array,
+    q_heads: int,
+    kv_heads: int,
+    head_dim: int,
+    eps: float = 1e-6,
+    *,
+    neighbours: bool = False,
+    weight_offset: float = 0.0,
+    rounding: Rounding = "gemma",
+    dependent_launch: bool = False,
+    batch_invariant: bool = False,
+) -> Array:
+    """qk_norm(), and then the rotary position embedding of each of these heads, in one pass and in place.
+
+        a, b = a · cos - b · sin, b · cos + a · sin         for each pair (a, b) of the elements that are rotated
+
+    Args:
+        qkv: shape (..., n) with n >= (q_heads + kv_heads) · head_dim, of float32, float16 or bfloat16. One stride must
+            reach all rows, in the order of the leading dimensions.
+        q_weight, k_weight: shape (head_dim,), of the type of qkv or of float32; None for ones.
+        cos_sin: shape (max_positions, rotary_dim), of the type of qkv or of float32: for each position rotary_dim / 2
+            cosines, then as many sines. The first rotary_dim elements of a head are rotated; that is an even number, as
+            head_dim is.
+        positions: shape (...), of int64: the position of each row of qkv. Heads whose position is not one of cos_sin
+            become NaN.
+        q_heads, kv_heads, head_dim, eps, weight_offset, dependent_launch, batch_invariant: as in qk_norm().
+        neighbours: whether elements 2i and 2i + 1 of a head are a pair, as in GPT-J, and not elements i and
+            rotary_dim / 2 + i, as in GPT-NeoX and Llama.
+        rounding: "gemma" computes all in float32 and rounds at the end; "llama" rounds the normalized value and its
+            product with the weight, too.
+
+    Returns:
+        qkv.
+
+    Raises:
+        As rms_norm(). The formula is that of Su and others, "RoFormer", 2021.
+    """
+    options = options_of(eps, weight_offset, rounding, dependent_launch, "tuned", batch_invariant)
+    library = _arrays.library_of(qkv, "qkv")
+    if library.immutable:
+        raise TypeError(f"{library.name}'s arrays cannot be written, and qk_norm_rope works in place")
+    counts = _counts(q_heads, kv_heads, head_dim)
+    arrays = qkv, q_weight, k_weight, cos_sin, positions
+    _arrays.check_rope(arrays, *counts)
+    library.rope(arrays, (*counts, bool(neighbours)), options)
     return qkv

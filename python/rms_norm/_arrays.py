@@ -13,6 +13,8 @@ _module = tvm_ffi.load_module(str(pathlib.Path(_build.__file__).with_name("_rms_
 kernel = _module.get_function("norm")
 _kernel_of_numpy = _module.get_function("norm_of_numpy")  # bits that are unsigned integers of 16 bits are bfloat16
 _synchronize = _module.get_function("synchronize")
+qk_norm_rope = _module.get_function("qk_norm_rope")
+_qk_norm_rope_of_numpy = _module.get_function("qk_norm_rope_of_numpy")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 register_operators = _module.get_function("register_operators")
@@ -24,6 +26,7 @@ q4 = {
 
 REFUSALS = BufferError, RuntimeError, TypeError  # what kernel() raises that explained() knows
 NAMES = "x", "residual", "residual_out", "weight", "out"
+NAMES_OF_ROPE = "qkv", "q_weight", "k_weight", "cos_sin", "positions"
 
 
 def norm(x, residual, residual_out, weight, out, options, names=None, call=kernel):
@@ -32,6 +35,35 @@ def norm(x, residual, residual_out, weight, out, options, names=None, call=kerne
         call(x, residual, residual_out, weight, out, *options.numbers, names)
     except REFUSALS as refused:
         raise explained(refused, (x, residual, residual_out, weight, out), names) from None
+
+
+def rope(arrays, numbers, call=qk_norm_rope):
+    """The norm and the rotation of heads. The arrays are those of NAMES_OF_ROPE."""
+    try:
+        call(*arrays, *numbers)
+    except REFUSALS as refused:
+        raise explained(refused, arrays, NAMES_OF_ROPE) from None
+
+
+def check_rope(arrays, q_heads, kv_heads, head_dim):
+    """Refuses shapes that do not fit, also those of arrays without memory."""
+    for name, array in zip(NAMES_OF_ROPE, arrays):
+        if not (hasattr(array, "shape") or array is None and "weight" in name):
+            raise TypeError(f"{name} is {array!r}, which is not an array")
+    qkv, q_weight, k_weight, cos_sin, positions = arrays
+    shape = tuple(qkv.shape)
+    if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
+        heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"
+        raise ValueError(f"qkv has the shape {shape}; its last dimension is too short for {heads}")
+    for name, weight in (("q_weight", q_weight), ("k_weight", k_weight)):
+        if weight is not None and tuple(weight.shape) != (head_dim,):
+            raise ValueError(f"{name} has the shape {tuple(weight.shape)}; ({head_dim},) is wanted")
+    if len(cos_sin.shape) != 2:
+        raise ValueError(f"cos_sin has the shape {tuple(cos_sin.shape)}; (max_positions, rotary_dim) is wanted")
+    if tuple(positions.shape) != shape[:-1]:
+        raise ValueError(
+            f"positions has the shape {tuple(positions.shape)}; {shape[:-1]}, that of the tokens, is wanted"
+        )
 
 
 def explained(refused, arrays, names=None):
@@ -75,6 +107,10 @@ class Library:
     def norm(self, x, residual, residual_out, weight, out, options, names=None):
         norm(x, residual, residual_out, weight, out, options, names)
 
+    def rope(self, arrays, numbers, options):
+        """As rope(), of the numbers that are no options."""
+        rope(arrays, (*numbers, *options.of_rope))
+
 
 class Torch(Library):
     name = "PyTorch"
@@ -95,7 +131,7 @@ class Torch(Library):
 
     def norm(self, x, residual, residual_out, weight, out, options, names=None):
         if _options.is_compiling() or self.is_watched():
-            return self.norm_by_operator(x, residual, residual_out, weight, out, options)
+            return self.by_operator("norm_out", x, residual, residual_out, weight, out, options)
         given = (x, weight, out) if residual is None else (x, residual, residual_out, weight, out)
         if self.is_grad_enabled() and self.any_requires_grad(*given):
             raise ValueError(
@@ -108,7 +144,10 @@ class Torch(Library):
             raise explained(refused, (x, residual, residual_out, weight, out), names) from None
         self.increment_version((out,) if residual is None else (out, residual_out))
 
-    def norm_by_operator(self, *given):
+    def rope(self, arrays, numbers, options):
+        self.by_operator("rope", arrays, numbers, options)
+
+    def by_operator(self, name, *given):
         from . import _operators
 
         if not _options.is_compiling() and self.is_transformed():
@@ -116,7 +155,7 @@ class Torch(Library):
                 "torch.func and forward differentiation cannot transform a function that writes its result: "
                 "rms_norm.torch.rms_norm works under torch.func.vmap, and torch.nn.functional.rms_norm under all of them"
             )
-        _operators.norm_out(*given)
+        getattr(_operators, name)(*given)
 
 
 class NumPy(Library):
@@ -148,7 +187,8 @@ class NumPy(Library):
             return None
         if not isinstance(array, numpy.ndarray) or isinstance(array, numpy.ma.MaskedArray):
             raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array")
-        if array.dtype != numpy.uint8 and self.known(array.dtype, name).name == "bfloat16":
+        known = name == "positions" or array.dtype == numpy.uint8
+        if not known and self.known(array.dtype, name).name == "bfloat16":
             array = array.view(numpy.uint16)
         if array.flags.writeable:
             return array
@@ -166,6 +206,10 @@ class NumPy(Library):
         x, residual = self.given(of_x, x), self.given(of_residual, residual)
         residual_out, out = self.given(of_residual_out, residual_out, True), self.given(of_out, out, True)
         norm(x, residual, residual_out, self.given(of_weight, weight), out, options, names, _kernel_of_numpy)
+
+    def rope(self, arrays, numbers, options):
+        given = [self.given(name, array, name == "qkv") for name, array in zip(NAMES_OF_ROPE, arrays)]
+        rope(given, (*numbers, *options.of_rope), _qk_norm_rope_of_numpy)
 
 
 class CuPy(Library):
@@ -194,6 +238,10 @@ class CuPy(Library):
     def norm(self, x, *rest):
         with self.on_stream(x):
             super().norm(x, *rest)
+
+    def rope(self, arrays, *rest):
+        with self.on_stream(arrays[0]):
+            super().rope(arrays, *rest)
 
 
 class Jax(Library):

@@ -83,6 +83,10 @@ def norm_out(x, residual, residual_out, weight, out, options):
         operators.fused_add_rms_norm_out(out, residual_out, x, residual, weight, options.eps, **options.unusual)
 
 
+def rope(arrays, numbers, options):
+    torch.ops.rms_norm.qk_norm_rope_(*arrays, *numbers, options.eps, **options.unusual)
+
+
 # torch.compile does not look into the package's functions on its own: here it learns how they call an operator.
 _options.is_compiling = is_dynamo_compiling
 _arrays.of_compiled_code = _arrays.Torch()
@@ -107,6 +111,10 @@ _library.define(f"rms_norm_out(Tensor(a!) out, Tensor x, Tensor? weight, {_OPTIO
 _library.define(
     "fused_add_rms_norm_out(Tensor(a!) out, Tensor(b!) residual_out, Tensor x, Tensor residual, Tensor? weight,"
     f" {_OPTIONS}) -> ()"
+)
+_library.define(
+    "qk_norm_rope_(Tensor(a!) qkv, Tensor? q_weight, Tensor? k_weight, Tensor cos_sin, Tensor positions,"
+    f" int q_heads, int kv_heads, int head_dim, bool neighbours, {_OPTIONS}) -> ()"
 )
 _library.define(
     # wants_dweight is no bool: of the calls that it has seen, DTensor tells those apart that have other ints.
@@ -138,11 +146,19 @@ def _fused_add_in_place(x, residual, weight, options):
     _fused_add_out(x, residual, x, residual, weight, options)
 
 
-# By the operators' names: the call, and how many tensors come before its options.
+def _rope_in_place(qkv, q_weight, k_weight, cos_sin, positions, q_heads, kv_heads, head_dim, neighbours, options):
+    arrays = qkv, q_weight, k_weight, cos_sin, positions
+    _arrays.check_rope(arrays, q_heads, kv_heads, head_dim)
+    _arrays.rope(arrays, (q_heads, kv_heads, head_dim, neighbours, *options.of_rope))
+    torch.autograd.graph.increment_version((qkv,))
+
+
+# By the operators' names: the call, how many arguments come before its options, and how many of these are tensors.
 _WRITING = {
-    "fused_add_rms_norm_": (_fused_add_in_place, 3),
-    "rms_norm_out": (_norm_out, 3),
-    "fused_add_rms_norm_out": (_fused_add_out, 5),
+    "fused_add_rms_norm_": (_fused_add_in_place, 3, 3),
+    "rms_norm_out": (_norm_out, 3, 3),
+    "fused_add_rms_norm_out": (_fused_add_out, 5, 5),
+    "qk_norm_rope_": (_rope_in_place, 9, 5),
 }
 
 
@@ -158,7 +174,7 @@ def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
     return dx, dweight
 
 
-_in_python = {name: _with_options(*call) for name, call in _WRITING.items()}
+_in_python = {name: _with_options(call, count) for name, (call, count, _) in _WRITING.items()}
 _in_python["backward"] = _backward
 if not _arrays.register_operators():  # PyTorch before 2.10 does not have what C++ needs
     for _prefix in ("", "_"):
@@ -212,6 +228,11 @@ def _(out, x, weight, eps=1e-6, **options):
 @torch.library.register_fake("rms_norm::fused_add_rms_norm_out", lib=_library)
 def _(out, residual_out, x, residual, weight, eps=1e-6, **options):
     _check(x, weight, residual=residual, residual_out=residual_out, out=out)
+
+
+@torch.library.register_fake("rms_norm::qk_norm_rope_", lib=_library)
+def _(qkv, q_weight, k_weight, cos_sin, positions, q_heads, kv_heads, head_dim, *rest, **options):
+    _arrays.check_rope((qkv, q_weight, k_weight, cos_sin, positions), q_heads, kv_heads, head_dim)
 
 
 @torch.library.register_fake("rms_norm::backward", lib=_library)
@@ -321,7 +342,7 @@ def _with_gradients(tensors, direct, function):
     return call
 
 
-def _without_gradients(name, direct, tensors):
+def _without_gradients(name, direct, leading, tensors):
     """What PyTorch calls first of an operator that writes its results. Where torch.compile traces, too, it refuses
     tensors that require grad: whoever asked for a gradient would get none."""
 
@@ -332,8 +353,8 @@ def _without_gradients(name, direct, tensors):
                 "a tensor requires grad, and an operator that writes its result has no backward: call rms_norm or "
                 "fused_add_rms_norm of rms_norm.torch, or this one under torch.no_grad()"
             )
-        if is_direct(*given[:3]) and is_direct(*given[-3:]):
-            return direct(*given, remembered(*arguments[tensors:], **named))
+        if all(tensor is None or is_direct(tensor, None) for tensor in given):
+            return direct(*arguments[:leading], remembered(*arguments[leading:], **named))
         if _has_dtensor(*given):
             raise ValueError(
                 "an operator that writes its result takes no DTensor: call rms_norm or fused_add_rms_norm of "
@@ -345,7 +366,7 @@ def _without_gradients(name, direct, tensors):
     return call
 
 
-for _name, (_function, _count) in _WRITING.items():
-    _library.impl(_name, _without_gradients(_name, _function, _count), "Autograd")
+for _name, _call in _WRITING.items():
+    _library.impl(_name, _without_gradients(_name, *_call), "Autograd")
 _library.impl("rms_norm", _with_gradients(2, direct_norm, _Norm), "Autograd")
 _library.impl("fused_add_rms_norm", _with_gradients(3, direct_fused_add, _FusedAdd), "Autograd")

@@ -27,6 +27,11 @@ class Options:
         init=False, repr=False, compare=False
     )  # which differ from the defaults; without eps
 
+    @property
+    def of_rope(self) -> Tuple[float, float, bool, bool, bool]:
+        """Those of qk_norm_rope(), for the binding."""
+        return (*self.numbers[:4], self.batch_invariant)
+
     def __post_init__(self) -> None:
         for name in ("eps", "weight_offset"):
             value = getattr(self, name)

@@ -35,3 +35,28 @@ def rms_norm(out: Array, input: Array, weight: Array, epsilon: float) -> None:
 def fused_add_rms_norm(input: Array, residual: Array, weight: Array, epsilon: float) -> None:
     """residual += input; input = the norm of residual. Both have shape (..., hidden_size), weight (hidden_size,)."""
     _package.fused_add_rms_norm(input, residual, weight, epsilon, rounding="llama", batch_invariant=_BATCH_INVARIANT)
+
+
+def fused_qk_norm_rope(
+    qkv: Array,
+    num_heads_q: int,
+    num_heads_k: int,
+    num_heads_v: int,
+    head_dim: int,
+    eps: float,
+    q_weight: Array,
+    k_weight: Array,
+    cos_sin_cache: Array,
+    is_neox: bool,
+    position_ids: Array,
+) -> None:
+    """The norm of each query and key head in qkv, of shape (num_tokens, all heads · head_dim), and its rotation, in place.
+
+    cos_sin_cache has shape (max_position, rotary_dim), and position_ids (num_tokens,). As there, everything is computed in
+    float32 and rounded at the end."""
+    heads = num_heads_q + num_heads_k + num_heads_v
+    if qkv.shape[-1] != heads * head_dim:
+        raise ValueError(f"qkv has the shape {tuple(qkv.shape)}; {heads} heads of {head_dim} are wanted in each row")
+    counts = num_heads_q, num_heads_k, head_dim
+    arrays = qkv, q_weight, k_weight, cos_sin_cache, position_ids
+    _package.qk_norm_rope(*arrays, *counts, eps, neighbours=not is_neox, batch_invariant=_BATCH_INVARIANT)

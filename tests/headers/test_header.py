@@ -370,7 +370,7 @@ def build(folder, *options, change=None, source="bfloat16.cu"):
     """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
     changed_header(HEADER, folder, *([change] if change else []))
     source = TESTS / source
-    others = {"large.cu", "backward.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source.name}
+    others = {"large.cu", "backward.cu", "rope.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source.name}
     files = [
         source,
         *(OBJECTS / f"{name}.o" for name in sorted(others)),
@@ -402,6 +402,11 @@ MUTANTS = {
     "gradient_without_the_mean": (r"from_y \* factor\(i\) - value \* slope", "from_y * factor(i)", "backward"),
     "gradient_of_one_row": (r"number == blockIdx\.x \? 0\.0f : partial\[i\]", "0.0f", "backward"),
     "gradients_on_each_other": (r"partial \+ blockIdx\.x \* p\.cols", "partial", "backward"),
+    "rotated_the_other_way": (r"- y \* sine\[k\]", "+ y * sine[k]", "rope"),
+    "all_rotated_by_the_first_angles": (r"angle = u \* N", "angle = 0", "rope"),
+    "keys_by_the_weight_of_queries": (r"is_query \? p\.q_weight : p\.k_weight", "p.q_weight", "rope"),
+    "rope_rounds_once": (r"if \(p\.round_first\) unpack", "if (false) unpack", "rope"),
+    "unknown_positions_read": (r"!is_known", "false", "rope"),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 
@@ -411,6 +416,7 @@ NOT_NEEDED = {
     "forward": ("bfloat16.cu", r"static const .* fused_add;\n"),
     "fused_add": ("bfloat16.cu", r"static const .* forward;\n"),
     "float32 forward": ("float32.cu", r"static const .* fused_add;\n"),
+    "rope": ("rope.cu", r"add<float, float, float>\(.*\n  add_halves<__half>\(groups, quick\), "),
     "backward": ("backward.cu", r"add_of_all_weights<float>\(.*add_of_all_weights<__half>\(.*\n"),
 }
 
@@ -473,10 +479,11 @@ class TestAnalysis:
         assert summary(result)[1] == 0
 
     @pytest.mark.full
-    def test_no_hazards_in_the_gradients(self, tmp_path):
-        """Of two mixtures of types: the accesses of the others differ in their width only."""
-        program = build(tmp_path, "--analyze", source=less(tmp_path, "backward"))
-        result = analyzed(program, "--quick", "--filter", "bfloat16 backward, from")
+    @pytest.mark.parametrize("function, group", [("backward", "bfloat16 backward, from"), ("rope", "bfloat16 rope")])
+    def test_no_hazards_beside_the_norms(self, function, group, tmp_path):
+        """Of a few mixtures of types: the accesses of the others differ in their width only."""
+        program = build(tmp_path, "--analyze", source=less(tmp_path, function))
+        result = analyzed(program, "--quick", "--filter", group)
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 

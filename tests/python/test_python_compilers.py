@@ -69,8 +69,16 @@ def to_other_places(x, residual, weight):
     return y + total, rms_norm.rms_norm(x, cache="normal")
 
 
+def rotated(x, residual, weight):
+    """What qk_norm_rope() writes, from its parts; x becomes four rows of two query heads, a key head and a value head."""
+    cos_sin, positions, rows = residual[:, :16].contiguous(), torch.arange(5).flip(0), 2 * x
+    flat = rms_norm.qk_norm_rope(rows, weight[:16], None, cos_sin, positions, 2, 1, 16)
+    vllm.fused_qk_norm_rope(rows, 1, 1, 2, 16, 1e-6, weight[:16], weight[16:32], cos_sin, False, positions)
+    return flat + rows
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.full)])
-@pytest.mark.parametrize("call", [as_vllm, as_flashinfer, in_place_of_views, to_other_places])
+@pytest.mark.parametrize("call", [as_vllm, as_flashinfer, in_place_of_views, to_other_places, rotated])
 def test_functions_that_write_compile_without_a_break(call, backend):
     x, residual, weight = torch.randn(5, 64), torch.randn(5, 64), torch.randn(64)
     given, same = [x.clone(), residual.clone()], [x.clone(), residual.clone()]
@@ -110,6 +118,29 @@ def test_compiled_functions_that_write_refuse_gradients(call):
         torch.compile(call, fullgraph=True, backend="aot_eager")(x, residual, weight)
     with pytest.raises(ValueError, match="a tensor requires grad"):
         torch.ops.rms_norm.rms_norm_out(torch.empty_like(x), x, weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *HALVES], ids=str)
+def test_heads_are_rotated_as_models_do(dtype):
+    """In Llama's form, where x · cos + rotate_half(x) · sin has both halves of the cosines alike."""
+    qkv, weight, positions = torch.randn(7, 128, dtype=dtype), torch.randn(16, dtype=dtype), torch.randint(0, 50, (7,))
+    angles = torch.arange(50)[:, None] / 10000 ** (torch.arange(0, 16, 2) / 16)
+    heads = torch.nn.functional.rms_norm(qkv[:, :96].view(7, 6, 16).float(), (16,), weight.float(), 1e-6)
+    cos, sin = (torch.cat([part, part], -1)[positions][:, None] for part in (angles.cos(), angles.sin()))
+    expected = heads * cos + torch.cat([-heads[..., 8:], heads[..., :8]], -1) * sin
+    y = rms_norm.qk_norm_rope(
+        qkv.clone(), weight, weight, torch.cat([angles.cos(), angles.sin()], -1), positions, 4, 2, 16
+    )
+    torch.testing.assert_close(
+        y[:, :96].reshape(7, 6, 16), expected.to(dtype), rtol=2 * torch.finfo(dtype).eps, atol=1e-5
+    )
+    assert torch.equal(y[:, 96:], qkv[:, 96:])
+    square = (torch.ones_like(y).requires_grad_() * y).sum()
+    rms_norm.qk_norm_rope(y, weight, None, torch.ones(50, 16), positions, 4, 2, 16)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.backward()
+    with pytest.raises(ValueError, match="a tensor requires grad"):
+        rms_norm.qk_norm_rope(y, torch.nn.Parameter(weight), None, torch.ones(50, 16), positions, 4, 2, 16)
 
 
 def test_operators_that_write():
@@ -262,6 +293,7 @@ def test_modules_are_loaded_again():
     assert done.stdout == "right\n", done.stdout + done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.skipif(BACKEND == "cuda", reason="two processes compute on the CPU device")
 def test_two_processes_compute_parts_of_the_whole():
     """DTensor with every placement, sequence parallelism, and FSDP2, which splits every parameter."""

@@ -154,6 +154,93 @@ def test_qk_norm_changes_only_the_heads(rms_norm):
     assert (qkv[..., 96:] == before[..., 96:]).all()
 
 
+def rotated(x, positions, cos_sin, rotary_dim, neighbours):
+    """Heads in the last dimension, rotated by the positions of the leading ones; and the size of the terms."""
+    parts = cos_sin.astype(np.float64)[positions][..., None, :]
+    half = rotary_dim // 2
+    first = np.s_[..., 0:rotary_dim:2] if neighbours else np.s_[..., :half]
+    second = np.s_[..., 1:rotary_dim:2] if neighbours else np.s_[..., half:rotary_dim]
+    (cos, sin), y, terms = (parts[..., :half], parts[..., half:]), x.copy(), np.abs(x)
+    y[first], y[second] = x[first] * cos - x[second] * sin, x[second] * cos + x[first] * sin
+    terms[first] = np.abs(x[first] * cos) + np.abs(x[second] * sin)
+    terms[second] = np.abs(x[second] * cos) + np.abs(x[first] * sin)
+    return y, terms
+
+
+@pytest.mark.parametrize("neighbours", [False, True], ids=["halves", "neighbours"])
+@pytest.mark.parametrize("rotary_dim", [16, 8])
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_qk_norm_rope(rms_norm, dtype, rotary_dim, neighbours):
+    qkv, positions = random((2, 3, (4 + 2 + 2) * 16), dtype), np.array([[0, 10, 3], [7, 7, 1]])
+    for of_weight in (dtype, F32):
+        for of_angle in (dtype, F32):
+            q_weight, k_weight = random(16, of_weight, 2), random(16, of_weight, 3)
+            cos_sin, y = random((11, rotary_dim), of_angle, 4), qkv.copy()
+            given = y, q_weight, k_weight, cos_sin, positions, 4, 2, 16
+            assert rms_norm.qk_norm_rope(*given, neighbours=neighbours, weight_offset=1.0) is y
+            for columns, heads, weight in ((np.s_[..., :64], 4, q_weight), (np.s_[..., 64:96], 2, k_weight)):
+                normed = oracle(qkv[columns].reshape(2, 3, heads, 16), weight, offset=1.0)
+                expected, terms = rotated(normed, positions, cos_sin, rotary_dim, neighbours)
+                error = np.abs(y[columns].reshape(expected.shape).astype(np.float64) - expected)
+                allowed = ROUNDOFF[dtype] * np.abs(expected) + 32 * 2.0**-24 * terms + SMALLEST[dtype]
+                assert (error <= allowed).all()
+            assert (y[..., 96:] == qkv[..., 96:]).all()
+
+
+def test_qk_norm_rope_of_vllm_and_of_unknown_positions(rms_norm):
+    from rms_norm import vllm
+
+    qkv, weight, cos_sin = random((3, 8 * 16), F16), random(16, F16, 2), random((5, 16), F32, 3)
+    for is_neox in (True, False):
+        got, expected, positions = qkv.copy(), qkv.copy(), np.array([4, 0, 2])
+        assert vllm.fused_qk_norm_rope(got, 4, 2, 2, 16, 1e-5, weight, weight, cos_sin, is_neox, positions) is None
+        rms_norm.qk_norm_rope(expected, weight, weight, cos_sin, positions, 4, 2, 16, 1e-5, neighbours=not is_neox)
+        assert (got == expected).all() and (got[:, :96] != qkv[:, :96]).any()
+    y = rms_norm.qk_norm_rope(qkv.copy(), weight, None, cos_sin, np.array([5, 0, -1]), 4, 2, 16)
+    assert (np.isnan(y) == [[row != 1 and column < 96 for column in range(128)] for row in range(3)]).all()
+
+
+def test_refused_rope(rms_norm):
+    from rms_norm import vllm
+
+    qkv, weight, cos_sin, positions = np.ones((3, 128), F16), np.ones(16, F16), np.ones((5, 16), F32), np.arange(3)
+    right = dict(qkv=qkv, q_weight=weight, k_weight=weight, cos_sin=cos_sin, positions=positions)
+    cases = [
+        (dict(qkv=qkv[:, :80]), ValueError, "too short for 4 query and 2 key heads of 16"),
+        (dict(qkv=qkv.astype(F32)), TypeError, "q_weight is float16 and qkv is float32; float32 and float32 are known"),
+        (dict(qkv=qkv[:, ::-1]), ValueError, "the last dimension of qkv is not contiguous"),
+        (dict(qkv=readonly(qkv)), ValueError, "^qkv is read-only"),
+        (
+            dict(qkv=np.ones((4, 3, 128), F16).transpose(1, 0, 2), positions=np.zeros((3, 4), int)),
+            ValueError,
+            "one stride",
+        ),
+        (dict(q_weight=weight[:8]), ValueError, r"q_weight has the shape \(8,\); \(16,\) is wanted"),
+        (dict(k_weight=weight.astype(F32)), TypeError, "q_weight is float16 and k_weight is float32"),
+        (dict(q_weight=weight.astype(BF16), k_weight=None), TypeError, "q_weight is bfloat16 and qkv is float16"),
+        (dict(cos_sin=cos_sin[0]), ValueError, r"cos_sin has the shape \(16,\)"),
+        (dict(cos_sin=np.ones((5, 18), F32)), ValueError, "rotary_dim is odd, less than 2, or greater than head_dim"),
+        (dict(cos_sin=np.ones((5, 32), F32)[:, ::2]), ValueError, "cos_sin is not contiguous"),
+        (dict(cos_sin=cos_sin.astype(BF16)), TypeError, "cos_sin is bfloat16 and qkv is float16; float16 and float32"),
+        (dict(positions=positions[:2]), ValueError, r"positions has the shape \(2,\); \(3,\), that of the tokens"),
+        (dict(positions=positions.astype(np.int32)), TypeError, "positions has elements of type int32; int64 is known"),
+        (dict(positions=np.arange(6)[::2]), ValueError, "positions is not contiguous"),
+        (dict(positions=[0, 1, 2]), TypeError, "positions is .*, which is not an array"),
+        (dict(q_weight=qkv[0, 96:112]), ValueError, "qkv overlaps q_weight"),
+    ]
+    for change, error, sentence in cases:
+        given = {**right, **change}
+        before = given["qkv"].copy()
+        with pytest.raises(error, match=sentence):
+            rms_norm.qk_norm_rope(*given.values(), 4, 2, 16)
+        assert (given["qkv"] == before).all()
+    with pytest.raises(ValueError, match="head_dim is odd"):
+        rms_norm.qk_norm_rope(*{**right, "q_weight": None, "k_weight": None}.values(), 4, 2, 15)
+    with pytest.raises(ValueError, match="7 heads of 16 are wanted in each row"):
+        vllm.fused_qk_norm_rope(qkv, 4, 2, 1, 16, 1e-6, weight, weight, cos_sin, True, positions)
+    rms_norm.qk_norm_rope(qkv[:0], weight, weight, cos_sin, positions[:0], 4, 2, 16)
+
+
 def test_signatures_of_other_libraries(rms_norm):
     from rms_norm import flashinfer, vllm
 

@@ -76,6 +76,10 @@ OPCHECKS = {
     "fused_add_rms_norm_": lambda: (OPERATORS.fused_add_rms_norm_, *torch.randn(2, 3, 20), torch.randn(20)),
     "rms_norm_out": lambda: (OPERATORS.rms_norm_out, *torch.randn(2, 3, 20), torch.randn(20)),
     "fused_add_rms_norm_out": lambda: (OPERATORS.fused_add_rms_norm_out, *torch.randn(4, 3, 20), torch.randn(20)),
+    "qk_norm_rope_": lambda: (
+        *(OPERATORS.qk_norm_rope_, torch.randn(3, 40), torch.randn(8), None),
+        *(torch.randn(5, 8), torch.arange(3), 2, 1, 8, True),
+    ),
     "backward": lambda: (OPERATORS.backward, *torch.randn(3, 3, 20), torch.randn(20), 1e-6, 0.0, 1),
     "backward to x": lambda: (OPERATORS.backward, torch.randn(3, 20), None, torch.randn(3, 20), None, 1e-6, 0.0, 0),
 }

@@ -226,6 +226,8 @@ void arguments(Tally& tally) {
   refused("", heads, q, nullptr, rotation);
   refused("", heads, nullptr, k, rotation);
   refused("", heads, q, q, rotation);
+  refused("", with(heads, [](Heads& h) { h.stride = 256; }), qkv + 192, k, rotation);  // between two tokens
+  refused("qkv overlaps q_weight", with(heads, [](Heads& h) { h.stride = 255; }), qkv + 192, k, rotation);
   refused_heads("", [](Heads& h) { h.tokens = 0, h.qkv = nullptr; });
   refused_heads("", [](Heads& h) { h.tokens = 1, h.stride = INT64_MAX; });  // no token needs it
   refused_heads("", [](Heads& h) { h.qkv += 3 * 200, h.stride = -200; });
