@@ -226,7 +226,7 @@ def test_refused_rope(rms_norm):
         (dict(positions=positions.astype(np.int32)), TypeError, "positions has elements of type int32; int64 is known"),
         (dict(positions=np.arange(6)[::2]), ValueError, "positions is not contiguous"),
         (dict(positions=[0, 1, 2]), TypeError, "positions is .*, which is not an array"),
-        (dict(q_weight=qkv[0, 96:112]), ValueError, "qkv overlaps q_weight"),
+        (dict(q_weight=qkv[0, 80:96]), ValueError, "qkv overlaps q_weight"),
     ]
     for change, error, sentence in cases:
         given = {**right, **change}
