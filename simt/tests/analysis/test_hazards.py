@@ -24,7 +24,9 @@ ORDERS = ["forward", "reversed"]
 FAULTS = sorted((HERE / "faults").glob("*.cu"))
 CLEAN = sorted((HERE / "clean").glob("*.cu"))
 
-QUICK_CLEAN = [HERE / "clean" / f"{name}.cu" for name in ("tree_reduction", "block_pipeline", "last_block")]
+QUICK_CLEAN = [
+    HERE / "clean" / f"{name}.cu" for name in ("tree_reduction", "block_pipeline", "last_block", "dependent_launches")
+]
 
 
 def name(path):
@@ -43,8 +45,9 @@ def expected_of(source):
 
 
 def first_of_each_kind():
-    """One fault of each kind and space."""
-    return {expected_of(source)[:2]: source for source in reversed(FAULTS)}.values()
+    """One fault of each kind and space, and one between launches."""
+    between_launches = HERE / "faults/dependent_two_launches_back.cu"
+    return {*{expected_of(source)[:2]: source for source in reversed(FAULTS)}.values(), between_launches}
 
 
 @pytest.fixture(scope="module")
