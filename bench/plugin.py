@@ -4,6 +4,7 @@ JOBS = {"peers": "bench.norm.peers", "chain": "bench.norm.chain", "tune": "bench
 PAGES = [
     "bench.norm.peer_tables",
     "bench.norm.peer_plots",
+    "bench.norm.invariance_tables",
     "bench.norm.chain_tables",
     "bench.norm.chain_plots",
     "bench.gemm.gemm_tables",

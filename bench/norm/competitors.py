@@ -54,6 +54,7 @@ class Options(ctypes.Structure):
         ("dependent_launch", ctypes.c_int32),
         ("workspace", ctypes.c_void_p),
         ("cache", ctypes.c_int32),
+        ("batch_invariant", ctypes.c_int32),
     ]
 
 
@@ -100,12 +101,12 @@ class Ours:
 
     in_place = False
 
-    def __init__(self, torch, lib, dependent_launch=False):
+    def __init__(self, torch, lib, dependent_launch=False, batch_invariant=False):
         if dependent_launch and torch.cuda.get_device_capability() < (9, 0):
             raise Missing("programmatic dependent launch needs compute capability 9.0 or higher")
         self.torch, self.lib, self.version = torch, lib, ""
         self.workspace = torch.zeros(lib.rms_norm_workspace_bytes(), dtype=torch.uint8, device="cuda")
-        self.options = Options(EPS, 0.0, 0, int(dependent_launch), self.workspace.data_ptr())
+        self.options = Options(EPS, 0.0, 0, int(dependent_launch), self.workspace.data_ptr(), 0, int(batch_invariant))
 
     def arguments(self, x, weight):
         """The type codes, and what stands last."""

@@ -16,11 +16,12 @@ COLUMNS = (
     "cuda_runtime driver date sm_clock_mhz"
 ).split()
 
-OURS, OURS_PDL = "ours", "ours_pdl"
+OURS, OURS_PDL, OURS_INVARIANT = "ours", "ours_pdl", "ours_invariant"
 COPIES = ["copy_kernel", "copy_memcpy"]
 TITLES = {
     OURS: "this header",
     OURS_PDL: "with PDL",
+    OURS_INVARIANT: "batch-invariant",
     "copy_kernel": "copy kernel",
     "copy_memcpy": "memcpy",
     "torch_eager": "torch eager",
@@ -36,7 +37,7 @@ DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
 def is_peer(competitor):
-    return competitor not in (OURS, OURS_PDL, *COPIES)
+    return competitor not in (OURS, OURS_PDL, OURS_INVARIANT, *COPIES)
 
 
 def title(competitor):
@@ -100,7 +101,7 @@ def cell(rows, competitor):
 def competitors(shapes):
     """The columns: ours, the copies, then the peers in the order in which they were first met."""
     met = dict.fromkeys(name for rows in shapes.values() for name in rows)
-    first = [name for name in (OURS, OURS_PDL, *COPIES) if name in met]
+    first = [name for name in (OURS, OURS_PDL, OURS_INVARIANT, *COPIES) if name in met]
     return first + [name for name in met if is_peer(name)]
 
 

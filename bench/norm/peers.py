@@ -138,6 +138,7 @@ def load(torch, lib, arguments):
     makers = {peer_tables.OURS: lambda: competitors.Ours(torch, lib)}
     if not arguments.no_pdl:
         makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
+    makers[peer_tables.OURS_INVARIANT] = lambda: competitors.Ours(torch, lib, batch_invariant=True)
     makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
 
     def say(name, why):

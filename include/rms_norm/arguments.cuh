@@ -47,7 +47,7 @@ struct Options {
 
   // A row's bits depend on its numbers, their types, cols and the options above alone: not on the rows beside it, nor
   // on where tensors lie. Otherwise the number of rows may choose another kernel, which adds up in another order. It
-  // holds for one policy, and among GPUs that have clusters, or have none. README.md says what it costs.
+  // holds for one policy on GPUs of one kind. README.md says what it costs.
   bool batch_invariant = false;
 };
 

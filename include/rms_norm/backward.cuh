@@ -5,8 +5,10 @@
 //   dweight = the sum of dy · x · rstd over all rows
 //
 // Sums are computed in float32, in an order that depends on rows and cols alone: the same call gives the same bits,
-// also on another GPU. Where forward rounds to llama's rule, the gradient is still that of the formula. The kernels are
-// right for every length and alignment, and not tuned: they read x and dy twice, one element at a time.
+// also on another GPU. That of a row depends on cols alone, so that a row's dx does not depend on the rows beside it,
+// nor on where tensors lie. dweight is a sum over all rows. Where forward rounds to llama's rule, the gradient is still
+// that of the formula. The kernels are right for every length and alignment, and not tuned: they read x and dy twice,
+// one element at a time.
 #pragma once
 
 #include <cuda_runtime.h>

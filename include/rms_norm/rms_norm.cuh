@@ -7,7 +7,8 @@
 //
 // x, weight and y point to device memory of float, __half or __nv_bfloat16, and each may have a type of its own. Sums
 // are computed in float32. A call launches on the stream, allocates nothing, waits for nothing, and may be captured
-// into a graph. The same call gives the same bits in every run. The header needs CUDA 12 or newer, C++17, and no other
+// into a graph. The same call gives the same bits in every run; with Options::batch_invariant, the bits of a row do not
+// depend on the rows beside it. The header needs CUDA 12 or newer, C++17, and no other
 // file than those beside it, and nvcc to compile it. The formula is that of Zhang and Sennrich, "Root Mean Square Layer
 // Normalization", 2019. The repository's ladder explains the kernels, one idea per stage.
 #pragma once

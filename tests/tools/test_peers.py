@@ -60,6 +60,14 @@ def test_speed_up_is_against_the_fastest_peer_and_never_against_a_copy_or_oursel
     assert peer_tables.shape_name(key) == "8 × 1048576 bfloat16"
 
 
+def test_the_batch_invariant_form_is_no_peer(tmp_path):
+    rows = [row("ours", 2.0), row("ours_invariant", 1.0), row("liger", 3.0)]
+    shapes = stored(tmp_path / "peers_forward.csv", rows)
+    assert peer_tables.fastest_peer(next(iter(shapes.values()))) == ("liger", 3.0)
+    header, (line,) = peer_tables.lines(shapes)
+    assert line[header.index("batch-invariant")] == "1.00"
+
+
 def test_a_wrong_or_unbelievable_competitor_is_never_the_fastest(tmp_path):
     rows = [
         row("ours", 2.0),

@@ -20,6 +20,7 @@ struct rms_norm_options {
   int32_t dependent_launch;
   void* workspace;
   int32_t cache;  // 0 tuned, 1 normal, 2 evict_first
+  int32_t batch_invariant;
 };
 
 struct rms_norm_layout {
