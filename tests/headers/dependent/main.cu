@@ -13,6 +13,7 @@
 #include <functional>
 #include <q4_gemm/q4_gemm.cuh>
 #include <rms_norm/rms_norm.cuh>
+#include <rms_norm/rope.cuh>
 #include <string>
 #include <vector>
 
@@ -111,7 +112,7 @@ bool run(const std::string& only) {
   const Memory product_workspace(q4_gemm::workspace_size(kM, kMany, kK));
   constexpr int64_t kLong = 40000, kTeamRow = 3000;  // a row for all blocks of the GPU, and one for a team
   const Memory row(4 * kLong), row_out(4 * kLong), odd(4 * 8 * 1001 + 16);
-  const Memory norm_workspace(rms_norm::kWorkspaceBytes, 0);
+  const Memory norm_workspace(rms_norm::kWorkspaceBytes, 0), positions(2 * sizeof(int64_t), 0);
 
   const auto q4 = [](bool dependent, const Memory* workspace = nullptr) {
     q4_gemm::Options options;
@@ -169,6 +170,12 @@ bool run(const std::string& only) {
          rms_norm::Options options = norm(d);
          options.batch_invariant = true;
          return rms_norm::forward(odd.as<float>() + 1, none, odd.as<float>() + 1, 8, 1000, options);
+       }},
+      {"qk_norm_rope",
+       [&](bool d) {
+         const rms_norm::Heads<float> heads = {sums.as<float>(), 2, 2, 1, 64};
+         const rms_norm::Rotation<float> rotation = {x.as<const float>(), positions.as<const int64_t>(), 1};
+         return rms_norm::qk_norm_rope(heads, none, none, rotation, norm(d));
        }},
       {"forward, a cluster a row", [&](bool d) { return forward(row, 1, 30000, kLong, none, row_out, d); }},
       {"forward, the GPU a row", [&](bool d) { return forward(row, 1, kLong, kLong, none, row_out, d); }},
