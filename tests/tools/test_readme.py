@@ -570,6 +570,21 @@ def test_a_sentence_takes_the_place_of_a_table_like_another_stages(tmp_path):
     assert said in tree.readme("--check").stderr
 
 
+def test_a_table_may_leave_out_the_launches_after_the_first(tmp_path):
+    tree = Tree(tmp_path, stored=False)
+    page = f"{LADDER}/03_tiled/README.md"
+    counted = CPU_DEVICE_CSV.replace("FILE", f"{LADDER}/03_tiled/kernel.cuh")
+    again = [line.replace(",64x1x1,", ",1x1x1,") for line in counted.splitlines() if ",7,a | b;,global load" in line]
+    tree.write("profiling_results/cpu_device/matrix/03_tiled.csv", counted + again[0] + "\n")
+    assert tree.readme().returncode == 0 and tree.page(page).count("| global load 4 B |") == 2
+    tree.page(page, stage_page("03_tiled").replace(CLAIMS, f"{CLAIMS} launch=first"))
+    assert tree.readme().returncode == 0
+    text = tree.page(page)
+    assert (
+        text.count("| global load 4 B |") == 1 and "The first launch; the sums are those of all launches. Per" in text
+    )
+
+
 def test_the_cpu_devices_sums_stand_beside_those_of_the_gpu(tree):
     tree.page("other.md", block("table:matrix/ncu_comparison"))
     for stage in ("02_reduction5", "03_tiled"):
