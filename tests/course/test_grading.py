@@ -84,15 +84,11 @@ def generated(exercise):
         return []
     whole, grid, block, shared = launch.group(), *launch.groups()
     bare = whole.replace(f", {shared}, stream>>>", ">>>" if shared == "0" else f", {shared}>>>")
-    return [
-        Submission(
-            exercise.asked,
-            "the launch's arguments exchanged",
-            [[whole, f"<<<{block}, {grid}, {shared}, stream>>>"]],
-            [],
-        ),
-        Submission(exercise.asked, "no stream", [[whole, bare]], ["on the default stream"]),
-    ]
+    stream = Submission(exercise.asked, "no stream", [[whole, bare]], ["on the default stream"])
+    if grid == "1":  # with the arguments exchanged every block does all of the work, which takes minutes to analyze
+        return [stream]
+    exchanged = [[whole, f"<<<{block}, {grid}, {shared}, stream>>>"]]
+    return [stream, Submission(exercise.asked, "the launch's arguments exchanged", exchanged, [])]
 
 
 def groups():

@@ -150,7 +150,8 @@ def analyze(work, seed, run=None):
     program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
     code, output = run([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
     if code == 124:
-        return [f"the kernel does not end while it is analyzed. {ENDLESS}"], None
+        many = f"Or does every thread do the work of all? An analysis has {programs.SECONDS} seconds."
+        return [f"the kernel does not end while it is analyzed. {ENDLESS} {many}"], None
     if not files["json"].is_file():
         output = programs.shown_paths(output, work.file)
         return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
