@@ -26,6 +26,10 @@ class Several(grade.Workplace):
         self.files = files
         super().__init__(exercise, files[0], name)
 
+    def makefile(self):
+        """Kernels that are equal stay two: the CPU device knows a kernel by its address."""
+        return [*super().makefile(), "CUFLAGS += -Xcompiler -fno-ipa-icf"]
+
     def main(self):
         one = self.exercise.stage
         space = f"ladder::{one.ladder.namespace}::{one.namespace}"

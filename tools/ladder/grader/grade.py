@@ -172,7 +172,9 @@ def hazard_text(work, hazard):
     begin = f"{' and '.join(lines)}: " if lines else ""
     sentence = programs.shown_paths(" ".join(hazard["sentence"].split()), work.file.resolve())
     what = hazard["what"].replace("_", " ")
-    advice = ADVICE.get("race in one line" if what == "race" and len(lines) == 1 else what, "")
+    advice = ADVICE.get(
+        "race in one line" if what == "race" and len(lines) == 1 and "of a block" in sentence else what, ""
+    )
     return f"{begin}{what}: {sentence}{' ' + advice if advice else ''}"
 
 

@@ -15,9 +15,12 @@ class Workplace:
         self.path = ROOT / "build/grade" / (name or exercise.id)
         self.path.mkdir(parents=True, exist_ok=True)
         self.write("main.cu", self.main())
-        up = os.path.relpath(ROOT, self.path)
-        of = f"override LADDER := {exercise.stage.ladder.path}"  # which is not above this folder
-        self.write("Makefile", ["NAME := graded", "SOURCES := main.cu", of, f"include {up}/mk/stage.mk"])
+        self.write("Makefile", self.makefile())
+
+    def makefile(self):
+        of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
+        rules = f"include {os.path.relpath(ROOT, self.path)}/mk/stage.mk"
+        return ["NAME := graded", "SOURCES := main.cu", of, rules]
 
     def main(self):
         """The program's lines. A stage that is one file brings its own, LADDER_MAIN, unless it is told that others are there."""
