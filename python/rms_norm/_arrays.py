@@ -71,11 +71,16 @@ def explained(refused, arrays, names=None):
     for name, array in zip(names or NAMES, arrays):
         if array is not None and not hasattr(array, "__dlpack__"):
             return TypeError(f"{name} is {array!r}, which is not an array")
-    # The library does not hand over such an array, as PyTorch does not for tensors without memory of their own.
-    if isinstance(refused, TypeError) or str(refused).startswith("the launch failed"):
+    if isinstance(refused, TypeError):
         return refused
-    first_line = str(refused).partition("\n")[0]
-    return ValueError(f"an array cannot be handed over without a copy: {first_line}")
+    for name, array in zip(names or NAMES, arrays):
+        try:
+            if array is not None:
+                tvm_ffi.from_dlpack(array.detach() if hasattr(array, "detach") else array)
+        except Exception as error:  # as PyTorch raises for tensors without memory of their own
+            first_line = str(error).partition("\n")[0]
+            return ValueError(f"{name} cannot be handed over without a copy: {first_line}")
+    return refused
 
 
 class Library:
@@ -138,6 +143,18 @@ class Torch(Library):
                 "a tensor requires grad, and this function has no backward: call that of rms_norm.torch, or this one "
                 "under torch.no_grad()"
             )
+        try:
+            is_negated = x.is_neg() or out.is_neg() or weight is not None and weight.is_neg()
+            is_negated = is_negated or residual is not None and (residual.is_neg() or residual_out.is_neg())
+        except AttributeError:  # no tensor
+            is_negated = False
+        if is_negated:
+            named = zip(names or NAMES, (x, residual, residual_out, weight, out))
+            name = next(name for name, one in named if one is not None and one.is_neg())
+            raise ValueError(
+                f"{name} has PyTorch's negative bit, which kernels do not see: call that of rms_norm.torch, or give "
+                f"{name}.resolve_neg()"
+            )
         try:  # as norm(), a call of which would take the host longer
             kernel(x, residual, residual_out, weight, out, *options.numbers, names)
         except REFUSALS as refused:
@@ -185,8 +202,10 @@ class NumPy(Library):
         numpy = self.numpy
         if array is None:
             return None
-        if not isinstance(array, numpy.ndarray) or isinstance(array, numpy.ma.MaskedArray):
+        if not isinstance(array, numpy.ndarray):
             raise TypeError(f"{name} is a {type(array).__name__}; it must be a NumPy array")
+        if isinstance(array, numpy.ma.MaskedArray):
+            raise TypeError(f"{name} is a MaskedArray, whose mask the kernels do not see; give what filled() returns")
         known = name == "positions" or array.dtype == numpy.uint8
         if not known and self.known(array.dtype, name).name == "bfloat16":
             array = array.view(numpy.uint16)

@@ -30,6 +30,8 @@ def is_direct(x, second, third=None):
     to operators, as tracers and modes of PyTorch do. What is no tensor may be, since it is then refused."""
     if type(x) not in _USUAL or type(second) not in _USUAL_OR_NONE or type(third) not in _USUAL_OR_NONE:
         return not (isinstance(x, Tensor) and all(isinstance(other, (Tensor, type(None))) for other in (second, third)))
+    if x.is_neg() or second is not None and second.is_neg() or third is not None and third.is_neg():
+        return False  # PyTorch resolves its negative bit before it calls an operator
     return not (x.is_meta or is_watched() or is_grad_enabled() and _any_requires_grad(x, second, third))
 
 
@@ -183,6 +185,14 @@ if not _arrays.register_operators():  # PyTorch before 2.10 does not have what C
 for _name, _function in _in_python.items():
     for _key in ("CPU", "CUDA"):
         _library.impl(_name, _function, _key)
+
+
+def _refuse_negated(*arguments, **options):
+    raise ValueError("a tensor has PyTorch's negative bit, and this writes tensors: give what resolve_neg() returns")
+
+
+for _name in _WRITING:  # for the others, PyTorch resolves it
+    _library.impl(_name, _refuse_negated, "Negative")
 
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
 

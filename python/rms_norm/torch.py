@@ -145,7 +145,7 @@ class RMSNorm(torch.nn.Module):
         self.options, self._eps = replace(self.options, eps=_EPS if eps is None else eps), eps
 
     def reset_parameters(self) -> None:
-        """Fills the weight with what the norm multiplies by 1 with."""
+        """Fills the weight so that the norm is multiplied by 1."""
         if self.weight is not None:
             torch.nn.init.constant_(self.weight, 1.0 - self.options.weight_offset)
 

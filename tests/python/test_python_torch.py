@@ -203,6 +203,66 @@ def test_refused():
             call()
 
 
+NEGATED = {
+    "a view": lambda shape: torch._neg_view(torch.randn(shape)),
+    "the imaginary part of a conjugate": lambda shape: torch.randn(shape, dtype=torch.complex64).conj().imag,
+}
+
+
+@pytest.mark.parametrize("cols, name", [(1, name) for name in NEGATED] + [(8, "a view")])
+def test_the_negative_bit(cols, name):
+    """Negated tensors hold the opposite of what is in memory: operators see that, and other functions refuse it."""
+    x, residual, weight = NEGATED[name]((4, cols)), torch.randn(4, cols), torch.randn(cols)
+    assert x.is_neg()
+    negated = torch._neg_view(-weight)
+    plain, total = in_float64(x, weight).float(), x + residual
+    for w in (weight, negated, weight.clone().requires_grad_()):
+        close(ours.rms_norm(x, w), plain)
+        close(OPERATORS.rms_norm(x, w), plain)
+        for given in ((x, residual), (residual, x)):
+            y, got = ours.fused_add_rms_norm(*given, w)
+            assert torch.equal(got, total)
+            close(y, in_float64(total, weight).float())
+    with torch.inference_mode():
+        close(OPERATORS.rms_norm(x, negated), plain)
+    wanted = x.detach().resolve_neg().requires_grad_()
+    functional.rms_norm(wanted, (cols,), weight, 1e-6).sum().backward()
+    leaf = x.detach().requires_grad_()
+    assert leaf.is_neg()
+    ours.rms_norm(leaf, weight).sum().backward()
+    torch.testing.assert_close(leaf.grad, wanted.grad, rtol=1e-4, atol=1e-5)
+    refused = [
+        (lambda: rms_norm.rms_norm(x, weight), "x has PyTorch's negative bit"),
+        (lambda: rms_norm.rms_norm(residual, negated), "weight has PyTorch's negative bit"),
+        (lambda: rms_norm.rms_norm(residual, weight, out=x), "out has PyTorch's negative bit"),
+        (lambda: rms_norm.fused_add_rms_norm(residual, x), "residual has PyTorch's negative bit"),
+        (lambda: rms_norm.qk_norm(NEGATED["a view"]((2, 4)), None, None, 1, 1, 2), "qkv has PyTorch's negative bit"),
+        (lambda: vllm.rms_norm(residual, x, weight, 1e-6), "x has PyTorch's negative bit"),
+        (lambda: OPERATORS.fused_add_rms_norm_(residual, x, weight), "a tensor has PyTorch's negative bit"),
+        (lambda: OPERATORS.rms_norm_out(residual, x, weight), "a tensor has PyTorch's negative bit"),
+    ]
+    before = residual.clone()
+    for call, sentence in refused:
+        with pytest.raises(ValueError, match=sentence):
+            call()
+    assert torch.equal(residual, before)
+
+
+def test_errors_of_the_kernels_keep_their_type(monkeypatch):
+    """Only what cannot be handed over is a ValueError about that, and it names the array."""
+
+    def fails(*given):
+        raise RuntimeError("the launch of something failed")
+
+    x, weight = torch.randn(3, 8), torch.nn.Parameter(torch.ones(8))
+    monkeypatch.setattr(rms_norm._arrays, "kernel", fails)
+    for call in (rms_norm.rms_norm, ours.rms_norm):
+        with torch.no_grad(), pytest.raises(RuntimeError, match="^the launch of something failed$"):
+            call(x, weight)
+    with torch.no_grad(), pytest.raises(ValueError, match="weight cannot be handed over without a copy"):
+        rms_norm.rms_norm(x, weight.detach().to_sparse())
+
+
 # Below autograd, as under torch.inference_mode(), a call comes to the kernels in C++ without Python between.
 needs_cpp = pytest.mark.skipif(
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 10), reason="PyTorch before 2.10: operators in Python"
@@ -660,7 +720,7 @@ def test_patched_models_answer_alike(name, dtype, monkeypatch):
             kernel(x, residual, *rest)
 
         monkeypatch.setattr(rms_norm._arrays, "kernel", counted)
-        assert ours.patch_transformers(model) is model
+        assert ours.patch_transformers(model).model is model
         after = model(tokens, output_hidden_states=True)
         assert sum(additions) == 6  # two in each layer
         close(after.logits, before.logits)
@@ -705,7 +765,7 @@ def test_a_model_that_adds_features_of_an_image_between_layers():
     given.update(deepstack_visual_embeds=[torch.randn(2, 64) for _ in range(2)], use_cache=False)
     with torch.no_grad():
         before = model(**given).last_hidden_state
-        after = ours.patch_transformers(model, dependent_launch=True)(**given).last_hidden_state
+        after = ours.patch_transformers(model, dependent_launch=True).model(**given).last_hidden_state
     assert model.layers[0]._rms_norm_following[0] is model.layers[1].input_layernorm
     close(after, before)
 
@@ -718,7 +778,7 @@ def test_hooks_of_patched_norms_are_called():
     with torch.no_grad():
         model(tokens)
         before, met[:] = list(met), []
-        ours.patch_transformers(model)(tokens)
+        ours.patch_transformers(model).model(tokens)
     assert len(before) == 13 and [name for name, *_ in met] == [name for name, *_ in before]
     for (_, *got), (_, *expected) in zip(met, before):
         close(got[0], expected[0])
@@ -726,7 +786,7 @@ def test_hooks_of_patched_norms_are_called():
 
 
 def test_patched_models_compile():
-    model, tokens = ours.patch_transformers(tiny("qwen3")), torch.randint(1, 128, (2, 7))
+    model, tokens = ours.patch_transformers(tiny("qwen3")).model, torch.randint(1, 128, (2, 7))
     with torch.no_grad():
         expected = model(tokens, use_cache=False).logits
         close(torch.compile(model, fullgraph=True)(tokens, use_cache=False).logits, expected)
@@ -741,7 +801,7 @@ def gradients_of(model, tokens):
 def test_patched_models_train_with_reentrant_checkpointing(name):
     """The layers run without gradients at first: what they compute ahead must not come before the last norm's own."""
     model, tokens = tiny(name).train(), torch.randint(1, 128, (2, 7))
-    patched = ours.patch_transformers(copy.deepcopy(model))
+    patched = ours.patch_transformers(copy.deepcopy(model)).model
     for one in (model, patched):
         one.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": True})
     got, expected = gradients_of(patched, tokens), gradients_of(model, tokens)
@@ -751,7 +811,7 @@ def test_patched_models_train_with_reentrant_checkpointing(name):
 
 
 def test_a_norm_that_is_trained_after_layers_that_are_not():
-    model = ours.patch_transformers(tiny("llama")).model
+    model = ours.patch_transformers(tiny("llama")).model.model
     x, positions = torch.randn(1, 5, 64), torch.arange(5)[None]
     with torch.no_grad():
         for layer in model.layers:
@@ -779,7 +839,7 @@ def test_hooks_may_change_what_they_see(name, mode):
     CHANGES[name](model.model)
     with mode():
         expected = model(tokens, use_cache=False).logits
-        close(ours.patch_transformers(model)(tokens, use_cache=False).logits, expected)
+        close(ours.patch_transformers(model).model(tokens, use_cache=False).logits, expected)
 
 
 def test_a_norm_ahead_is_of_what_the_tensor_holds():
@@ -870,7 +930,7 @@ def test_a_part_may_be_patched_or_not(part):
         expected = model(tokens).logits
         ours.patch_transformers(model.model.get_submodule(part))
         close(model(tokens).logits, expected)
-        ours.unpatch(ours.patch_transformers(model).model.get_submodule(part))
+        ours.unpatch(ours.patch_transformers(model).model.model.get_submodule(part))
         close(model(tokens).logits, expected)
 
 
@@ -900,7 +960,7 @@ def test_norms_whose_weights_are_moved_when_they_are_called():
 
 
 def test_patched_models_are_pickled_and_copied(tmp_path):
-    model, tokens = ours.patch_transformers(tiny("gemma2")), torch.randint(1, 128, (2, 7))
+    model, tokens = ours.patch_transformers(tiny("gemma2")).model, torch.randint(1, 128, (2, 7))
     with torch.no_grad():
         expected = model(tokens).logits
         for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -918,7 +978,7 @@ def test_patched_models_are_pickled_and_copied(tmp_path):
 @pytest.mark.parametrize("wants_grad", [False, True])
 def test_patched_norms_take_what_the_models_own_take(wants_grad):
     norm = tiny("llama").model.norm
-    patched = ours.patch_transformers(copy.deepcopy(norm))
+    patched = ours.patch_transformers(copy.deepcopy(norm)).model
     inputs = [torch.randn(64, 5).T, torch.randn(5, 1), torch.randn(2, 3, 4, 5, 64).permute(3, 1, 0, 2, 4)[:, :2, :, :3]]
     with torch.set_grad_enabled(wants_grad):
         for x in inputs:
@@ -928,7 +988,7 @@ def test_patched_norms_take_what_the_models_own_take(wants_grad):
     model, tokens = tiny("llama").double(), torch.randint(1, 128, (2, 7))
     with torch.set_grad_enabled(wants_grad):
         expected = model(tokens).logits
-        close(ours.patch_transformers(model)(tokens).logits, expected)
+        close(ours.patch_transformers(model).model(tokens).logits, expected)
 
 
 def test_layers_take_arguments_by_their_places():
@@ -939,7 +999,7 @@ def test_layers_take_arguments_by_their_places():
         given = (places, None) if name == "gemma2" else (None, None, None, False, places)
         with torch.no_grad():
             expected = model.layers[0](x, *given)
-            close(ours.patch_transformers(model).layers[0](x, *given), expected)
+            close(ours.patch_transformers(model).model.layers[0](x, *given), expected)
 
 
 class LlamaRMSNorm(torch.nn.Module):
@@ -947,7 +1007,7 @@ class LlamaRMSNorm(torch.nn.Module):
 
 
 def test_other_models_are_refused():
-    with pytest.raises(ValueError, match="no module of LlamaRMSNorm"):
+    with pytest.raises(ValueError, match="LlamaRMSNorm: its forward takes other arguments than one tensor"):
         ours.patch_transformers(torch.nn.Sequential(LlamaRMSNorm()))
-    with pytest.raises(ValueError, match="no module of LlamaRMSNorm"):
+    with pytest.raises(ValueError, match="no RMSNorm that the kernels compute"):
         ours.patch_transformers(torch.nn.Linear(2, 2))

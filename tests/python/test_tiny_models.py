@@ -1,14 +1,19 @@
-"""bench/models/end_to_end.py with TORCH=1: tiny models are measured, and a small fault of a norm is found."""
+"""Tiny models with TORCH=1: those of bench/models/end_to_end.py are measured, and a small fault of a norm is found; those
+of families.py have the same logits and gradients after the patch, with the newest and the oldest transformers."""
 
 import contextlib
 import csv
 import dataclasses
+import os
+import pathlib
 import re
+import sys
 
+import families
 import pytest
 import torch
-from conftest import BACKEND
-from python_package import install
+from conftest import BACKEND, full_but, run
+from python_package import SITE, install, pip_install
 
 
 @pytest.fixture
@@ -85,3 +90,40 @@ def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
     stock, patched = stored(tmp_path).values()
     assert stock["verdict"] == "ok" and patched["verdict"] == "wrong"
     assert re.match("the error of the logits is .*, and may be", patched["reason"]) and not patched["milliseconds"]
+
+
+QUICK = "deepseek_v3", "gemma2", "gpt_oss", "mistral3", "olmo2", "phi3"
+
+
+@pytest.mark.parametrize("name", full_but(families.FAMILIES, *QUICK))
+def test_families(name):
+    install()
+    pytest.importorskip("transformers", minversion="5.0")
+    families.check(name)
+
+
+# The oldest transformers that the package is for, and what it needs that is not what the newest one needs.
+OLDEST = "transformers==4.57.6", "huggingface_hub==0.36.0", "tokenizers==0.22.1"
+
+
+@pytest.fixture(scope="session")
+def other_packages(tmp_path_factory):
+    """Installs packages for one subprocess; pip's cache makes it quick after the first time."""
+
+    def installed(*packages):
+        folder = tmp_path_factory.mktemp("packages")
+        made = pip_install(*packages, "--target", str(folder))
+        if made.returncode != 0:
+            pytest.skip(f"pip cannot install {' '.join(packages)}: {made.stderr.strip().splitlines()[-1:]}")
+        return {"PYTHONPATH": os.pathsep.join([str(SITE), str(folder)])}
+
+    return installed
+
+
+@pytest.mark.full
+def test_families_with_the_oldest_transformers(other_packages):
+    install()
+    done = run(sys.executable, pathlib.Path(families.__file__), timeout=600, **other_packages(*OLDEST))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[0] == "transformers 4.57.6", done.stdout + done.stderr
+    assert [line.split()[0] for line in lines[1:]] == list(families.FAMILIES)
