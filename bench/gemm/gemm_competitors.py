@@ -122,7 +122,7 @@ class Library:
         lib.q4_gemm_quantize.argtypes = [flag, pointer, pointer, count, count, flag, pointer]
         norm = [flag, *[pointer] * 5, count, count, ctypes.c_float, flag, pointer]
         lib.q4_gemm_rms_norm_quantize.argtypes = norm
-        last = [count] * 3 + [flag, pointer, pointer]
+        last = [count] * 3 + [flag, flag, pointer, pointer]
         lib.q4_gemm_multiply.argtypes = [flag, flag, pointer, flag, pointer, flag, pointer, *last]
         lib.q4_gemm_error.argtypes, lib.q4_gemm_error.restype = [flag], ctypes.c_char_p
 
@@ -147,10 +147,10 @@ class Library:
             matrix.repacked = [first] + [first.clone() for _ in range(copy_count(first.numel()) - 1)]
         return matrix.repacked
 
-    def multiply(self, shape, weights, x_code, x, y_code, y, dependent, rounded, workspace):
+    def multiply(self, shape, weights, x_code, x, y_code, y, dependent, rounded, workspace, invariant=False):
         """y = weights · x, of a shape (m, n, k)."""
         pointers = weights.data_ptr(), x_code, x.data_ptr(), y_code, y.data_ptr()
-        last = dependent, workspace.data_ptr(), self.current()
+        last = dependent, invariant, workspace.data_ptr(), self.current()
         self.check(self.lib.q4_gemm_multiply(1, rounded, *pointers, *shape, *last))
         return y
 
@@ -160,7 +160,7 @@ class Ours:
 
     version = ""
 
-    def __init__(self, library, dtype, dependent=True, rounded=False):
+    def __init__(self, library, dtype, dependent=True, rounded=False, invariant=False):
         capability = library.torch.cuda.get_device_capability()
         if rounded and capability[0] != 9:
             raise Missing("the kernels with rounded scales need compute capability 9.0")
@@ -168,6 +168,7 @@ class Ours:
             raise Missing("programmatic dependent launch needs compute capability 9.0 or higher")
         self.library, self.torch, self.dtype = library, library.torch, getattr(library.torch, dtype)
         self.code, self.dependent, self.rounded = DTYPE_CODES[dtype], dependent, rounded
+        self.invariant = invariant
         self.rounds = "weights and x to float16" if rounded else "sums to float32 (float64 gets the same 8-bit x)"
         self.limit = TO_FLOAT16 + FLOAT32_SUMS if rounded else FLOAT32_SUMS
         if dtype != "float32":
@@ -191,7 +192,7 @@ class Ours:
         def launch(one):
             y = self.torch.empty(len(x), matrix.m, dtype=self.dtype, device=x.device)
             pointers = one, self.code, x, self.code, y
-            return self.library.multiply(shape, *pointers, self.dependent, self.rounded, workspace)
+            return self.library.multiply(shape, *pointers, self.dependent, self.rounded, workspace, self.invariant)
 
         return InGraph(self.torch, self.library.stream, launch, weights)
 
@@ -317,6 +318,7 @@ OURS = {
     "ours": {"dtype": "float32"},
     "ours_bf16": {"dtype": "bfloat16"},
     "ours_plain": {"dtype": "float32", "dependent": False},
+    "ours_invariant": {"dtype": "float32", "invariant": True},
     "ours_rounded": {"dtype": "float32", "rounded": True},
     "ours_rounded_bf16": {"dtype": "bfloat16", "rounded": True},
 }

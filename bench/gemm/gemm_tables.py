@@ -26,6 +26,7 @@ TITLES = {
     OURS: "this header",
     "ours_bf16": "bfloat16 x",
     "ours_plain": "plain launch",
+    "ours_invariant": "batch-invariant",
     ROUNDED: "rounded",
     "ours_rounded_bf16": "rounded, bfloat16 x",
     "llama_cpp": "llama.cpp",

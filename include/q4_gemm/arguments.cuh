@@ -47,6 +47,12 @@ struct Options {
   // code for sm_90a, it lets another kernel multiply, which adds up the same products in another order. Calls that may
   // run at the same time need a workspace each.
   void* workspace = nullptr;
+
+  // The bits of a column of y depend on that column of x, the weights, bias, m, k and the types alone, and not on n,
+  // the other columns, strides, alignment or the workspace. Otherwise n chooses among kernels that add up in other
+  // orders. It holds for one policy on GPUs of one kind. README.md says what it costs. (quantize() and the norms need
+  // no such option: each column is added up in one order, which depends on k alone.)
+  bool batch_invariant = false;
 };
 
 struct NormOptions {

@@ -49,9 +49,11 @@ cudaError_t allow(void (*kernel)(P...), int bytes, int most_bytes) {
 constexpr cudaError_t kTooLarge = cudaErrorInvalidConfiguration;
 using LeastShape = FewShape<2, 2, 8, 4, 8, 1, false>;
 
-// p has everything down to n. The blocks of a cluster, a power of two, share k.
+// p has everything down to n. The blocks of a cluster, a power of two, share k. If batch-invariant, a shape is too
+// large where it would be for any number of columns, or for x in another form.
 template <class S, class W, class X, class B, class Y>
-cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream) {
+cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const Device& device, cudaStream_t stream,
+                       bool batch_invariant = false) {
   constexpr int kReserved = 1024, kMostTiles = 65535;  // bytes of a block that CUDA keeps; blocks of a grid along y
   p.row_blocks = static_cast<int>(k / kBlock);
   p.chunks = static_cast<int>(chunks_of(k));
@@ -60,6 +62,10 @@ cudaError_t launch_few(FewProblem<W, X, B, Y> p, int64_t k, int cluster, const D
   p.sets = static_cast<int>(divided_up(p.m, S::kRows));
   constexpr int kStep = S::kPhases;  // chunks that a block multiplies at once
   const int columns = static_cast<int>(std::min<int64_t>(p.n, S::kColumns));
+  const bool always_fits =
+      few_memory<S, Packed, QuantizedColumns>(S::kColumns, kStep, cluster).all <= device.block_bytes &&
+      few_memory<S, Packed, Columns<float>>(S::kColumns, kStep, cluster).all <= device.block_bytes;
+  if (batch_invariant && !always_fits) return kTooLarge;
   const int least = few_memory<S, W, X>(columns, 0, cluster).all;
   const int per_step = few_memory<S, W, X>(columns, kStep, cluster).all - least;
   const int room = per_step == 0 ? p.part_chunks : std::max(0, device.block_bytes - least) / per_step * kStep;
@@ -127,20 +133,27 @@ cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int
                 n, k, dependent);
 }
 
+// Whether a row of a table takes the product. A batch-invariant one, whose number of columns does not count, gets what
+// the table has for any number.
+constexpr bool takes(const FewChoice& c, int64_t m, int64_t n, int64_t k, bool batch_invariant) {
+  return m <= c.most_m && k <= c.most_k && (batch_invariant ? c.most_columns == kAnySize : n <= c.most_columns);
+}
+
 // The first row of a table that takes the product, and for which a multiprocessor has the shared memory. The table is
 // known at compile time, so that no kernel is compiled that it does not name.
 template <const auto& table, size_t i = 0, class P>
-cudaError_t launch_first(const P& p, int64_t k, const Device& device, cudaStream_t stream) {
+cudaError_t launch_first(const P& p, int64_t k, bool batch_invariant, const Device& device, cudaStream_t stream) {
   if constexpr (i == std::size(table)) {
-    return launch_few<LeastShape>(p, k, 1, device, stream);
+    return launch_few<LeastShape>(p, k, 1, device, stream, batch_invariant);
   } else {
     constexpr FewChoice c = table[i];
-    if (p.n <= c.most_columns && p.m <= c.most_m && k <= c.most_k) {
+    if (takes(c, p.m, p.n, k, batch_invariant)) {
       using S = FewShape<c.tiles, c.warp_tiles, c.phases, c.depth, c.columns, c.together, c.x_in_slots>;
-      const cudaError_t error = launch_few<S>(p, k, device.has_clusters ? c.cluster : 1, device, stream);
+      const cudaError_t error =
+          launch_few<S>(p, k, device.has_clusters ? c.cluster : 1, device, stream, batch_invariant);
       if (error != kTooLarge) return error;
     }
-    return launch_first<table, i + 1>(p, k, device, stream);
+    return launch_first<table, i + 1>(p, k, batch_invariant, device, stream);
   }
 }
 
@@ -214,7 +227,7 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
   if (!device.has_tensor_cores) return cudaErrorNotSupported;
   const auto columns = x_of(x, n, k, options.x_stride);
   if constexpr (std::is_same_v<W, Repacked>)
-    if (options.workspace != nullptr && n >= Policy::kManyFrom && device.has_clusters) {
+    if (options.workspace != nullptr && n >= Policy::kManyFrom && device.has_clusters && !options.batch_invariant) {
       bool done = false;
       const ManyProblem<B, Y> p = {{weights.data, m, k}, nullptr, bias, y, stride_of(options.y_stride, m), m, n};
       const ManyPlan plan = plan_of<Policy>(p.w.groups, n, p.w.chunks);
@@ -227,7 +240,7 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
     using Problem = FewProblem<decltype(weights_of(weights, m, k)), std::decay_t<decltype(of_x)>, B, Y>;
     Problem p = {weights_of(weights, m, k), of_x, bias, y, stride_of(options.y_stride, m), m, n, /*first_column=*/0};
     p.dependent = waits;
-    return launch_first<Policy::kFew>(p, k, device, stream);
+    return launch_first<Policy::kFew>(p, k, options.batch_invariant, device, stream);
   };
   // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block.
   if constexpr (std::is_same_v<W, Repacked> && !std::is_same_v<X, Quantized>)

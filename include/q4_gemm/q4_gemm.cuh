@@ -14,7 +14,8 @@
 // all is exact, but for the roundings of a float32 sum over the blocks, and one to y's type.
 //
 // A call launches on the stream, allocates nothing, waits for nothing, and may be captured into a graph. The same call
-// gives the same bits in every run. The header needs CUDA 12 or newer, C++17, compute capability 8.0, and no other file
+// gives the same bits in every run; with Options::batch_invariant, the bits of a column of y do not depend on the other
+// columns. The header needs CUDA 12 or newer, C++17, compute capability 8.0, and no other file
 // than those beside it.
 #pragma once
 

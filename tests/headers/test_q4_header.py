@@ -18,7 +18,7 @@ SIMTCC = [ROOT / "simt/simtcc", "-std=c++17"]
 def test_answers(order):
     result = run(program(FOLDER), timeout=600, SIMT_ORDER=order)
     assert result.returncode == 0 and result.stdout.endswith("all right\n"), result.stdout + result.stderr
-    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 13
+    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == 14
 
 
 def test_compiles_in_two_files(tmp_path):
@@ -119,7 +119,7 @@ def test_a_block_may_have_little_shared_memory(tmp_path):
         r"(?=return get\(device\.multiprocessors)",
         "device.block_bytes = 61 << 10, device.shared_bytes = 62 << 10;",
     )
-    program = build(tmp_path, "-O1", "-DFEW_KINDS", change=change, sources=["main.cu", "devices.cu"])
+    program = build(tmp_path, "-O1", "-DFEW_KINDS", change=change, sources=["main.cu", "devices.cu", "invariance.cu"])
     result = run(program, timeout=600)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -160,6 +160,8 @@ MUTANTS = {
         "most = __float_as_uint(fmaxf(__uint_as_float(most), fabsf(x[i])))",
         "activations.cu",
     ),
+    "batch_invariance_ignored": (r"\(batch_invariant \? c", "(false ? c", "invariance.cu"),
+    "many_columns_not_invariant": (r" && !options\.batch_invariant\) \{", ") {", "invariance.cu"),
     "overlap_not_seen": (r"begin >= other\.end\(\)", "true", "arguments.cu"),
 }
 FAULTS = {"stage_begun_without_x", "chunk_past_the_end"}  # of these, a launch ends with an error that the device names

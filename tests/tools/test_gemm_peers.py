@@ -467,11 +467,11 @@ def test_the_c_interface_multiplies_on_the_cpu_device(tmp_path):
     assert library.q4_gemm_repack(stored[1], packed[1], count(m), count(k), None) == 0
     assert library.q4_gemm_quantize(flag(0), given[1], quantized_x[1], count(n), count(k), flag(0), None) == 0
 
-    def product(repacked, rounded, weights, x_code, numbers, y_code=0):
+    def product(repacked, rounded, weights, x_code, numbers, y_code=0, invariant=0):
         y = on_device(numpy.full((n, m), numpy.nan, numpy.float32))
         shape = count(m), count(n), count(k)
         words = flag(repacked), flag(rounded), weights[1], flag(x_code), numbers[1], flag(y_code), y[1], *shape
-        return library.q4_gemm_multiply(*words, flag(1), workspace[1], None), y[0]
+        return library.q4_gemm_multiply(*words, flag(1), flag(invariant), workspace[1], None), y[0]
 
     for repacked, rounded, weights, x_code, numbers, wanted, limit in (
         (1, 0, packed, 0, given, quantized(x), 1e-6),
@@ -482,6 +482,7 @@ def test_the_c_interface_multiplies_on_the_cpu_device(tmp_path):
         status, y = product(repacked, rounded, weights, x_code, numbers)
         expected = wanted @ exact.T
         assert status == 0 and numpy.linalg.norm(y - expected) <= limit * numpy.linalg.norm(expected)
+    assert product(1, 1, packed, 0, given, invariant=1)[1].tobytes() == product(1, 0, packed, 0, given)[1].tobytes()
     assert product(1, 0, packed, 0, given, y_code=2)[0] != 0  # y is of x's type
     assert product(1, 0, packed, 7, given)[0] != 0
 

@@ -73,11 +73,13 @@ int q4_gemm_rms_norm_quantize(int dtype, const void* x, const void* residual, vo
 // y = W · x. Weights are repacked, or blocks of q4_0, and `rounded` is the policy whose scales are rounded to float16.
 // x is of a type of above, which is y's too, or quantized. workspace has q4_gemm_workspace_size bytes, or is null.
 int q4_gemm_multiply(int repacked, int rounded, const void* weights, int x_dtype, const void* x, int y_dtype, void* y,
-                     int64_t m, int64_t n, int64_t k, int dependent_launch, void* workspace, void* stream) {
+                     int64_t m, int64_t n, int64_t k, int dependent_launch, int batch_invariant, void* workspace,
+                     void* stream) {
   if (x_dtype != y_dtype && x_dtype != Q4_GEMM_QUANTIZED) return cudaErrorInvalidValue;
   q4_abi::Product product = {
       repacked != 0, rounded != 0, weights, x, y, m, n, k, {}, static_cast<cudaStream_t>(stream)};
   product.options.dependent_launch = dependent_launch != 0;
+  product.options.batch_invariant = batch_invariant != 0;
   product.options.workspace = workspace;
   return with_type(y_dtype, [&](auto of_type) -> int {
     using T = decltype(of_type);

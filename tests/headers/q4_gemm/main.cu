@@ -107,7 +107,7 @@ int body(bool quick) {
   std::printf("%s\n", device.line().c_str());
   const bool cpu = device.cpu;
   // A part that fails is the last one that runs.
-  bool failed = arguments() || activations() || devices(cpu);
+  bool failed = arguments() || activations() || devices(cpu) || batch_invariance();
   // Elsewhere scales are always exact.
   failed = failed || ((cpu || device.compute_capability == 90) && (rounded_scales() || repeated(cpu)));
   failed = failed || products<Repacked, __half, __half, __half>("repacked, float16 with bias", cpu) ||

@@ -8,5 +8,6 @@ int activations();
 int rounded_scales();
 int devices(bool cpu);
 int repeated(bool cpu);
+int batch_invariance();
 
 }  // namespace q4_header_test
