@@ -167,7 +167,7 @@ def qk_norm(
     if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:
         heads = f"{q_heads} query and {kv_heads} key heads of {head_dim}"
         raise ValueError(f"qkv has the shape {shape}; its last dimension is too short for {heads}")
-    strides = qkv.stride() if callable(getattr(qkv, "stride", None)) else getattr(qkv, "strides", None)
+    strides = qkv.stride() if hasattr(qkv, "stride") else getattr(qkv, "strides", None)
     if strides is not None and strides[-1] == 0 and shape[-1] > 1:
         raise ValueError("the last dimension of qkv is expanded: its elements are one; make a contiguous copy first")
     parts = ("q_weight", q_weight, 0, q_heads), ("k_weight", k_weight, q_heads, kv_heads)
