@@ -191,8 +191,8 @@ def compiler_errors(work, output):
 
 
 def compiler_warnings(work, output):
-    """The compiler's, at the student's lines."""
-    found = re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (.*)", output)
+    """What the compiler says of values that are not there yet, at the student's lines; its other warnings are no help here."""
+    found = re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (.*uninitialized.*)", output)
     return list(dict.fromkeys(f"line {line}: {said}" for line, said in found))
 
 
