@@ -19,10 +19,13 @@ OUT := $(BUILD)/$(HERE)
 ANALYZED := $(ROOT)/build/analyze/$(HERE)
 OBJECTS := $(SOURCES:%=$(OUT)/%.o)
 
-# The ladder that this folder belongs to: what its ladder.json says is linked in, its list of stages can be included.
-LADDER := $(firstword $(foreach folder,. .. ../..,$(if $(wildcard $(folder)/ladder.json),$(folder))))
+# The ladder that this folder belongs to: what its ladder.json says is linked in, its list of stages can be included. A
+# program of a student's file stands elsewhere, and overrides this.
+ifneq ($(origin LADDER),override)
+  LADDER := $(firstword $(foreach folder,. .. ../..,$(if $(wildcard $(folder)/ladder.json),$(folder))))
+  LADDER := $(if $(LADDER),$(shell realpath --relative-to='$(ROOT)' '$(LADDER)'))
+endif
 ifneq ($(LADDER),)
-  LADDER := $(shell realpath --relative-to='$(ROOT)' '$(LADDER)')
   DESCRIPTION := $(BUILD)/$(LADDER)/ladder.cpp.o
   CUFLAGS += -I$(ROOT)/build/generated/$(HERE)
 endif

@@ -173,9 +173,8 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     wrote = make("exercise", "S=05", cwd=tree)
     assert wrote.returncode == 0 and "my/05_warp_shuffle.cuh" in wrote.stdout, wrote.stderr
     first = make("grade", "S=05", cwd=tree)
-    assert first.returncode == 2 and "not yet: the values are wrong" in first.stdout and "line 2" in first.stdout, (
-        first.stdout
-    )
+    assert first.returncode == 0 and "not yet: the values are wrong" in first.stdout, first.stdout
+    assert re.search(r"^  - line \d+: ", first.stdout, re.M), first.stdout
     last = first.stdout.rstrip().splitlines()[-1]
     assert last == "Your kernel line by line: make analyze S=my/05_warp_shuffle.cuh" and "Error 1" not in first.stderr
     solution = run("cat", "assignment1/rms_norm/matrix/05_warp_shuffle/kernel.cuh").stdout
@@ -189,7 +188,7 @@ def test_from_nothing_to_a_graded_exercise_as_the_readme_says(tree):
     tried = make("try", "S=05", "ARGS=--rows 1 --cols 33", cwd=tree)
     assert tried.returncode == 0 and "1 x 33 float32" in tried.stdout, tried.stdout + tried.stderr
     analyzed = make("analyze", "S=my/05_warp_shuffle.cuh", cwd=tree)
-    assert analyzed.returncode == 0 and "rms_norm_kernel_warp_shuffle" in analyzed.stdout, (
+    assert analyzed.returncode == 0 and "kernel ladder::matrix::warp_shuffle::" in analyzed.stdout, (
         analyzed.stdout + analyzed.stderr
     )
     assert re.search(r"^  done +S=05 ", make("grade", cwd=tree).stdout, re.M)

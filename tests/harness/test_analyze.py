@@ -198,7 +198,7 @@ def test_a_file_of_the_course_is_analyzed_as_make_builds_it(tmp_path, file, give
     """From any folder, without -I, with what the program is linked with; without options on make analyze's input."""
     result = analyze(ROOT / file, "--json", tmp_path / "counted.json", *given, cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "PASS" in result.stdout and ("2 x 1024" if given else "\n65536 float32") in result.stdout
+    assert "PASS" in result.stdout and ("2 x 1024" if given else "\nn = 65536 float32") in result.stdout
     assert kernel in json.loads((tmp_path / "counted.json").read_text())["kernels"][0]["name"]
 
 
