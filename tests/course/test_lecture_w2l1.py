@@ -133,5 +133,5 @@ def test_a_missing_fence_is_found_although_the_result_is_right(build):
 def test_cub_is_skipped_without_a_gpu_and_the_others_pass():
     result = run(program(CONTROLS), "--n", 1000, "--no-small")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "cub_device_reduce skipped: 1000: CUB comes with NVIDIA's CUDA toolkit" in result.stdout
+    assert "cub_device_reduce skipped: n = 1000: CUB comes with NVIDIA's CUDA toolkit" in result.stdout
     assert result.stdout.count(" PASS ") == 19

@@ -163,7 +163,7 @@ def test_its_stages_are_checked_on_its_own_main_input(program, tmp_path):
 def test_a_refusal_is_skipped_with_its_reason(program):
     result = run(program, "--n", "100001", "--no-timing")
     assert result.returncode == 0, result.stderr
-    assert "02_small skipped: 100001: this stage takes up to 100000 elements" in " ".join(result.stdout.split())
+    assert "02_small skipped: n = 100001: this stage takes up to 100000 elements" in " ".join(result.stdout.split())
 
 
 def test_bad_command_lines_name_its_parameters(program):
