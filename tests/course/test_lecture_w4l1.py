@@ -32,7 +32,10 @@ def test_every_kernel_passes_and_none_is_timed(tmp_path):
 def test_make_stage_runs_one_kernel_on_the_input_that_is_given():
     result = make("stage", "S=W4L1/03", f"BACKEND={BACKEND}", "ARGS=--n 1000 --no-small")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == ["03_cluster"] and "\nn = 1000 uint32" in result.stdout
+    assert (
+        re.findall(r"^(\d\d_\w+) +PASS ", result.stdout, re.M) == ["03_cluster"]
+        and "\nn = 1000 uint32" in result.stdout
+    )
 
 
 @builds

@@ -54,7 +54,7 @@ def test_a_guess_is_checked_and_remembered(tmp_path, monkeypatch, capsys):
     assert not code and f"Question 1 of {len(QUESTIONS)}" in said and first.lines[0] in said
     line = min(first.wrong)
     other = next(name for name in quiz.SHOWS if name != first.shows)
-    assert run(f"1 {other}") == (1, "Neither is right. Look again at what each thread reads, and who has written it.\n")
+    assert run(f"1 {other}") == (3, "Neither is right. Look again at what each thread reads, and who has written it.\n")
     assert run(f"{line} {other}")[1].startswith("The line is right.")
     assert run(f"1 {first.shows}")[1].startswith("That would show it.")
     code, said = run(f"{line} {first.shows}")

@@ -291,7 +291,7 @@ def test_a_whole_run_stores_both_tables_and_what_was_missing(monkeypatch, tmp_pa
     status, asked = fake_run(monkeypatch, tmp_path, [ROWS[:5], MemoryError(), ROWS[-1:], norm, norm, norm], *words)
     said = capsys.readouterr().out
     assert status == 0 and [one[:3] for one in asked] == 2 * [(4096, 1, 14336), (4096, 512, 14336), (1024, 8, 4096)]
-    assert list(asked[0][3]) == list(gemm_tables.TITLES)[:8] and list(asked[-1][3]) == list(gemm_tables.TITLES)[8:]
+    assert list(asked[0][3]) == list(gemm_tables.TITLES)[:9] and list(asked[-1][3]) == list(gemm_tables.TITLES)[9:]
     assert "llama.cpp is missing" in said and "[2/6] peers 4096 x 512 x 14336: left out" in said
     assert "[1/6] peers 4096 x 1 x 14336: this header 10.00, this header 5.00 warm, llama.cpp missing" in said
     assert len(gemm_tables.read(tmp_path / "peers.csv", PEERS)) == 2
