@@ -28,14 +28,6 @@ double distance(double expected, double low, double high, double got) {
   return off == 0.0 ? 0.0 : off / room(expected, low, high);
 }
 
-template <class T>
-bool is_right(const Output& output, const Chunk& chunk, int i, typename T::Stored stored) {
-  const double got = T::value(stored);
-  if (std::isnan(chunk.low[i])) return std::isnan(got) && !is_poison(output.tensor.type, &stored, 0);
-  if (!(got >= chunk.low[i] && got <= chunk.high[i])) return false;
-  return !output.oracle.is_exact(output.place) || std::signbit(got) == std::signbit(chunk.expected[i]);
-}
-
 // Elements [first, first + count). Nearly all are right, so it collects details only if one is wrong.
 template <class T>
 void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk, Comparison& result) {
@@ -56,7 +48,7 @@ void compare_chunk(const Output& output, int64_t first, int count, Chunk& chunk,
   if (right == count) return;
 
   for (int i = 0; i < count; ++i) {
-    if (is_right<T>(output, chunk, i, got[i])) continue;
+    if (is_right(output, first + i, chunk.expected[i], chunk.low[i], chunk.high[i])) continue;
     const double off = distance(chunk.expected[i], chunk.low[i], chunk.high[i], T::value(got[i]));
     const bool unwritten = is_poison(output.tensor.type, got, i);
     ++result.wrong;
@@ -103,6 +95,13 @@ std::string element_text(const Output& output, int64_t index) {
 }
 
 }  // namespace
+
+bool is_right(const Output& output, int64_t index, double expected, double low, double high) {
+  const double got = element(output.tensor.type, output.got, index);
+  if (std::isnan(low)) return std::isnan(got) && !is_poison(output.tensor.type, output.got, index);
+  if (!(got >= low && got <= high)) return false;
+  return !output.oracle.is_exact(output.place) || std::signbit(got) == std::signbit(expected);
+}
 
 double error_of(const Comparison& comparison, double tolerance) {
   if (comparison.wrong > 0 && std::isnan(comparison.worst_wrong)) return comparison.worst_wrong;

@@ -29,6 +29,9 @@ struct Output {
   const void* got;
 };
 
+// Whether an element is within the oracle's answer to it.
+bool is_right(const Output& output, int64_t index, double expected, double low, double high);
+
 // Which rows are checked if only `chosen` of them are: the first, the last and others in between.
 inline int64_t sampled_row(int64_t number, int64_t chosen, int64_t rows) {
   return chosen == rows ? number : number * (rows - 1) / std::max<int64_t>(chosen - 1, 1);

@@ -30,7 +30,7 @@ Looked look(const Output& output) {
     double expected, low, high;
     output.oracle.answer(output.variant, output.place, i, 1, {&expected, &low, &high});
     const double got = element(output.tensor.type, output.got, i);
-    looked.wrong[i] = !(got >= low && got <= high);
+    looked.wrong[i] = !is_right(output, i, expected, low, high);
     if (!looked.wrong[i] || expected == 0.0) continue;
     const double factor = got / expected;
     one_factor =

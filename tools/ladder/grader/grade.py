@@ -371,7 +371,7 @@ def time_on_gpu(exercise):
 def grade_and_remember(exercise):
     if not exercise.file.is_file():
         raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
-    if not (ROOT / "build/cpu/libcommon.a").is_file():
+    if programs.is_first_build():
         print("The first time, the CPU device and the harness are built: two minutes on two cores.", flush=True)
     begun = time.monotonic()
     text = exercise.file.read_text(encoding="utf-8")

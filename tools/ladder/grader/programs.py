@@ -88,10 +88,15 @@ class Programs:
                     os.killpg(process.pid, signal.SIGKILL)
 
 
+def is_first_build():
+    """Whether the CPU device and the harness are still to be built, which takes minutes."""
+    return not (ROOT / "build/cpu/libcommon.a").is_file()
+
+
 def make(waiting, *words):
     """(exit code, what make said); what it compiles is what is waited for."""
     environment = {name: value for name, value in os.environ.items() if name not in machine.OF_MAKE}
-    known = len(list((ROOT / "build").rglob("*.o")))
+    of_first = ", the first time the CPU device and the harness as well" if is_first_build() else ""
     process = subprocess.Popen(
         ["make", *map(str, words)],
         cwd=ROOT,
@@ -107,7 +112,6 @@ def make(waiting, *words):
         compiled = re.match(r"\s+(?:compile|link)\s+(\S+)", line)
         if compiled:
             files += 1
-            of_first = "" if known > 20 else ", the first time the CPU device and the harness as well"
             waiting.now = f"building: {files} files{of_first}: {os.path.basename(compiled.group(1))}"
     return process.wait(), "".join(lines)
 
