@@ -161,16 +161,22 @@ def caption(path, page, shapes):
     )
 
 
-@registry.csv_table("header/end_to_end", form="[tokens|shares] [text|image] [compiled]")
+@registry.csv_table("header/end_to_end", form="[tokens|shares] [text|image|MODEL] [compiled]")
 def markdown(path, page, words=()):
     """Whole models before and after, by every way to run them, in the forms that the marker names; image: those of the model that sees images."""
     shapes = read(path)
-    unknown = [word for word in words if word not in (*FORMS, "image", "text", "compiled")]
+    models = {key[0] for key in shapes}
+    unknown = [word for word in words if word not in (*FORMS, "image", "text", "compiled", *models)]
     if unknown:
-        raise Unusable(f"{results.shown(page)}: {unknown[0]} is no form of this table; choose {', '.join(FORMS)}")
-    for word, is_wanted in (("image", lambda key: key[0] == IMAGE_MODEL), ("text", lambda key: key[0] != IMAGE_MODEL)):
+        choices = ", ".join([*FORMS, "image", "text", "compiled", *sorted(models)])
+        raise Unusable(f"{results.shown(page)}: {unknown[0]} is no form of this table; choose among {choices}")
+    for word, of_model in (
+        ("image", lambda model: model == IMAGE_MODEL),
+        ("text", lambda model: model != IMAGE_MODEL),
+        *((model, model.__eq__) for model in models),
+    ):
         if word in words:
-            shapes = {key: rows for key, rows in shapes.items() if is_wanted(key)}
+            shapes = {key: rows for key, rows in shapes.items() if of_model(key[0])}
     forms = [form for name, form in FORMS.items() if name in words] or list(FORMS.values())
     parts = []
     for way, compiled in ways(shapes):

@@ -10,6 +10,7 @@ kernels of each are on the GPU. launches counts a norm's.
 import math
 
 from ladder.core import registry, results
+from ladder.core.ladders import Unusable
 from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
@@ -183,13 +184,18 @@ def where_behind(shapes):
     return [" ".join([*said, error]), *([table(first, body, (0, 4))] if body else [])]
 
 
-@registry.csv_table("header/chain")
-def markdown(path, page):
-    """What the header and its peers add to a layer, at all hidden sizes, with captions."""
+@registry.csv_table("header/chain", form="[HIDDEN ...]")
+def markdown(path, page, words=()):
+    """What the header and its peers add to a layer, at the hidden sizes that the marker names, or all, with captions."""
     shapes = read(path)
+    hidden_sizes = sorted({key[1] for key in shapes})
+    unknown = [word for word in words if word not in map(str, hidden_sizes)]
+    if unknown:
+        raise Unusable(f"{results.shown(page)}: {path.name} has no hidden size {unknown[0]}; it has {hidden_sizes}")
     parts = []
     for key, chosen in groups(shapes).items():
-        parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
+        if not words or str(key[1]) in words:
+            parts += [f"{heading(*key)}:", table(*lines(chosen), [])]
     rounds, places = ({int(rows[NOTHING][what]) for rows in shapes.values()} for what in ("rounds", "places"))
     caption = (
         f"Microseconds that a norm adds to a layer, bfloat16, median of {min(places)} places of the activations ± its "

@@ -323,6 +323,9 @@ def test_the_tables_show_the_error_and_who_is_missing(tmp_path):
     assert "NVIDIA Fake 9000" in text and "(chain.csv)" in text
     assert "QuACK at 1 shape: missing (not installed: pip install quack-kernels)." in text
     assert "1.75 ±0.05" in chain_tables.printed(path)
+    assert chain_tables.markdown(path, tmp_path / "page.md", ["4096"]) == text
+    with pytest.raises(ladders.Unusable, match="no hidden size 4095"):
+        chain_tables.markdown(path, tmp_path / "page.md", ["4095"])
 
 
 def test_only_the_header_s_faults_are_the_command_s(tmp_path):

@@ -49,6 +49,7 @@ def test_the_page_says_what_was_measured_and_what_was_not(path):
     shares = model_tables.markdown(path, path.parent / "README.md", ["shares"])
     assert "| 145 | 10.00 | 8.00 | 7.50 | 7.50 | 25.0 % | 0.0 % |" in shares
     assert model_tables.markdown(path, path, ["image"]) is None  # of no such model
+    assert model_tables.markdown(path, path.parent / "README.md", ["shares", "Qwen3-8B"]) == shares
     assert model_tables.markdown(path, path, ["compiled"]) is None
     with pytest.raises(Unusable, match="speed is no form"):
         model_tables.markdown(path, path, ["speed"])

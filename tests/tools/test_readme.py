@@ -508,6 +508,14 @@ def test_any_stored_csv_can_be_a_table_on_its_ladder_s_page(tree):
     tree.change(page, "gb_per_s -->", "speed -->")
     refused(tree.readme(), "speed", "gb_per_s")
 
+    tree.page(page, block("table:copies", more="variant gb_per_s variant=02_b"))
+    assert tree.readme().returncode == 0
+    text = tree.page(page)
+    assert "| 02_b | 30.0 |" in text and "| 01_a |" not in text and "copies.csv), which has all 2 rows." in text
+    for wrong, said in (("variant=02_c", "variant=02_c"), ("colour=red", "colour=red")):
+        tree.page(page, block("table:copies", more=f"variant {wrong}"))
+        refused(tree.readme(), "has no row", said)
+
 
 def test_an_unknown_gpu_is_refused_with_those_that_are_stored(fresh):
     refused(fresh.readme("--gpu", "z80"), "GPU=z80", "fake-9000")

@@ -59,11 +59,24 @@ def is_numeric(rows, column):
     return all(re.fullmatch(r"[-+]?[\d.]*(e[-+]?\d+)?", row[column]) for row in rows) and not column.startswith("is_")
 
 
-def build(path, page, chosen):
+def picked(path, page, rows, only):
+    """The rows that have one of the values in each column of only, {column: "value,value"}."""
+    for column, values in only.items():
+        met = {row.get(column) for row in rows}
+        lacking = [value for value in values.split(",") if value not in met]
+        if lacking:
+            where = f"{results.shown(page)}: {path.name}"
+            raise Unusable(f"{where} has no row with {column}={lacking[0]}; a marker names a column and its values")
+        rows = [row for row in rows if row[column] in values.split(",")]
+    return rows
+
+
+def build(path, page, chosen, only=None):
     """The columns chosen, or all; what is the same in every row is said once, below the table."""
-    rows = results.read(path)
-    if not rows:
+    stored = results.read(path)
+    if not stored:
         raise Unusable(f"{results.shown(path)} holds no rows")
+    rows = picked(path, page, stored, only or {})
     unknown = [column for column in chosen if column not in rows[0]]
     if unknown:
         where = f"{results.shown(page)}: {path.name}"
@@ -80,5 +93,7 @@ def build(path, page, chosen):
     where += [f"clocks as found (SM: at most {first['sm_clock_mhz']} MHz)"] if first.get("sm_clock_mhz") else []
     where += [f"CUDA {first['cuda_runtime']}"] if first.get("cuda_runtime") else []
     where = ", ".join(word for word in [*where, first.get("date", "")] if word)
-    sentences = [facts[:1].upper() + facts[1:], where, f"From {link(results.shown(path), path, page)}"]
+    source = f"From {link(results.shown(path), path, page)}"
+    source += f", which has all {len(stored)} rows" if len(rows) < len(stored) else ""
+    sentences = [facts[:1].upper() + facts[1:], where, source]
     return body + "\n\n" + " ".join(f"{sentence}." for sentence in sentences if sentence)

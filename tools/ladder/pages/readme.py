@@ -48,7 +48,10 @@ def print_names():
     for name, one in registry.TABLES.items():
         print(f"{name} {one.form}".strip())
         print(textwrap.indent(textwrap.dedent(f"    {one.about}"), "    "))
-    print("<csv> [COLUMN ...]\n    any other CSV that is stored of the ladder, and " + ", ".join(registry.stored()))
+    print(
+        "<csv> [COLUMN ...] [COLUMN=VALUE,...]\n    any other CSV that is stored of the ladder, and "
+        + ", ".join(registry.stored())
+    )
 
 
 def run(given):

@@ -51,7 +51,7 @@ def stored_csv(folder, ladder, block, name):
         chosen = block.words
         if place.parent.name == results.CPU_DEVICE:  # where no time is measured
             chosen = [word for word in chosen if word in results.read(path)[0]]
-        return "\n\n".join([*picture, any_csv.build(path, block.page, chosen)])
+        return "\n\n".join([*picture, any_csv.build(path, block.page, chosen, block.values)])
     if f"{place.name}/{name}" in registry.stored() or place.parent.name == results.CPU_DEVICE:
         return None
     raise Unusable(
