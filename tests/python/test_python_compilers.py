@@ -71,7 +71,7 @@ def to_other_places(x, residual, weight):
 
 def rotated(x, residual, weight):
     """What qk_norm_rope() writes, from its parts; x becomes four rows of two query heads, a key head and a value head."""
-    cos_sin, positions, rows = residual[:, :16].contiguous(), torch.arange(5).flip(0), 2 * x
+    cos_sin, positions, rows = residual[:, :16].contiguous(), torch.arange(5, device=x.device).flip(0), 2 * x
     flat = rms_norm.qk_norm_rope(rows, weight[:16], None, cos_sin, positions, 2, 1, 16)
     vllm.fused_qk_norm_rope(rows, 1, 1, 2, 16, 1e-6, weight[:16], weight[16:32], cos_sin, False, positions)
     return flat + rows

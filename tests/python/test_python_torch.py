@@ -277,8 +277,9 @@ def test_operators_are_in_cpp():
         assert sum(line.startswith(("CPU:", "CUDA:")) for line in kernels) == 2
 
 
-WITHOUT_CPP = """
+WITHOUT_CPP = f"""
 import torch, rms_norm
+torch.set_default_device("{DEVICE}")
 rms_norm._arrays.register_operators = lambda: False  # as where PyTorch is older
 import rms_norm.torch as ours
 x, residual, weight = torch.randn(3, 8), torch.randn(3, 8), torch.ones(8, requires_grad=True)
