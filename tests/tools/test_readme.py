@@ -1,6 +1,7 @@
 """The figures in the pages are those of the stored files; and the tool that writes them, on invented numbers."""
 
 import json
+import shutil
 
 import pytest
 from conftest import LADDER
@@ -157,6 +158,23 @@ def test_each_ladder_shows_its_own_results(fresh):
     assert "(../../../profiling_results/fake-9000/vector/main.csv)" in text
     assert "02_reduction5 is 40.0 times as fast as 01_basic." in fresh.page(f"{VECTOR}/02_reduction5/README.md")
     assert "02_reduction5 is 20.0 times as fast as 01_basic." in fresh.page(f"{LADDER}/02_reduction5/README.md")
+
+
+def test_a_ladder_of_another_gpu_alone_shows_that_gpus_results(fresh):
+    fresh.page(f"{VECTOR}/README.md", block("figures") + "\nIt takes <!--= us 01 -->1<!--/--> µs.\n")
+    shutil.rmtree(fresh.store / "vector")
+    fresh.write("profiling_results/other-1/vector/main.csv", ladder_csv({"n": 7}, STAGES[:2], {}, optional=()))
+    assert fresh.readme().returncode == 0
+    text = fresh.page(f"{VECTOR}/README.md")
+    assert "profiling_results/other-1/vector/main.csv" in text and "fake-9000" not in text
+    assert f"It takes <!--= us 01 -->{MICROSECONDS['01_basic']:g}<" in text
+
+
+@pytest.mark.parametrize(
+    "name, folder", [("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("NVIDIA A100-SXM4-40GB", "a100-sxm4")]
+)
+def test_a_gpus_folder_has_its_name_without_the_size_of_its_memory(name, folder):
+    assert results.slug(name) == folder
 
 
 def test_a_ladder_s_own_environment_comes_before_the_gpu_s(fresh):

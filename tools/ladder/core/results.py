@@ -26,8 +26,9 @@ def store():
 
 
 def slug(gpu):
-    """The folder of a GPU's results: "NVIDIA H200" -> "h200"."""
-    return re.sub(r"[^a-z0-9]+", "-", gpu.lower().replace("nvidia ", "")).strip("-")
+    """The folder of a GPU's results: "NVIDIA H200" -> "h200", "NVIDIA H100 80GB HBM3" -> "h100"."""
+    name = re.sub(r"[ -]\d+gb.*", "", gpu.lower().replace("nvidia ", ""))
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")
 
 
 def target(given, gpu):
@@ -47,6 +48,14 @@ def stored(gpu=""):
     if gpu and gpu not in names:
         raise Unusable(f"GPU={gpu}: no results of that name; stored in profiling_results: {', '.join(names) or 'none'}")
     return store() / (gpu or names[0]) if names else None
+
+
+def measured(folder, name):
+    """The folder of a GPU that has results of that name, a ladder's or the header's: the given one if it does, or else
+    the first that does."""
+    if not folder or (folder / name).is_dir():
+        return folder
+    return next((store() / gpu for gpu in stored_gpus(f"{name}/**/*.csv")), folder)
 
 
 def read(path, columns=()):

@@ -223,7 +223,8 @@ def draw_stored(folder, target):
     climbed = ladders.all_ladders()
     for file, draw in registry.PLOTS.items():
         for ladder in climbed if "{ladder}" in file else [None]:
-            draw(folder, ladder, target / f"{folder.name}_{file.format(ladder=ladder.id if ladder else '')}")
+            of_ladder = results.measured(folder, ladder.id) if ladder else folder
+            draw(of_ladder, ladder, target / f"{of_ladder.name}_{file.format(ladder=ladder.id if ladder else '')}")
 
 
 def run(given):

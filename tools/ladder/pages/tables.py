@@ -23,10 +23,14 @@ def ladder_of(block):
     raise Unusable(f"{block.where} stands on a page of no ladder; name the ladder too, for example {choices}")
 
 
+def own_folder(ladder):
+    return ladder.id if ladder else results.HEADER
+
+
 def place_of(folder, ladder, name):
     """Where the CSV of that name is stored: of an experiment that needs no GPU, with what the CPU device counted if it
     was not run on a GPU."""
-    own = folder / (ladder.id if ladder else results.HEADER) if folder else None
+    own = folder / own_folder(ladder) if folder else None
     if ladder and name in ladder.computed and not (own and (own / f"{name}.csv").is_file()):
         return results.store() / results.CPU_DEVICE / ladder.id
     return own
@@ -34,7 +38,7 @@ def place_of(folder, ladder, name):
 
 def known(place, ladder):
     """What a marker of the ladder, or of the header, may name."""
-    prefix = f"{ladder.id if ladder else results.HEADER}/"
+    prefix = f"{own_folder(ladder)}/"
     names = [name for name in [*registry.TABLES, *registry.stored()] if "/" not in name or name.startswith(prefix)]
     names = [name.removeprefix(prefix) for name in names if ladder or "/" in name]
     return sorted({*names, *(ladder.sweeps if ladder else ()), *(path.stem for path in place.glob("*.csv"))})
@@ -66,7 +70,8 @@ def build(block, folder):
     if block.name.startswith("index/") and block.name in registry.TABLES:  # of the whole tree
         return registry.TABLES[block.name].make(folder, None, block)
     ladder, name = ladder_of(block)
-    own = registry.TABLES.get(f"{ladder.id if ladder else results.HEADER}/{name}")
+    folder = results.measured(folder, own_folder(ladder))
+    own = registry.TABLES.get(f"{own_folder(ladder)}/{name}")
     found = own or (registry.TABLES.get("<sweep>" if name in ladder.sweeps else name) if ladder else None)
     if not found:
         return stored_csv(folder, ladder, block, name)
