@@ -360,7 +360,7 @@ def test_stages_that_are_files_share_a_page(fresh):
     assert result.returncode == 0, result.stderr
     text = fresh.page(f"{LECTURE}/README.md")
     assert "| [reduction5](reduction5.cu) | of reduction5 | 4 |" in text and text.count("Not measured yet.") == 1
-    assert "`make analyze S=W2L1/reduction5`" in text and "| requests |" in text
+    assert "(../../profiling_results/cpu_device/W2L1/reduction5.csv)" in text and "| requests |" in text
     fresh.page(f"{LECTURE}/README.md", block("table:cpu_device", more=CLAIMS))
     refused(fresh.readme(), "must name the stage")
     fresh.page(f"{LECTURE}/README.md", block("table:cpu_device", more=f"reduction9 {CLAIMS}"))
@@ -570,8 +570,7 @@ def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
         "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 4 | 32 |\n"
         "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n"
         "| [sums.cuh](../../../../common/sums.cuh) 9 | `c` | shared load 4 B | 100 |",
-        "Per element, loads ask for 256 bytes and move 256; 3 barriers per block, 0 shuffles per warp. 64 × 100 float32",
-        "`make analyze S=03_tiled`",
+        "Per element, loads request 256 bytes and move 256; 3 barriers per block, 0 shuffles per warp. 64 × 100 float32",
         "](../../../../profiling_results/cpu_device/matrix/03_tiled.csv)",
     ):
         assert words in text

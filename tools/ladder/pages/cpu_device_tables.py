@@ -94,12 +94,11 @@ def lines(_, ladder, block):
     ]
     asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))
     barriers, shuffles = operations(rows)
-    asks = stage.name if stage.ladder.id == ladders.DEFAULT else stage.id
     shown = "The first launch; the sums are those of all launches. " if first else ""
     caption = (
-        f"{shown}Per {stage.ladder.element}, loads ask for {short(asked)} bytes and move {short(32 * moved)}; "
+        f"{shown}Per {stage.ladder.element}, loads request {short(asked)} bytes and move {short(32 * moved)}; "
         f"{several(barriers, 'barrier')} per block, {several(shuffles, 'shuffle')} per warp. "
-        f"{stage.ladder.described(given)}, {how_we_measure('counted', page)} by `make analyze S={asks}`. "
+        f"{stage.ladder.described(given)}, {how_we_measure('counted', page)}. "
         f"From {link(results.shown(path), path, page)}."
     )
     return f"{table(header, cells, words=(0, 1, 2))}\n\n{caption}"
