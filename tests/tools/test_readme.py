@@ -586,7 +586,7 @@ def test_a_sentence_takes_the_place_of_a_table_like_another_stages(tmp_path):
         file = f"{LADDER}/{stage}/kernel.cuh"
         tree.write(f"profiling_results/cpu_device/matrix/{stage}.csv", CPU_DEVICE_CSV.replace("FILE", file))
     assert tree.readme().returncode == 0
-    assert "03_tiled: the same as 02_reduction5, counted in [" in tree.page(page)
+    assert "03_tiled: the same as [02_reduction5](../02_reduction5/README.md), counted in [" in tree.page(page)
     other = CPU_DEVICE_CSV.replace("FILE", f"{LADDER}/02_reduction5/kernel.cuh").replace(
         "global load,4,", "global load,8,"
     )

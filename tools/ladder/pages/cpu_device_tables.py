@@ -56,7 +56,8 @@ def like_another(block, stage, cells):
     if [row[2:] for row in cells] != [row[2:] for row in others]:  # without line and source
         raise Unusable(f"{block.where}: the accesses of {stage.name} are not those of {name}; leave like={name} out")
     path = cpu_device.path_of(stage)
-    return f"{stage.name}: the same as {name}, counted in {link(results.shown(path), path, block.page)}."
+    named = name if other.page == block.page else link(name, other.page, block.page)
+    return f"{stage.name}: the same as {named}, counted in {link(results.shown(path), path, block.page)}."
 
 
 @registry.table(
