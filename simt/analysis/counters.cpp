@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hooks.h"
+#include "recorder.h"
 #include "scheduler.h"
 #include "state.h"
 
@@ -196,6 +197,9 @@ void Counters::launch_ends() {
   kernel_->distinct_load_bytes += loaded_.count();
   kernel_->distinct_store_bytes += stored_.count();
   kernel_->distinct_atomic_bytes += updated_.count();
+  kernel_->busiest_thread_bytes += most_moved_;
+  most_moved_ = 0;
+  moved_.clear();
   updated_.clear();
   loaded_.clear();
   stored_.clear();
@@ -204,6 +208,7 @@ void Counters::launch_ends() {
 void Counters::block_ends(const BlockInfo& block) {
   if (!kernel_) return;
   ++kernel_->blocks;
+  moved_.erase(block.sequence);
   const size_t dynamic = (kernel_->launch.dynamic_shared + 127) / 128 * 128;
   kernel_->static_shared = std::max(kernel_->static_shared, block.shared_size - std::min(block.shared_size, dynamic));
 }
@@ -223,9 +228,13 @@ void Counters::request(const Request& request) {
     const bool loads = request.kind != Kind::store, stores = request.kind != Kind::load;
     if (loads) kernel_->load_bytes += bytes;
     if (stores) kernel_->store_bytes += bytes;
+    std::vector<uint64_t>& moved = moved_[request.where.block->sequence];
+    moved.resize(std::max<size_t>(moved.size(), 32 * (request.where.warp + 1)));
     for_each_lane(request.mask, [&](unsigned lane) {
       ByteSet& touched = loads && stores ? updated_ : loads ? loaded_ : stored_;
       touched.add(request.address[lane], request.size);
+      if (request.size <= kLargestAccess)
+        most_moved_ = std::max(most_moved_, moved[32 * request.where.warp + lane] += request.size);
     });
   } else {
     const Wavefronts wavefronts = wavefronts_in_each_block(request);

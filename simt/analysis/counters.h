@@ -71,6 +71,7 @@ struct Kernel {
   size_t static_shared = 0;
   uint64_t load_bytes = 0, store_bytes = 0, distinct_load_bytes = 0, distinct_store_bytes = 0,
            distinct_atomic_bytes = 0;
+  uint64_t busiest_thread_bytes = 0;  // of global memory, moved by the thread that moves most; bulk copies left out
   using SiteKey = std::tuple<Pc, Space, Kind, uint32_t, bool>;
   std::map<SiteKey, Site> sites;
   std::map<std::pair<Pc, Operation>, OperationCount> operations;
@@ -92,6 +93,8 @@ class Counters : public Observer {
   std::vector<Kernel*> kernels_;
   Kernel* kernel_ = nullptr;           // that runs; null where it is not counted
   ByteSet loaded_, stored_, updated_;  // by this launch
+  std::unordered_map<uint64_t, std::vector<uint64_t>> moved_;  // block -> bytes of each of its threads, while it runs
+  uint64_t most_moved_ = 0;                                    // by a thread of this launch
 };
 Counters& counters();
 

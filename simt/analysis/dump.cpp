@@ -122,7 +122,8 @@ std::string kernel_json(const Kernel& k) {
   const uint64_t threads = static_cast<uint64_t>(launch.block.x) * launch.block.y * launch.block.z;
   const std::string global =
       Members()("load_bytes", k.load_bytes)("store_bytes", k.store_bytes)("distinct_load_bytes", k.distinct_load_bytes)(
-          "distinct_store_bytes", k.distinct_store_bytes)("distinct_atomic_bytes", k.distinct_atomic_bytes)
+          "distinct_store_bytes", k.distinct_store_bytes)("distinct_atomic_bytes", k.distinct_atomic_bytes)(
+          "busiest_thread_bytes", k.busiest_thread_bytes)
           .str();
   Members members;
   members("name", quoted(launch.kernel))("launches", k.launches)("grid", list(launch.grid))("block",

@@ -84,6 +84,7 @@ def kernel_json(kernel, sources):
     data.update({name: getattr(kernel, name) for name in ("static_shared", "dynamic_shared", "threads", "warps")})
     data["barriers_per_block"] = kernel.barriers_per_block()
     data["distinct_bytes"] = kernel.distinct
+    data["busiest_thread_bytes"] = kernel.busiest_thread_bytes
     data["totals"] = {
         f"{total.space}_{total.kind}": {
             **{name: getattr(total, name) for name in ("requests", "lanes", "bytes")},

@@ -132,6 +132,7 @@ class Kernel:
     static_shared: int
     dynamic_shared: int
     distinct: dict  # load, store, atomic -> distinct bytes of global memory touched
+    busiest_thread_bytes: int  # of global memory, moved by the thread that moves most, summed over the launches
     accesses: list = field(default_factory=list)
     operations: list = field(default_factory=list)
     ran: dict = field(default_factory=dict)  # Place -> [times a warp ran it, lanes]
@@ -265,6 +266,7 @@ def read_kernel(raw):
         raw["static_shared"],
         raw["dynamic_shared"],
         {kind: raw["global"].get(f"distinct_{kind}_bytes", 0) for kind in ("load", "store", "atomic")},
+        raw["global"].get("busiest_thread_bytes", 0),
     )
     accesses, operations = {}, {}
     for site in raw["sites"]:

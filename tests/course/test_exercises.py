@@ -16,7 +16,7 @@ from conftest import ROOT, full_but, make, run
 from ladder.core import ladders, machine
 from ladder.grader import exercises, grade, ideas, programs, rules
 from ladder.measure import cpu_device
-from submitted import LADDERS, edited, exercise_of, of, source
+from submitted import all_of, edited, exercise_of, of, source
 
 COURSE = exercises.course()
 each = pytest.mark.parametrize("exercise", COURSE, ids=lambda exercise: exercise.id)
@@ -59,7 +59,7 @@ def test_every_exercise_has_two_or_three_hints(exercise):
 def test_the_figures_wanted_are_those_that_are_stored(exercise):
     """The stage itself has the idea; its count is read from profiling_results/, and not typed, except for another input."""
     typed = [name for name, said in exercise.wants.items() if re.fullmatch(r"[\d.]+", said)]
-    assert typed == (["barriers", "blocks"] if exercise.input else ["smem"] if "smem" in exercise.wants else [])
+    assert typed == (["barriers", "blocks", "threads"] if exercise.input else ["smem"] if "smem" in exercise.wants else [])
     if not exercise.input:
         counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given, source(exercise))
         assert ideas.complaints(exercise, counts) == []
@@ -90,7 +90,7 @@ def test_skeleton_and_solution_break_no_rule(exercise):
     assert rules.broken(exercise, source(exercise), skeleton) == []
 
 
-SUBMISSIONS = of(*LADDERS)
+SUBMISSIONS = all_of()
 FOOLING = of("fooling")
 BUILT = {"constants", "a loop on the host", "nothing is launched"}  # graded in test_grading.py
 
@@ -144,7 +144,7 @@ def test_a_name_over_two_lines_is_found():
 # --- The ideas, judged from the stored counts of other stages -----------------------------------------------------
 
 JUDGED = [
-    ("05", "matrix/02_reduction5", r"wants at most 1 barrier of a block: yours has 9, most of them in line \d+"),
+    ("05", "matrix/02_reduction5", r"wants at most 1 barrier per row: yours has 9, most of them in line \d+"),
     ("W2L1/3", "W2L1/reduction2", r"wants at most 88.58 requests to shared memory for 1000 elements: yours makes \d+"),
     ("04", "matrix/02_reduction5", r"wants loads of 16 bytes: line \d+ moves 4"),
     ("06", "matrix/05_warp_shuffle", r"wants stores of 16 bytes: line \d+ moves 4"),
@@ -177,7 +177,7 @@ JUDGED = [
         "W2L3/transpose_v0",
         r"wants coalesced requests: a store in line \d+ touches 32 sectors where 4 would do",
     ),
-    ("W1L1/3", "W1L1/vector_add2", r"wants a grid of at most 32 blocks: yours has 128"),
+    ("W1L1/3", "W1L1/vector_add2", r"wants a grid that just fills the GPU, 8,192 threads: yours has 32,768"),
     (
         "q4_gemm/08",
         "q4_gemm/07_repacked",
@@ -192,6 +192,33 @@ def test_the_counts_of_a_stage_that_lacks_the_idea_are_complained_of(asked, judg
     counts = ideas.Counts.read(cpu_device.path_of(other), other.ladder.analyze, "")
     found = ideas.complaints(exercise, counts)
     assert any(re.search(said, line) for line in found), found
+
+
+@each
+def test_one_thread_never_shows_the_idea(exercise):
+    """The stage's own counts, as if one thread, or one for each block, had made each of its requests."""
+    for grid in ("1x1x1", None):
+        counts = ideas.stored(exercise)
+        for row in counts.sums + counts.rows:
+            row.update(block="1x1x1", grid=grid or row["grid"], lanes=row["requests"])
+        found = ideas.complaints(exercise, counts)
+        assert any("threads" in line or "lanes of a warp" in line for line in found), found
+
+
+def test_a_launch_of_which_one_block_does_the_work_is_seen_through():
+    exercise = exercises.find("W1L1/2")
+    counts = ideas.stored(exercise)
+    total = sum(counts.total("bytes", kind) for kind in ("global load", "global store"))
+    counts.busiest_bytes = total / 256
+    assert any("one thread of yours moves 0.39 % of all bytes" in line for line in ideas.complaints(exercise, counts))
+
+
+def test_kernels_that_the_counters_did_not_see_have_no_idea():
+    exercise = exercises.find("W1L1/2")
+    counts = ideas.stored(exercise)
+    for row in counts.sums:
+        row["distinct_bytes"] = "4"
+    assert any("loaded by your kernels, while they are counted" in one for one in ideas.complaints(exercise, counts))
 
 
 # --- The commands ------------------------------------------------------------------------------------------------

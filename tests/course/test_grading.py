@@ -9,7 +9,7 @@ import re
 import pytest
 from conftest import FULL, make, run
 from ladder.grader import exercises, grade
-from submitted import LADDERS, Submission, edited, exercise_of, of, source
+from submitted import LADDERS, Submission, all_of, edited, exercise_of, of, source
 
 pytestmark = pytest.mark.builds()
 
@@ -74,8 +74,9 @@ def reports(exercise, texts, folder, name):
     several = Several(exercise, files, f"tests/{exercise.id}/{name}")
     code, output = several.make("cpu", "program", "analyzed")
     assert code == 0, output
+    said = several.said_of_file(output)
     for number, text in enumerate(texts):
-        yield grade.judge(OneOfSeveral(several, number), text)
+        yield grade.judge(OneOfSeveral(several, number), text, said)
 
 
 def generated(exercise):
@@ -97,7 +98,7 @@ def generated(exercise):
 
 def groups():
     """(exercise, its submissions that compile, at most MOST) of all exercises."""
-    every = of(*LADDERS)
+    every = all_of()
     for exercise in COURSE:
         mine = [one for one in every if exercise_of(one.asked) == exercise and one.said[0] not in NOT_COMPILED]
         mine += generated(exercise) + [Submission(exercise.asked, "the solution", [], ["passed"])]

@@ -162,7 +162,8 @@ def analyze(work, seed, run=None):
         return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
     text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
-    return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared)
+    busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
+    return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
 
 
 def hazard_text(work, hazard):
@@ -196,14 +197,32 @@ def compiler_warnings(work, output):
     return list(dict.fromkeys(f"line {line}: {said}" for line, said in found))
 
 
+def narrow_indices(work, output):
+    """Indices of 32 bits that the compiler warns of, where an input may have more elements than these count: products
+    of 64 bits that lose half of them, and in a vector the usual index of an element, which the hardware computes in 32."""
+    lines = work.file.read_text(encoding="utf-8", errors="replace").splitlines()
+    is_vector = len(work.exercise.given) == 1
+    found = []
+    for number, said in re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (conversion .*)", output):
+        said, line = re.sub("[‘’]", "'", said), lines[int(number) - 1]
+        narrowed = re.search(r"from '(u?int64_t|long|size_t)\b.* to '(u?int32_t|int|unsigned)\b", said)
+        of_grid = "to 'int' from 'unsigned int'" in said and re.search(r"blockIdx\.\w\s*\*|\*\s*blockIdx\.", line)
+        if (narrowed and (is_vector or "*" in line)) or (of_grid and is_vector):
+            found.append(
+                f"line {number}: an index of 32 bits, and this exercise allows inputs of 2,147,483,648 elements and more; "
+                "compute it with 64 bits, for example int64_t{blockIdx.x} * blockDim.x + threadIdx.x"
+            )
+    return list(dict.fromkeys(found))
+
+
 def missing(text):
     """What the marked comments of a skeleton still say."""
     lines = enumerate(text.splitlines(), 1)
     return [f"line {number}: {line.partition(MARK)[2].strip(': ')}" for number, line in lines if MARK in line]
 
 
-def judge(work, text, waiting=None):
-    """The Report of a file that is built."""
+def judge(work, text, said, waiting=None):
+    """The Report of a file that is built. said: what the compiler said of it."""
     report = Report()
     seed = int(digest(text)[:8], 16)  # other inputs for every file: nobody can know what will be asked
     if waiting:
@@ -217,14 +236,15 @@ def judge(work, text, waiting=None):
             hazards, report.counts = analysis.result()
     finally:
         started.stop()
-    hung = [said for said in values if ENDLESS in said]
-    report.values = (hung or [said for said in values if said])[:1]
+    hung = [one for one in values if ENDLESS in one]
+    report.values = (hung or [one for one in values if one])[:1] + narrow_indices(work, said)
     # A launch that found what an earlier one had left behind goes wrong in ways that are no faults of their own.
-    consequences = hung or any("leaves something behind" in said for said in values)
+    consequences = hung or any("leaves something behind" in one for one in values)
     report.hazards = [] if consequences else few(list(dict.fromkeys(hazards)))
     exchanged = ideas.exchanged(work.exercise, report.counts)
     if report.values or report.hazards:
         report.values += [exchanged] if exchanged else []
+        report.warnings = compiler_warnings(work, said)
     else:
         report.ideas = [exchanged] if exchanged else ideas.complaints(work.exercise, report.counts)
     return report
@@ -256,10 +276,7 @@ def grade(exercise, file, name="", waiting=None):
     foreign = list(rules.foreign(work))
     if foreign:
         return Report(rules=foreign)
-    report = judge(work, text, waiting)
-    if report.values or report.hazards:
-        report.warnings = compiler_warnings(work, output)
-    return report
+    return judge(work, text, work.said_of_file(output), waiting)
 
 
 # --- What the student sees ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..core.results import number
 from ..measure import cpu_device
 
 FEW = 0.02  # a line with less than this share of its kind's requests is an edge
+LARGEST = 16  # bytes that one lane moves; what is larger is a bulk copy
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Counts:
     elements: int
     code: str = ""  # a student's, without comments
     shared_bytes: int = 0  # of a block, of a student's kernel
+    busiest_bytes: int = 0  # of global memory, moved by the busiest thread of each launch, of a student's kernels
 
     @classmethod
     def read(cls, path, given, *more):
@@ -44,6 +46,20 @@ class Counts:
 
     def total(self, column, *kinds):
         return sum(number(row, column) or 0 for row in self.lines(*kinds))
+
+    def lanes(self, *kinds):
+        """Lanes of a request on average; bulk copies, which one thread issues, left out."""
+        rows = [row for row in self.lines(*kinds) if int(row["bytes_per_lane"]) <= LARGEST]
+        return sum(number(row, "lanes") for row in rows) / max(sum(number(row, "requests") for row in rows), 1)
+
+    def distinct(self, kind):
+        return sum(number(row, "distinct_bytes") or 0 for row in self.sums if row["what"] == kind)
+
+    @property
+    def threads(self):
+        """Of the largest launch."""
+        sizes = (cpu_device.product(grid) * cpu_device.product(block) for kernel, grid, block in self.launches)
+        return max(sizes, default=0)
 
     @property
     def launches(self):
@@ -93,8 +109,26 @@ class AtMost(Idea):
 
 
 class Barriers(AtMost):
+    """Barriers of a block; where blocks work on rows, barriers per row, since one block may take several rows. Such a
+    block needs one barrier more per row, before it uses its shared memory again."""
+
     def of(self, counts):
-        return cpu_device.operations(counts.rows)[0]
+        return cpu_device.operations(counts.rows)[0] * min(self.blocks_per_row(counts), 1)
+
+    def blocks_per_row(self, counts):
+        unit, rows = self.unit
+        blocks = [cpu_device.product(row["grid"]) for row in counts.lines("block_barrier")]
+        return max(blocks) / rows if unit and blocks else 1
+
+    def complaint(self, mine, stage):
+        found, wanted = self.of(mine), self.wanted(stage)
+        again = 1 if wanted and self.blocks_per_row(mine) < 1 else 0
+        return self.found(mine, found, wanted) if found > (wanted + again) * (1 + self.slack) else ""
+
+    @property
+    def unit(self):
+        ladder = self.exercise.stage.ladder
+        return next(((name, self.exercise.given[parameter]) for name, parameter in ladder.unit.items()), ("", 1))
 
     def wish(self, stage):
         return self.phrase(self.wanted(stage))
@@ -103,7 +137,8 @@ class Barriers(AtMost):
         return f"wants {self.phrase(wanted)}: yours has {shown(found)}{mostly(mine.lines('block_barrier'))}"
 
     def phrase(self, wanted):
-        return f"at most {cpu_device.several(wanted, 'barrier')} of a block" if wanted else "no barrier of a block"
+        of = f"per {self.unit[0]}" if self.unit[0] else "of a block"
+        return f"at most {cpu_device.several(wanted, 'barrier')} {of}" if wanted else f"no barrier {of}"
 
 
 class LeastBarriers(AtMost):
@@ -210,7 +245,7 @@ class Ratio(Idea):
 
 
 class Coalesced(Ratio):
-    """Sectors of the loads and stores, and whether the lanes of a warp are at work in loads."""
+    """Sectors of the loads and stores."""
 
     kinds, unit = ("global load", "global store"), "sectors"
 
@@ -218,20 +253,6 @@ class Coalesced(Ratio):
         ratio = self.wanted(stage)
         few = f"more than {shown(ratio)} times the sectors" if ratio > 1.02 else "more sectors"
         return f"neighbouring lanes at neighbouring addresses: no request touches {few} than its bytes fill"
-
-    def complaint(self, mine, stage):
-        return super().complaint(mine, stage) or self.idle(mine, stage)
-
-    @staticmethod
-    def lanes(rows):
-        return sum(number(row, "lanes") for row in rows) / max(sum(number(row, "requests") for row in rows), 1)
-
-    def idle(self, mine, stage):
-        rows = mine.busy("global load")
-        found, wanted = self.lanes(rows), self.lanes(stage.busy("global load"))
-        if not rows or found >= wanted / 2:
-            return ""
-        return f"wants all lanes of a warp at work: {shown(round(found, 1))} of 32 load in {place(rows[0])}"
 
     def found(self, row, each, ideal):
         what = "load" if "load" in row["what"] else "store"
@@ -322,25 +343,88 @@ class Blocks(AtMost):
         return f"wants a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
 
 
-class Threads(Idea):
-    """Threads of the largest launch: a kernel of few threads has no barriers, no conflicts, and no speed."""
-
-    def of(self, counts):
-        return max(
-            (cpu_device.product(grid) * cpu_device.product(block) for kernel, grid, block in counts.launches), default=0
-        )
-
-    def least(self, stage):
-        return self.of(stage) / 4
+class Fills(Idea):
+    """A grid that just fills the GPU: as many threads as the device holds at once."""
 
     def wish(self, stage):
-        return f"at least {shown(self.least(stage))} threads"
+        return f"a grid that fills the GPU, whatever the input's size: {shown(stage.threads)} threads here, and no more"
 
     def complaint(self, mine, stage):
-        found = self.of(mine)
-        if found >= self.least(stage):
+        if 0.9 * stage.threads <= mine.threads <= stage.threads:
             return ""
-        return f"wants at least {shown(self.least(stage))} threads in a launch: yours has {shown(found)}"
+        return f"wants a grid that just fills the GPU, {shown(stage.threads)} threads: yours has {shown(mine.threads)}"
+
+
+class Shuffle(Idea):
+    """Values go from lane to lane through registers."""
+
+    KINDS = ("shuffle", "warp_reduce")
+
+    def wish(self, stage):
+        return "values that go from lane to lane through registers, by shuffles"
+
+    def complaint(self, mine, stage):
+        return "" if mine.lines(*self.KINDS) else "wants shuffles, and yours has none: see __shfl_down_sync"
+
+
+class Threads(Idea):
+    """Threads that share the work. A kernel of few threads has no bank conflicts, no barriers, and no speed."""
+
+    def least(self, stage):
+        return float(self.said) if self.said else stage.threads / 8
+
+    def wish(self, stage):
+        return f"the work shared by at least {shown(self.least(stage))} threads, whole warps of them in each access"
+
+    def complaint(self, mine, stage):
+        least = self.least(stage)
+        begin = f"wants the work shared by at least {shown(least)} threads"
+        if mine.threads < least:
+            return f"{begin}: your largest launch has {shown(mine.threads)}. A GPU is fast because thousands of threads work"
+        total = sum(mine.total("bytes", kind) for kind in ("global load", "global store", "global atomic"))
+        if mine.busiest_bytes and total / mine.busiest_bytes < 0.8 * least:
+            share = 100 * mine.busiest_bytes / total
+            return f"{begin}: one thread of yours moves {share:.2g} % of all bytes, while others have little to do"
+        return ""
+
+
+class Together(Idea):
+    """Lanes per request of global memory: a warp whose lanes work one after the other wastes the others' turns."""
+
+    def complaint(self, mine, stage):
+        for kind, verb in (("global load", "load"), ("global store", "store")):
+            found, wanted = mine.lanes(kind), stage.lanes(kind)
+            if mine.lines(kind) and found < 0.6 * wanted:
+                (row, *_) = sorted(mine.busy(kind), key=lambda one: number(one, "lanes") / number(one, "requests"))
+                return (
+                    f"wants the lanes of a warp at work together: {shown(round(found, 1))} of 32 {verb} at a time "
+                    f"({place(row)}), where the stage has {shown(round(wanted, 1))}"
+                )
+        return ""
+
+
+class Exchange(Idea):
+    """Where the stage's threads exchange values, those of a right solution do: over shared memory or by shuffles."""
+
+    KINDS = ("shared store", "shared atomic", *Shuffle.KINDS, "global load async")
+
+    def complaint(self, mine, stage):
+        if not stage.lines(*self.KINDS) or mine.lines(*self.KINDS):
+            return ""
+        return "wants threads that work together, over shared memory or by shuffles: yours exchange no values"
+
+
+class Seen(Idea):
+    """The counters must have seen the work: each byte of the inputs loaded, and of large outputs stored."""
+
+    def complaint(self, mine, stage):
+        loads, stores = stage.distinct("global load"), stage.distinct("global store")
+        wanted = {"global load": ("loaded", loads), "global store": ("stored", stores if 4 * stores > loads else 0)}
+        for kind, (verb, least) in wanted.items():
+            if mine.distinct(kind) < 0.9 * least:
+                found = f"{shown(mine.distinct(kind))} of {shown(least)} bytes"
+                return f"wants all elements {verb} by your kernels, while they are counted: yours {verb} {found}"
+        return ""
 
 
 class SharedBytes(AtMost):
@@ -402,7 +486,8 @@ IDEAS = {
     "loads": Loads,
     "launches": Launches,
     "blocks": Blocks,
-    "threads": Threads,
+    "fills": Fills,
+    "shuffle": Shuffle,
     "async": Async,
     "smem": SharedBytes,
     "calls": Names,
@@ -410,24 +495,36 @@ IDEAS = {
 
 
 def of(exercise):
-    return [IDEAS[name](exercise, said) for name, said in exercise.wants.items()]
+    return [IDEAS[name](exercise, said) for name, said in exercise.wants.items() if name != "threads"]
+
+
+def floor(exercise):
+    """What every exercise wants, so that no solution is right because it does next to nothing. threads=N: not an
+    eighth of the stage's threads, but N."""
+    threads = Threads(exercise, exercise.wants.get("threads", ""))
+    return [threads, Together(exercise, ""), Exchange(exercise, "")] + ([] if exercise.input else [Seen(exercise, "")])
 
 
 def stage_counts(exercise):
     """The stored counts; None where the page gives figures for another input."""
-    return None if exercise.input else Counts.read(cpu_device.path_of(exercise.stage), exercise.given)
+    return None if exercise.input else stored(exercise)
+
+
+def stored(exercise):
+    return Counts.read(cpu_device.path_of(exercise.stage), exercise.stage.ladder.analyze)
 
 
 def wishes(exercise):
     """What the grader wants beside right values, as phrases."""
     stage = stage_counts(exercise)
-    return [idea.wish(stage) for idea in of(exercise)]
+    return [*(idea.wish(stage) for idea in of(exercise)), floor(exercise)[0].wish(stored(exercise))]
 
 
 def complaints(exercise, counts):
     """What the counters of a right kernel do not show, as sentences that begin with "wants"."""
-    stage = stage_counts(exercise)
-    return [said for said in (idea.complaint(counts, stage) for idea in of(exercise)) if said]
+    stage, least = stage_counts(exercise), stored(exercise)
+    said = [idea.complaint(counts, least) for idea in floor(exercise)]
+    return [one for one in (*said, *(idea.complaint(counts, stage) for idea in of(exercise))) if one]
 
 
 def exchanged(exercise, counts):

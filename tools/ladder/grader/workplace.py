@@ -1,10 +1,14 @@
 """Where a student's file is built: build/grade/<ladder>/<stage>/, a folder with a program as any other."""
 
 import os
+import re
 
 from ..core import machine, results
 from . import programs
 from .exercises import ROOT
+
+
+WARNINGS = "-Xcompiler -Wconversion -Xcompiler -Wsign-conversion"  # for indices that are too narrow
 
 
 class Workplace:
@@ -20,7 +24,7 @@ class Workplace:
     def makefile(self):
         of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
         rules = f"include {os.path.relpath(ROOT, self.path)}/mk/stage.mk"
-        return ["NAME := graded", "SOURCES := main.cu", of, rules]
+        return ["NAME := graded", "SOURCES := main.cu", of, rules, f"CUFLAGS += $(if $(filter cpu,$(BACKEND)),{WARNINGS})"]
 
     def main(self):
         """The program's lines. A stage that is one file brings its own, LADDER_MAIN, unless it is told that others are there."""
@@ -43,6 +47,13 @@ class Workplace:
         """(exit code, what make said)"""
         words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", f"BACKEND={backend}", *targets]
         return programs.make(waiting or programs.Waiting(), *words)
+
+    def said_of_file(self, output):
+        """What the compiler said of the file when it was compiled last, which may be longer ago than this output."""
+        path = self.path / "compiler.txt"
+        if re.search(r"^\s+compile ", output, re.M):
+            path.write_text(output, encoding="utf-8")
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def built(self, kind):
         return ROOT / "build" / kind / self.path.relative_to(ROOT) / "graded"
