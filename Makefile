@@ -16,6 +16,9 @@ PROGRAM := $(firstword $(PROGRAMS))
 LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
+# make s=05 would set another variable, and be ignored.
+$(foreach name,S ARGS GPU GUESS FILE RESULTS BACKEND ARCHS,$(foreach small,$(shell echo $(name) | tr A-Z a-z),$\
+  $(if $(filter command line,$(origin $(small))),$(error $(small)=$($(small)): names are capitals; say $(name)=$($(small))))))
 
 .PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz bench peers chain tune plots readme site profile \
         programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean

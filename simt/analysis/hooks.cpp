@@ -84,7 +84,7 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
   if (alignment > 1 && address % alignment)
     w.fail_at(cudaErrorMisalignedAddress, pc, FaultKind::misaligned,
               "misaligned address " + hexadecimal(address) + ": an access of " + std::to_string(size) +
-                  " bytes needs a multiple of " + std::to_string(alignment));
+                  " bytes needs a multiple of " + std::to_string(std::max(alignment, size == 16 ? size : 0)));
   return true;
 }
 

@@ -14,7 +14,7 @@ import time
 import pytest
 from conftest import ROOT, full_but, make, run
 from ladder.core import ladders, machine
-from ladder.grader import exercises, grade, ideas, programs, rules
+from ladder.grader import exercises, grade, ideas, programs, rules, workplace
 from ladder.measure import cpu_device
 from submitted import all_of, edited, exercise_of, of, source
 
@@ -339,6 +339,106 @@ def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, t
 
 def test_the_students_folder_is_not_tracked():
     assert "/my/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+# --- What goes wrong around a grade ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding, line", [("latin-1", 3), ("utf-16", 1), ("utf-16-le", 1)])
+def test_a_file_in_another_encoding_gets_a_sentence(mine, encoding, line):
+    exercise = exercises.find("05")
+    text = f"// one\n// two\n// blöcke\n{source(exercise)}"
+    file = exercises.folder_of(exercise.file) / exercise.file.name
+    file.write_bytes(text.encode(encoding, errors="replace"))
+    report = grade.grade(exercise, file)
+    assert report.build == [f"line {line}: the file is not text in UTF-8; let your editor save it with this encoding"]
+    assert grade.state(exercise, exercises.progress()) == ("tried", "not graded yet")
+    file.write_text(text, encoding="utf-8")
+    assert not exercises.wrong_encoding(file)
+
+
+def test_a_file_named_my_gets_a_sentence(mine):
+    mine.write_text("")
+    for job in (grade.write_skeleton, grade.hint):
+        with pytest.raises(ladders.Unusable, match="my is a file, and must be a folder"):
+            job(given("W2L1/5"))
+    with pytest.raises(ladders.Unusable, match="there is no"):
+        grade.run(given("05"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", '{"hints": 3}', '{"grades": {"matrix/05_warp_shuffle": 1}}', '{"quiz": {}}', "\0"]
+)
+def test_broken_progress_is_begun_anew(mine, text, capsys):
+    mine.mkdir()
+    (mine / ".progress.json").write_text(text, encoding="utf-8")
+    assert exercises.progress() == {"hints": {}, "grades": {}, "quiz": []}
+    grade.print_table()
+    grade.hint(given("05"))
+    assert exercises.progress()["hints"] == {"matrix/05_warp_shuffle": 1}
+
+
+def test_two_graders_lose_nothing_of_what_the_other_one_notes(mine):
+    def note(number):
+        with exercises.changed_progress() as known:
+            time.sleep(0.01)
+            known["quiz"].append(str(number))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(note, range(16)))
+    assert sorted(map(int, exercises.progress()["quiz"])) == list(range(16))
+
+
+def test_one_grader_at_a_time_is_at_an_exercise(monkeypatch, tmp_path):
+    monkeypatch.setattr(workplace, "ROOT", tmp_path)
+    at_work = []
+
+    def work(number):
+        with workplace.Workplace.of(exercises.find("05"), tmp_path / "05_warp_shuffle.cuh"):
+            at_work.append(number)
+            time.sleep(0.02)
+            assert at_work == [number]
+            at_work.remove(number)
+
+    monkeypatch.setattr(workplace.results, "shown", str)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+
+
+def test_small_letters_are_noticed():
+    done = make("grade", "s=05")
+    assert done.returncode == 2 and "s=05: names are capitals; say S=05" in done.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_lines_fit_the_terminal_and_have_colour_there(mine, monkeypatch, columns):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    exercise = exercises.find("05")
+    exercises.folder_of(exercise.file)
+    exercise.file.write_text(source(exercise), encoding="utf-8")
+    grade.print_report(exercise, grade.Report(values=["this is a sentence of many words " * 9]), 1)
+    said = terminal.getvalue()
+    assert "\033[1;31mnot yet:\033[0m" in said
+    lines = [re.sub(r"\033\[[\d;]*m", "", line) for line in said.splitlines()]
+    assert max(len(line) for line in lines if "/" not in line) <= min(columns, grade.WIDTH)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\033" not in grade.coloured("passed", "green")
+
+
+def test_a_program_that_computes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(programs, "SECONDS", 1)
+    begun = time.monotonic()
+    assert programs.Programs().run(["sh", "-c", "while :; do :; done"])[0] == 124
+    assert programs.Programs().run(["sleep", "100"])[0] == 124
+    assert time.monotonic() - begun < 60
 
 
 # --- What a grade says, and how it leads on ----------------------------------------------------------------------

@@ -27,6 +27,9 @@ def exit_code(parser, words, kept):
     except Unusable as error:
         print(f"{getattr(error, 'choices', '')}{given.job}: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadCommand) else 1
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"{given.job}: {error.filename or 'this job'}: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"\n{given.job}: interrupted; {kept}", file=sys.stderr)
         return 130

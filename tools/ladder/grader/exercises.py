@@ -12,8 +12,11 @@ The stage's source holds no marks, so its lines are those of the stored counts. 
 apply any more, and a test applies all of them.
 """
 
+import contextlib
+import fcntl
 import functools
 import json
+import os
 import re
 import textwrap
 from dataclasses import dataclass
@@ -193,12 +196,76 @@ def listing():
 
 
 def progress():
+    """What is there of it in the right form; a file that was changed by hand may have lost the rest."""
     try:
-        return json.loads((MINE / ".progress.json").read_text(encoding="utf-8"))
+        known = json.loads((MINE / ".progress.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"hints": {}, "grades": {}, "quiz": []}
+        known = {}
+    known = known if isinstance(known, dict) else {}
+    hints, grades, quiz = (known.get(name) for name in ("hints", "grades", "quiz"))
+    return {
+        "hints": {one: shown for one, shown in entries(hints) if isinstance(shown, int)},
+        "grades": {one: said for one, said in entries(grades) if is_grade(said)},
+        "quiz": [one for one in quiz if isinstance(one, str)] if isinstance(quiz, list) else [],
+    }
+
+
+def entries(known):
+    return known.items() if isinstance(known, dict) else ()
+
+
+def is_grade(said):
+    return isinstance(said, list) and len(said) == 2 and all(isinstance(one, str) for one in said)
 
 
 def remember(known):
-    MINE.mkdir(exist_ok=True)
-    (MINE / ".progress.json").write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    folder_of(MINE / ".progress.json")
+    path = MINE / f".progress.json.{os.getpid()}"
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    path.replace(MINE / ".progress.json")  # at once, so that another grader never reads half of it
+
+
+@contextlib.contextmanager
+def changed_progress():
+    """What has been done so far, to be changed; one grader at a time."""
+    with locked(MINE / ".progress.lock"):
+        known = progress()
+        yield known
+        remember(known)
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Other graders wait until this one has left."""
+    with open(folder_of(path) / path.name, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def folder_of(path):
+    """The folder of a file that is to be written, made if it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        there = next(one for one in (path.parent, *path.parent.parents) if one.is_file())
+        raise Unusable(f"{results.shown(there)} is a file, and must be a folder; move the file away") from None
+    return path.parent
+
+
+def text_of(file):
+    """A student's text. What is not UTF-8 is replaced: wrong_encoding says that it is there."""
+    return file.read_bytes().decode("utf-8", errors="replace")
+
+
+def wrong_encoding(file):
+    """A sentence about a file that is not UTF-8, or ""."""
+    data = file.read_bytes()
+    first = data.find(b"\0")  # which ASCII has in UTF-16
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        first = error.start if first < 0 else min(first, error.start)
+    if first < 0:
+        return ""
+    line = data[:first].count(b"\n") + 1
+    return f"line {line}: the file is not text in UTF-8; let your editor save it with this encoding"

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -23,11 +24,14 @@ from . import exercises, ideas, programs, rules
 from .exercises import MARK, ROOT
 from .workplace import Workplace
 
-WIDTH = 110
+WIDTH = 110  # of lines, where the terminal is not narrower
 MOST_HAZARDS = 2
 ENDLESS = "Does a loop of yours never end? A block cannot wait for another one, which may not begin before this one has ended."
+FAULT = re.compile(r"cudaError\w+ \([^)]*\) from|: kernel \S+, block \(")  # a kernel that the device stopped
 ADVICE = {  # what is not said by the sentence of a hazard
     "barrier": "All threads of the block must reach __syncthreads(): move it out of the if, and let no thread return before",
+    "a warp's operation that not all lanes of its mask reach": "All lanes that the mask names must call it: move it out "
+    "of the if, and let no thread return before",
     "race in one line": "If there is a barrier between two steps: do more threads work in a step than there is work for? One then "
     "reads what another one writes",
     "timeout": ENDLESS,
@@ -117,6 +121,9 @@ def verdict(exercise, file, csv, code, output):
     if programs.HANGS in text:
         line = re.search(r"line \d+", output.partition(f"{exercise.stage.name} FAIL")[0])
         return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}"
+    fault = re.search(r"^simt: cudaError\w+: (kernel .*)", output, re.M)
+    if fault and re.search(r"cudaError\w+ \([^)]*\) from the kernel's run", text):
+        text = re.sub(r"cudaError\w+ \([^)]*\) from the kernel's run[^;]*", fault.group(1), text)
     refused = re.sub(
         r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch",
         r"CUDA refuses your launch (\1)",
@@ -160,7 +167,7 @@ def analyze(work, seed, run=None):
     if not dump["kernels"]:
         stopped = "host code accessed device memory" in output or "from the kernel's launch" in " ".join(output.split())
         return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
-    text = rules.without_comments(work.file.read_text(encoding="utf-8"), strings=False)
+    text = rules.without_comments(exercises.text_of(work.file), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
     return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
@@ -173,10 +180,12 @@ def hazard_text(work, hazard):
     begin = f"{' and '.join(lines)}: " if lines else ""
     sentence = programs.shown_paths(" ".join(hazard["sentence"].split()), work.file.resolve())
     what = hazard["what"].replace("_", " ")
+    if what == "mask" and "its mask does not name" not in sentence:
+        what, sentence = "a warp's operation that not all lanes of its mask reach", sentence.replace("deadlock: ", "")
     advice = ADVICE.get(
         "race in one line" if what == "race" and len(lines) == 1 and "of a block" in sentence else what, ""
     )
-    return f"{begin}{what}: {sentence}{' ' + advice if advice else ''}"
+    return f"{begin}{what}: {sentence}{'. ' + advice if advice else ''}"
 
 
 def compiler_errors(work, output):
@@ -200,7 +209,7 @@ def compiler_warnings(work, output):
 def narrow_indices(work, output):
     """Indices of 32 bits that the compiler warns of, where an input may have more elements than these count: products
     of 64 bits that lose half of them, and in a vector the usual index of an element, which the hardware computes in 32."""
-    lines = work.file.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = exercises.text_of(work.file).splitlines()
     is_vector = len(work.exercise.given) == 1
     found = []
     for number, said in re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (conversion .*)", output):
@@ -241,6 +250,8 @@ def judge(work, text, said, waiting=None):
     # A launch that found what an earlier one had left behind goes wrong in ways that are no faults of their own.
     consequences = hung or any("leaves something behind" in one for one in values)
     report.hazards = [] if consequences else few(list(dict.fromkeys(hazards)))
+    if report.hazards and any(FAULT.search(one) for one in report.values):
+        report.values = []  # the hazard's own sentence says it better
     exchanged = ideas.exchanged(work.exercise, report.counts)
     if report.values or report.hazards:
         report.values += [exchanged] if exchanged else []
@@ -263,27 +274,50 @@ def few(hazards):
 
 def grade(exercise, file, name="", waiting=None):
     """The Report of a file. name: the folder below build/grade, if it is not the exercise's own."""
-    text = file.read_text(encoding="utf-8")
+    unreadable = exercises.wrong_encoding(file)
+    if unreadable:
+        return Report(build=[unreadable])
+    text = exercises.text_of(file)
     broken = rules.broken(exercise, text, skeleton(exercise))
     if broken:
         return Report(rules=broken)
-    work = Workplace(exercise, file, name)
     if waiting:
-        waiting.now = "building"
-    code, output = work.make("cpu", "program", "analyzed", waiting=waiting)
-    if code:
-        return Report(build=compiler_errors(work, output))
-    foreign = list(rules.foreign(work))
-    if foreign:
-        return Report(rules=foreign)
-    return judge(work, text, work.said_of_file(output), waiting)
+        waiting.now = "waiting for another grader of this exercise"
+    with Workplace.of(exercise, file, name) as work:
+        if waiting:
+            waiting.now = "building"
+        code, output = work.make("cpu", "program", "analyzed", waiting=waiting)
+        if code:
+            return Report(build=compiler_errors(work, output))
+        foreign = list(rules.foreign(work))
+        if foreign:
+            return Report(rules=foreign)
+        return judge(work, text, work.said_of_file(output), waiting)
 
 
 # --- What the student sees ---------------------------------------------------------------------------------
 
 
+def width():
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    return max(40, min(columns, WIDTH))
+
+
 def wrapped(text, mark="  - "):
-    return textwrap.fill(text, WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
+    return textwrap.fill(
+        text,
+        width(),
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def coloured(text, colour):
+    """On a terminal; NO_COLOR=1 leaves it out."""
+    codes = {"green": "1;32", "red": "1;31"}
+    return f"\033[{codes[colour]}m{text}\033[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
 def kind_of(report):
@@ -326,22 +360,22 @@ def following():
 
 def print_report(exercise, report, seconds):
     name = results.shown(exercise.file)
-    text = exercise.file.read_text(encoding="utf-8")
+    text = exercises.text_of(exercise.file)
     if report.passed:
         said = "Right values in every order, no hazard, and the counters show the idea."
-        print(f"{name}: passed. {said} ({seconds:.0f} s)")
+        print(wrapped(f"{name}: passed. {said} ({seconds:.0f} s)", "").replace("passed.", coloured("passed.", "green"), 1))
         for line in ideas.compared(exercise, report.counts):
             print(line)
         return remind(text, False)
-    print(f"{name}: not yet: {kind_of(report)}. ({seconds:.0f} s)")
+    begin = wrapped(f"{name}: not yet: {kind_of(report)}. ({seconds:.0f} s)", "")
+    print(begin.replace("not yet:", coloured("not yet:", "red"), 1))
     for line in report.lines:
         print(wrapped(f"{exercise.stage.name} {line}" if report.lines is report.ideas else line))
     for line in report.warnings:
         print(wrapped(f"the compiler warns: {line}"))
     remind(text, text == skeleton(exercise))
-    print(
-        f"A hint: make hint S={exercise.asked}. Your own input, with printf: make try S={exercise.asked} {example(exercise)}"
-    )
+    own = f"make try S={exercise.asked} {example(exercise)}"
+    print(wrapped(f"A hint: make hint S={exercise.asked}. Your own input, with printf: {own}", ""))
     print(f"Your kernel line by line: {Workplace(exercise, exercise.file).command}")
 
 
@@ -391,14 +425,13 @@ def grade_and_remember(exercise):
     if programs.is_first_build():
         print("The first time, the CPU device and the harness are built: two minutes on two cores.", flush=True)
     begun = time.monotonic()
-    text = exercise.file.read_text(encoding="utf-8")
+    text = exercises.text_of(exercise.file)
     with programs.Waiting() as waiting:
         report = grade(exercise, exercise.file, waiting=waiting)
     print_report(exercise, report, time.monotonic() - begun)
     said = "" if report.passed else report.lines[0]
-    known = exercises.progress()
-    known["grades"][exercise.id] = [digest(text), said]
-    exercises.remember(known)
+    with exercises.changed_progress() as known:
+        known["grades"][exercise.id] = [digest(text), said]
     if report.passed:
         time_on_gpu(exercise)
         print(following())
@@ -409,7 +442,7 @@ def state(exercise, known):
     """(done, tried or open; what is to be said of it)"""
     if not exercise.file.is_file():
         return "open", ""
-    text = exercise.file.read_text(encoding="utf-8")
+    text = exercises.text_of(exercise.file)
     graded, said = known["grades"].get(exercise.id, ["", ""])
     if graded != digest(text):
         return "tried", "not graded since it was changed" if graded else "not graded yet"
@@ -420,8 +453,10 @@ def print_table():
     known = exercises.progress()
     rows = [(exercise, *state(exercise, known)) for exercise in exercises.course()]
     for exercise, done, said in rows:
-        said = textwrap.shorten(said, 60, placeholder=" …")
-        print(f"  {done:<6} {exercises.named(exercise)}" + (f": {said}" if said else ""))
+        line = f"  {done:<6} {exercises.named(exercise)}"
+        room = min(60, max(20, width() - len(line) - 2)) if sys.stdout.isatty() else 60
+        said = textwrap.shorten(said, room, placeholder=" …")
+        print(line.replace(done, coloured(done, "green"), 1) if done == "done" else line, end=f": {said}\n" if said else "\n")
     counts = {name: sum(done == name for exercise, done, said in rows) for name in ("done", "tried", "open")}
     print(f"{counts['done']} of {len(rows)} done, {counts['tried']} tried, {counts['open']} open", end="")
     print(f". {following()}")
@@ -482,8 +517,7 @@ def try_out(given):
     exercise = exercises.find(given.exercise)
     if not exercise.file.is_file():
         raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
-    work = Workplace(exercise, exercise.file)
-    with programs.Waiting() as waiting:
+    with programs.Waiting() as waiting, Workplace.of(exercise, exercise.file) as work:
         waiting.now = "building"
         code, output = work.make("cpu", "program", waiting=waiting)
     if code:
@@ -510,7 +544,7 @@ def write_skeleton(given):
 
 
 def write(exercise):
-    exercise.file.parent.mkdir(parents=True, exist_ok=True)
+    exercises.folder_of(exercise.file)
     text = skeleton(exercise)
     exercise.file.write_text(text, encoding="utf-8")
     print(f"{results.shown(exercise.file)}: {exercise.title}. It compiles, and is not right yet:")
@@ -519,13 +553,13 @@ def write(exercise):
 
 
 def hint(given):
-    exercise, known = exercises.find(given.exercise), exercises.progress()
-    shown = min(known["hints"].get(exercise.id, 0), len(exercise.hints) - 1)
+    exercise = exercises.find(given.exercise)
+    with exercises.changed_progress() as known:
+        shown = max(0, min(known["hints"].get(exercise.id, 0), len(exercise.hints) - 1))
+        known["hints"][exercise.id] = shown + 1
     print(f"Hint {shown + 1} of {len(exercise.hints)}:")
     for paragraph in exercise.hints[shown].split("\n\n"):
         print(wrapped(" ".join(paragraph.split()), "  "))
-    known["hints"][exercise.id] = shown + 1
-    exercises.remember(known)
 
 
 def solution(given):

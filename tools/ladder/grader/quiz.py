@@ -164,7 +164,7 @@ def run(given):
         if not (line and shows):
             return NOT_YET
     answer(one)
-    known["quiz"].append(one.id)
-    exercises.remember(known)
+    with exercises.changed_progress() as known:
+        known["quiz"].append(one.id)
     print(f"{len(known['quiz'])} answered; make quiz asks the next one.")
     return 0

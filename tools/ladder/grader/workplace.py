@@ -1,10 +1,11 @@
 """Where a student's file is built: build/grade/<ladder>/<stage>/, a folder with a program as any other."""
 
+import contextlib
 import os
 import re
 
 from ..core import machine, results
-from . import programs
+from . import exercises, programs
 from .exercises import ROOT
 
 
@@ -20,6 +21,13 @@ class Workplace:
         self.path.mkdir(parents=True, exist_ok=True)
         self.write("main.cu", self.main())
         self.write("Makefile", self.makefile())
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, exercise, file, name=""):
+        """The workplace, for one grader at a time."""
+        with exercises.locked(ROOT / "build/grade" / (name or exercise.id) / ".lock"):
+            yield cls(exercise, file, name)
 
     def makefile(self):
         of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
