@@ -91,8 +91,8 @@ class Counters : public Observer {
 
  private:
   std::vector<Kernel*> kernels_;
-  Kernel* kernel_ = nullptr;           // that runs; null where it is not counted
-  ByteSet loaded_, stored_, updated_;  // by this launch
+  Kernel* kernel_ = nullptr;                                   // that runs; null where it is not counted
+  ByteSet loaded_, stored_, updated_;                          // by this launch
   std::unordered_map<uint64_t, std::vector<uint64_t>> moved_;  // block -> bytes of each of its threads, while it runs
   uint64_t most_moved_ = 0;                                    // by a thread of this launch
 };

@@ -59,7 +59,9 @@ def test_every_exercise_has_two_or_three_hints(exercise):
 def test_the_figures_wanted_are_those_that_are_stored(exercise):
     """The stage itself has the idea; its count is read from profiling_results/, and not typed, except for another input."""
     typed = [name for name, said in exercise.wants.items() if re.fullmatch(r"[\d.]+", said)]
-    assert typed == (["barriers", "blocks", "threads"] if exercise.input else ["smem"] if "smem" in exercise.wants else [])
+    assert typed == (
+        ["barriers", "blocks", "threads"] if exercise.input else ["smem"] if "smem" in exercise.wants else []
+    )
     if not exercise.input:
         counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given, source(exercise))
         assert ideas.complaints(exercise, counts) == []

@@ -212,7 +212,9 @@ def narrow_indices(work, output):
     lines = exercises.text_of(work.file).splitlines()
     is_vector = len(work.exercise.given) == 1
     found = []
-    for number, said in re.findall(rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (conversion .*)", output):
+    for number, said in re.findall(
+        rf"{re.escape(results.shown(work.file))}:(\d+):\d+: warning: (conversion .*)", output
+    ):
         said, line = re.sub("[‘’]", "'", said), lines[int(number) - 1]
         narrowed = re.search(r"from '(u?int64_t|long|size_t)\b.* to '(u?int32_t|int|unsigned)\b", said)
         of_grid = "to 'int' from 'unsigned int'" in said and re.search(r"blockIdx\.\w\s*\*|\*\s*blockIdx\.", line)
@@ -363,7 +365,9 @@ def print_report(exercise, report, seconds):
     text = exercises.text_of(exercise.file)
     if report.passed:
         said = "Right values in every order, no hazard, and the counters show the idea."
-        print(wrapped(f"{name}: passed. {said} ({seconds:.0f} s)", "").replace("passed.", coloured("passed.", "green"), 1))
+        print(
+            wrapped(f"{name}: passed. {said} ({seconds:.0f} s)", "").replace("passed.", coloured("passed.", "green"), 1)
+        )
         for line in ideas.compared(exercise, report.counts):
             print(line)
         return remind(text, False)
@@ -456,7 +460,10 @@ def print_table():
         line = f"  {done:<6} {exercises.named(exercise)}"
         room = min(60, max(20, width() - len(line) - 2)) if sys.stdout.isatty() else 60
         said = textwrap.shorten(said, room, placeholder=" …")
-        print(line.replace(done, coloured(done, "green"), 1) if done == "done" else line, end=f": {said}\n" if said else "\n")
+        print(
+            line.replace(done, coloured(done, "green"), 1) if done == "done" else line,
+            end=f": {said}\n" if said else "\n",
+        )
     counts = {name: sum(done == name for exercise, done, said in rows) for name in ("done", "tried", "open")}
     print(f"{counts['done']} of {len(rows)} done, {counts['tried']} tried, {counts['open']} open", end="")
     print(f". {following()}")

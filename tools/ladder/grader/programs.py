@@ -69,7 +69,9 @@ class Programs:
             )
             self.running.append(process)
         try:
-            output = process.communicate(timeout=5 * SECONDS)[0].decode(errors="replace")  # if it waits, or shares cores
+            output = process.communicate(timeout=5 * SECONDS)[0].decode(
+                errors="replace"
+            )  # if it waits, or shares cores
         except subprocess.TimeoutExpired:
             self.stop(process)
             output = process.communicate()[0].decode(errors="replace")

@@ -8,7 +8,6 @@ from ..core import machine, results
 from . import exercises, programs
 from .exercises import ROOT
 
-
 WARNINGS = "-Xcompiler -Wconversion -Xcompiler -Wsign-conversion"  # for indices that are too narrow
 
 
@@ -32,7 +31,13 @@ class Workplace:
     def makefile(self):
         of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
         rules = f"include {os.path.relpath(ROOT, self.path)}/mk/stage.mk"
-        return ["NAME := graded", "SOURCES := main.cu", of, rules, f"CUFLAGS += $(if $(filter cpu,$(BACKEND)),{WARNINGS})"]
+        return [
+            "NAME := graded",
+            "SOURCES := main.cu",
+            of,
+            rules,
+            f"CUFLAGS += $(if $(filter cpu,$(BACKEND)),{WARNINGS})",
+        ]
 
     def main(self):
         """The program's lines. A stage that is one file brings its own, LADDER_MAIN, unless it is told that others are there."""
