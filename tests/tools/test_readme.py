@@ -567,8 +567,8 @@ def test_what_the_cpu_device_counted_needs_no_gpu(tmp_path, gpu):
     text = tree.page(page)
     for words in (
         "| line | source | access | requests per row |",
-        "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 4 | 32 |\n"
-        "|  |  | shared store 4 B | 100 | 2 wavefronts | 1 | 16 |\n"
+        "| 7 | `a \\| b;` | global load 4 B | 200 | 4 sectors | 32 |\n"
+        "|  |  | shared store 4 B | 100 | 2 wavefronts (at best 1) | 16 |\n"
         "| [sums.cuh](../../../../common/sums.cuh) 9 | `c` | shared load 4 B | 100 |",
         "Per element, loads request 256 bytes and move 256; 3 barriers per block, 0 shuffles per warp. 64 × 100 float32",
         "](../../../../profiling_results/cpu_device/matrix/03_tiled.csv)",

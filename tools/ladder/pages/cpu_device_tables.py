@@ -29,10 +29,11 @@ def line_cells(stage, row, before, page):
     if file != stage.source:
         place = f"{link(file.name, file, page)} {place}"
     same = before and (before["file"], before["line"]) == (row["file"], row["line"])
-    where = ["", ""] if same else [place, code(row["source"])]
+    where = ["", ""] if same else [place, code(row["source"], 48)]
     what = f"{row['what']} {row['bytes_per_lane']} B"
-    each = [several(transfers / requests, unit), short(ideal / requests)]
-    return [*where, what, short(requests / units_of(stage.ladder)[1]), *each, short(lanes / requests)]
+    each, best = several(transfers / requests, unit), short(ideal / requests)
+    each += "" if short(transfers / requests) == best else f" (at best {best})"
+    return [*where, what, short(requests / units_of(stage.ladder)[1]), each, short(lanes / requests)]
 
 
 def cells_of(stage, rows, page, first=False):
@@ -90,7 +91,6 @@ def lines(_, ladder, block):
         "access",
         f"requests per {unit}" if unit else "requests",
         "each takes",
-        "at best",
         "lanes",
     ]
     asked, moved = (total(sums, "global load", column) / elements(given) for column in ("bytes", "sectors"))

@@ -23,7 +23,7 @@ def kind_of(path, climbed):
         return "the compiler, whose loads are counted", "make analyze S=all"
     if gpu == results.CPU_DEVICE:
         counted = stem in [stage.name for stage in ladder.stages]
-        what = "the accesses of each stage, line by line" if counted else "experiments that compute no time"
+        what = "accesses, line by line" if counted else "experiments that compute no time"
         return what, f"make analyze S={ladder.id}/all"
     for pattern, (what, command) in registry.listed("STORES").items():
         if fnmatch.fnmatch(name, pattern):
