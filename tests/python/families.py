@@ -57,21 +57,23 @@ KINDS = {"mistral3": "AutoModelForImageTextToText", "t5": "AutoModelForSeq2SeqLM
 
 def made(name, dtype=torch.float32):
     """A model, and what its forward is given."""
+    import rms_norm
     import transformers
 
     torch.manual_seed(1)
-    config = transformers.AutoConfig.for_model(name, **FAMILIES[name][0])
-    model = getattr(transformers, KINDS.get(name, "AutoModelForCausalLM")).from_config(config).to(dtype).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 1:  # the weights of norms, which begin all alike
-                parameter.add_(0.1 * torch.randn_like(parameter))
-    tokens = torch.randint(4, 128, (2, 7))
-    given = dict(input_ids=tokens, labels=tokens)
-    if name == "mistral3":  # an image of 4 × 4 patches, 2 × 2 of which are a token
-        given["input_ids"] = torch.cat([torch.full((2, 4), 3), tokens], 1)
-        given.update(labels=given["input_ids"], pixel_values=torch.randn(2, 3, 32, 32, dtype=dtype))
-        given["image_sizes"] = torch.tensor([[32, 32], [32, 32]])
+    with torch.device("cuda" if rms_norm.BACKEND == "cuda" else "cpu"):
+        config = transformers.AutoConfig.for_model(name, **FAMILIES[name][0])
+        model = getattr(transformers, KINDS.get(name, "AutoModelForCausalLM")).from_config(config).to(dtype).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim == 1:  # the weights of norms, which begin all alike
+                    parameter.add_(0.1 * torch.randn_like(parameter))
+        tokens = torch.randint(4, 128, (2, 7))
+        given = dict(input_ids=tokens, labels=tokens)
+        if name == "mistral3":  # an image of 4 × 4 patches, 2 × 2 of which are a token
+            given["input_ids"] = torch.cat([torch.full((2, 4), 3), tokens], 1)
+            given.update(labels=given["input_ids"], pixel_values=torch.randn(2, 3, 32, 32, dtype=dtype))
+            given["image_sizes"] = torch.tensor([[32, 32], [32, 32]])
     return model, given
 
 

@@ -263,8 +263,9 @@ def test_autocast_adds_a_branch_to_a_stream_in_float32(half):
 
 # --- Loaded again, and in two processes ---------------------------------------------------------------------
 
-AGAIN = """
+AGAIN = f"""
 import importlib, sys, torch, rms_norm.flashinfer, rms_norm.q4_torch, rms_norm.torch as ours
+torch.set_default_device("{DEVICE}")
 x, weight = torch.randn(3, 8), torch.ones(8, requires_grad=True)
 def check():
     import rms_norm.flashinfer, rms_norm.torch as ours
