@@ -48,13 +48,14 @@ void repack(DLTensor* blocks_given, DLTensor* packed_given) {
 
 // x is bytes, if it is quantized, of n columns.
 void multiply(DLTensor* packed_given, int64_t m, int64_t k, DLTensor* x_given, bool is_quantized, Given bias_given,
-              DLTensor* y_given, Given workspace_given, bool dependent_launch, bool bits) {
+              DLTensor* y_given, Given workspace_given, bool dependent_launch, bool batch_invariant, bool bits) {
   const Array packed{"weights", packed_given}, x{"x", x_given}, y{"out", y_given};
   const Array bias{"bias", tensor_of(bias_given)}, workspace{"workspace", tensor_of(workspace_given)};
   const Columns to = columns_of(y);
   Product p{bytes_of(packed, q4_gemm::packed_size(m, k), y)};
   p.is_quantized = is_quantized, p.y = y.data(), p.m = m, p.n = to.n, p.k = k;
-  p.options.y_stride = to.stride, p.options.dependent_launch = dependent_launch;
+  p.options.y_stride = to.stride;
+  p.options.dependent_launch = dependent_launch, p.options.batch_invariant = batch_invariant;
   check_place(y, y);
   const Type type = type_of(y, code_of(bits));
   if (y.cols() != m) TVM_FFI_THROW(ValueError) << "out has the shape " << y.shape() << "; (..., " << m << ") is wanted";

@@ -114,6 +114,7 @@ def multiply(
     out: Optional[Array] = None,
     *,
     dependent_launch: bool = False,
+    batch_invariant: bool = False,
 ) -> Array:
     """y = x · Wᵀ + bias, over the last dimension of x.
 
@@ -125,6 +126,8 @@ def multiply(
             is Quantized.
         dependent_launch: programmatic dependent launch. The kernel may start while the one before it on the stream
             still runs, and reads weights at once, so that kernel must not write them.
+        batch_invariant: the bits of a row of the result depend on that row of x, the weights, the bias and the types, but
+            not on the other rows. quantize() and the norms are batch-invariant without an option.
 
     Returns:
         out, or a new array of the type of x, or of what was quantized.
@@ -153,7 +156,8 @@ def multiply(
         "quantized": is_quantized,
     }
     arrays.update(bias=bias, out=out, workspace=workspace)
-    _call(library, "multiply", arrays, bool(dependent_launch), library.bfloat16_is_bits, written=("out",))
+    rest = bool(dependent_launch), bool(batch_invariant), library.bfloat16_is_bits
+    _call(library, "multiply", arrays, *rest, written=("out",))
     return out
 
 

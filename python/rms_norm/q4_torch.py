@@ -16,12 +16,13 @@ import torch
 from . import q4
 
 _library = torch.library.Library("rms_norm", "FRAGMENT")
+_OF_PRODUCTS = "bool dependent_launch=False, bool batch_invariant=False"
 _OPTIONS = "float eps=1e-06, *, float weight_offset=0.0, bool dependent_launch=False"
 for _schema in (
-    "q4_multiply(Tensor packed, SymInt m, SymInt k, Tensor x, Tensor? bias=None, *, bool dependent_launch=False)"
+    f"q4_multiply(Tensor packed, SymInt m, SymInt k, Tensor x, Tensor? bias=None, *, {_OF_PRODUCTS})"
     " -> Tensor",
     "q4_multiply_quantized(Tensor packed, SymInt m, SymInt k, Tensor numbers, SymInt[] shape, ScalarType dtype,"
-    " Tensor? bias=None, *, bool dependent_launch=False) -> Tensor",
+    f" Tensor? bias=None, *, {_OF_PRODUCTS}) -> Tensor",
     f"q4_rms_norm_quantize(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor",
     f"q4_add_rms_norm_quantize(Tensor x, Tensor residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor)",
 ):

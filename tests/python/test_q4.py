@@ -70,6 +70,15 @@ def test_many_columns(q4):
     expect(q4.multiply(q4.repack(blocks), x), in_8_bits(x), blocks)
 
 
+def test_a_row_has_the_bits_that_it_has_alone(q4):
+    x, weights = random((9, 1024)), q4.repack(blocks_of(65, 1024))
+    invariant, usual = (
+        q4.multiply(weights, x, **options)[7] != q4.multiply(weights, x[7], **options)
+        for options in ({"batch_invariant": True}, {})
+    )
+    assert not invariant.any() and usual.any()
+
+
 def test_gaps_between_rows_stay_as_they_are(q4):
     wide, y, blocks = random((4, 160)), np.full((4, 50), 7.0, F32), blocks_of(40, 64)
     result = q4.multiply(q4.repack(blocks), wide[:, 32:96], out=y[:, 5:45])
