@@ -76,10 +76,9 @@ def caption(ladder, path, rows, page, short=False):
     facts, clocks, cold = results.environment(path.parent), "clocks as found", "cold cache"
     if "SM clock right after" in facts and "SM clock at most" in facts:
         clocks += f" (SM: {facts['SM clock right after']} right after the run, at most {facts['SM clock at most']})"
-    if short:
-        cold = how_we_measure(cold, page)
+    cold = how_we_measure(cold, page) if short else f"{cold}, median of {row['iterations']} samples"
     return (
-        f"{timed.described(ladder, row)}, {cold}, median of {row['iterations']} samples. {row['device']}, "
+        f"{timed.described(ladder, row)}, {cold}. {row['device']}, "
         f"{'' if short else clocks + ', '}CUDA {results.version(row['runtime'])}, {row['date']}. {source(path, page)}"
     )
 
@@ -188,8 +187,8 @@ def sweep(folder, ladder, block):
     first = rows[0]
     of_type = described.type or ladder.type
     said = (
-        f"{how_we_measure('Microseconds per launch', page)}{', ' + of_type if of_type else ''}; median of "
-        f"{first['iterations']} samples. {first['device']}, CUDA {results.version(first['runtime'])}, "
+        f"{how_we_measure('Microseconds per launch', page)}{', ' + of_type if of_type else ''}. "
+        f"{first['device']}, CUDA {results.version(first['runtime'])}, "
         f"{first['date']}. {source(path, page)}"
     )
     body = table(["stage"] + [" × ".join(one) for one in inputs], lines)
