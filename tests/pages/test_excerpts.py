@@ -8,6 +8,7 @@ from conftest import ROOT
 LECTURES = {
     "W1L1_first_kernel": 8,
     "W2L1_reduction": 8,
+    "W2L2_latency": 4,
     "W2L3_transpose": 8,
     "W4L1_hopper": 4,
 }  # and how many pieces, at least

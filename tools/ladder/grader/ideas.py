@@ -172,6 +172,20 @@ class Shuffles(AtMost):
         return f"wants at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(rows)}"
 
 
+class Steps(Idea):
+    """Shuffles of a warp and barriers of a block together, at least as many as the stage's: none of its steps is left out."""
+
+    def of(self, counts):
+        return sum(cpu_device.operations(counts.rows))
+
+    def wish(self, stage):
+        return f"at least {shown(self.wanted(stage))} shuffles of a warp and barriers of a block, one a step"
+
+    def complaint(self, mine, stage):
+        found = self.of(mine)
+        return "" if found >= self.wanted(stage) else f"wants {self.wish(stage)}: yours has {shown(found)}"
+
+
 class Reads(AtMost):
     """How often each input element is read: read=1x4 says that the stage reads it once, and that it has 4 bytes."""
 
@@ -475,6 +489,7 @@ IDEAS = {
     "barriers": Barriers,
     "least_barriers": LeastBarriers,
     "shuffles": Shuffles,
+    "steps": Steps,
     "read": Reads,
     "width": Width,
     "store_width": StoreWidth,
