@@ -19,109 +19,29 @@
 #include <type_traits>
 
 #include "arguments.cuh"
-#include "packs.cuh"
-#include "sums.cuh"
+#include "gradients.cuh"
+#include "launch.cuh"
 
 namespace rms_norm {
 
 namespace detail {
 
-constexpr int kGradientThreads = 256;
-constexpr int kGradientBlocks = 256;  // at most: each has a row of partial sums of dweight in the workspace
-
-inline int64_t gradient_blocks(int64_t rows) { return std::min<int64_t>(rows, kGradientBlocks); }
-inline int64_t weight_blocks(int64_t cols) { return (cols + kGradientThreads - 1) / kGradientThreads; }
+// The most rows of partial sums that a call makes: one for each block or cluster of blocks.
+constexpr int64_t kMostPartials = 640, kMostPartialColumns = 160 * 8192;
+inline int64_t weight_blocks(int64_t cols) { return (cols + 31) / 32; }  // of weight_gradient()
+inline int64_t partials_of(int64_t rows, int64_t cols) {
+  return std::min(rows, std::clamp<int64_t>(kMostPartialColumns / cols, 20, kMostPartials));
+}
 
 }  // namespace detail
 
 // The bytes that backward() needs for dweight; 0 for a shape that it refuses or that has no rows.
 inline size_t backward_workspace_bytes(int64_t rows, int64_t cols) {
-  if (rows < 1 || cols < 1 || cols > INT64_MAX / 64 / detail::kGradientBlocks) return 0;
-  return sizeof(float) * static_cast<size_t>(detail::gradient_blocks(rows) * cols);
+  if (rows < 1 || cols < 1 || cols > INT64_MAX / 64 / detail::kMostPartials) return 0;
+  return sizeof(float) * static_cast<size_t>(detail::partials_of(rows, cols) * cols);
 }
 
 namespace detail {
-
-template <class T>
-struct Gradient {
-  T* data;
-  Layout layout;
-  __device__ T* row(int64_t number) const {
-    return data + number / layout.heads * layout.stride + number % layout.heads * layout.head_stride;
-  }
-};
-template <class X, class W, class Y>
-struct BackwardProblem {
-  Gradient<const Y> dy;
-  Gradient<const X> dsum, x;  // dsum.data may be nullptr
-  const W* weight;            // may be nullptr
-  Gradient<X> dx;
-  float* partial;  // gridDim.x rows of dweight; nullptr if it is not wanted
-  int64_t rows, cols;
-  float eps, weight_offset;
-};
-
-template <class T>
-__device__ float value_of(const T& element) {
-  return static_cast<float>(element);
-}
-template <class T>
-__device__ T rounded_to(float value) {
-  return static_cast<T>(value);
-}
-
-// A block works through the rows number blockIdx.x, blockIdx.x + gridDim.x, … A thread has the same columns in each, so
-// that nobody else adds to its partial sums.
-template <class X, class W, class Y>
-__global__ void __launch_bounds__(kGradientThreads) row_gradients(const BackwardProblem<X, W, Y> p) {
-  float* const partial = p.partial ? p.partial + blockIdx.x * p.cols : nullptr;
-  const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
-  for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
-    const X* const x = p.x.row(number);
-    const Y* const dy = p.dy.row(number);
-    float squares = 0.0f, products = 0.0f;
-    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
-      const float value = value_of(x[i]);
-      squares += value * value;
-      products += value * (value_of(dy[i]) * factor(i));
-    }
-    squares = row_sum<kGradientThreads, 1, 0>(squares);
-    products = row_sum<kGradientThreads, 1, 1>(products);
-    const float rstd = rsqrtf(squares / static_cast<float>(p.cols) + p.eps);
-    const float slope = products / static_cast<float>(p.cols) * rstd * rstd;
-
-    const X* const dsum = p.dsum.data ? p.dsum.row(number) : nullptr;
-    X* const dx = p.dx.row(number);
-    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
-      const float value = value_of(x[i]), from_y = value_of(dy[i]);
-      float gradient = rstd * (from_y * factor(i) - value * slope);
-      if (dsum) gradient += value_of(dsum[i]);
-      if (partial) {
-        const float before = number == blockIdx.x ? 0.0f : partial[i];
-        partial[i] = before + from_y * (value * rstd);
-      }
-      dx[i] = rounded_to<X>(gradient);
-    }
-    __syncthreads();  // the next row's sums go where this one's are read
-  }
-}
-
-// In one structure, as for every kernel here: on the CPU device, a kernel may have host memory there, as NumPy's.
-template <class W>
-struct WeightProblem {
-  const float* partial;
-  int64_t count;  // rows of partial
-  W* dweight;
-  int64_t cols;
-};
-template <class W>
-__global__ void __launch_bounds__(kGradientThreads) weight_gradient(const WeightProblem<W> p) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kGradientThreads + threadIdx.x;
-  if (i >= p.cols) return;
-  float sum = 0.0f;
-  for (int64_t k = 0; k < p.count; ++k) sum += p.partial[k * p.cols + i];
-  p.dweight[i] = rounded_to<W>(sum);
-}
 
 template <class X, class W, class Y>
 struct BackwardCall {
@@ -165,7 +85,7 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (reinterpret_cast<uintptr_t>(call.dweight) % sizeof(W) != 0) return "dweight is not aligned to its element type";
   if (call.dweight && weight_blocks(call.cols) > INT32_MAX) return "cols is too large for dweight";
   if (call.rows == 0) return nullptr;
-  if (call.cols > INT64_MAX / 64 / std::max<int64_t>(call.rows, kGradientBlocks))
+  if (call.cols > INT64_MAX / 64 / std::max<int64_t>(call.rows, kMostPartials))
     return "rows * cols is too large for 64-bit addresses";
   const Matrix dy = call.matrix(call.dy), dsum = call.matrix(call.dsum), x = call.matrix(call.x),
                dx = call.matrix(call.dx);
@@ -199,31 +119,130 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   return nullptr;
 }
 
+// How many rows of partial sums a launch makes, and its blocks, which are `parts` for each.
+struct GradientGrid {
+  dim3 threads;
+  int64_t partials;
+  int parts = 1;
+};
+constexpr int64_t kGradientsStayBytes = 32 << 20;
+
+template <class Shape, class X, class W, class Y>
+cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, const GradientGrid& grid, cudaStream_t stream) {
+  const int threads = static_cast<int>(grid.threads.x * grid.threads.y);
+  p.parts = grid.parts, p.part_packs = (p.packs + grid.parts - 1) / grid.parts;
+  int bytes = Shape::kAligned ? Shape::kStages * Stage<Shape, X, Y>::bytes(threads, p.dsum.data != nullptr) : 0;
+  if (grid.threads.y > 1) bytes = std::max<int>(bytes, sizeof(float) * threads * Shape::kVectors * Shape::N);
+  if (grid.partials == 1) p.partial = nullptr;
+  if (p.partial) p.dweight = nullptr;
+  const auto kernel = row_gradients<Shape, X, W, Y>;
+  if (bytes > (48 << 10) - 1024) {
+    int most_bytes = 0;
+    if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
+    if (const cudaError_t error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes - 1024))
+      return error;
+  }
+  Grid launched = {dim3(static_cast<unsigned>(grid.partials * grid.parts)), grid.threads, bytes, grid.parts};
+  launched.dependent = p.dependent;
+  return launch(stream, launched, kernel, p);
+}
+
+// The kernel of a row depends on its length alone, so that its sums always have one order.
+template <int N, bool kAligned, class X, class W, class Y>
+cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device, cudaStream_t stream) {
+  const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
+  const auto at_most = [&](int64_t count) { return partials = std::min({count, partials, p.rows}); };
+  p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
+  if (packs <= 32 * 4) {
+    const unsigned lanes = static_cast<unsigned>(threads_of(p.packs, 4, 32)), most = 256 / lanes;
+    const unsigned least = 32 / lanes;
+    const int64_t wanted = (p.rows + 2 * processors - 1) / (2 * processors);
+    unsigned teams = least;
+    while (teams < most && teams < wanted) teams *= 2;
+    return launch_rows<GradientShape<N, 4, 32, 256, 2, 2, kAligned>>(
+        p, {dim3(lanes, teams), at_most(std::min<int64_t>(2 * processors, (p.rows + teams - 1) / teams))}, stream);
+  }
+  const auto threads_for = [](int64_t count) { return static_cast<unsigned>((count + 31) / 32 * 32); };
+  if (packs <= 512) {
+    const unsigned threads = threads_for(packs);
+    return launch_rows<GradientShape<N, 1, 512, 512, 2, 3, kAligned>>(
+        p, {dim3(threads), at_most(1024 / threads * processors)}, stream);
+  }
+  int parts = 1;
+  while (parts < kMostParts && packs > parts * 1024) parts *= 2;
+  if (packs <= parts * 1024 && (parts == 1 || device.has_clusters)) {
+    const unsigned threads = threads_for(((packs + parts - 1) / parts + 1) / 2);
+    return launch_rows<GradientShape<N, 2, 512, 512, 1, 3, kAligned>>(
+        p, {dim3(threads), at_most(std::max<int64_t>(1, 512 / threads * processors / parts)), parts}, stream);
+  }
+  Grid grid = {dim3(static_cast<unsigned>(at_most(4 * processors))), dim3(kGradientThreads)};
+  grid.dependent = p.dependent;
+  if (p.partial) p.dweight = nullptr;
+  return launch(stream, grid, long_row_gradients<X, W, Y>, p);
+}
+
+// What L2 does with the tensors of a call. Those of a large one do not stay until another kernel reads them.
 template <class P>
-cudaError_t launch_gradients(void (*kernel)(P), int64_t blocks, const P& p, cudaStream_t stream) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = static_cast<unsigned>(blocks);
-  config.blockDim = kGradientThreads;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, p);
+void set_cache(P& p, Cache cache, int64_t bytes) {
+  const bool leaves = cache == Cache::evict_first || (cache == Cache::tuned && bytes > kGradientsStayBytes);
+  p.reads = p.writes = property_of(leaves ? Eviction::first : Eviction::normal);
+}
+
+template <class X, class W, class Y>
+BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
+  const Matrix x = call.matrix(call.x), dy = call.matrix(call.dy), dx = call.matrix(call.dx),
+               dsum = call.matrix(call.dsum);
+  const Matrix* const tensors[] = {&x, &dy, &dx, call.dsum.data ? &dsum : &x};
+  int64_t heads = x.layout.heads;
+  const bool fold = std::all_of(std::begin(tensors), std::end(tensors), [&](const Matrix* m) {
+    return m->layout.stride == heads * m->layout.head_stride || call.rows == heads;
+  });
+  const auto rows_of = [&](const auto& tensor, const Matrix& m) {
+    return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{
+        tensor.data, heads > 1 && fold ? m.layout.head_stride : m.layout.stride, m.layout.head_stride};
+  };
+  BackwardProblem<X, W, Y> p = {rows_of(call.x, x), rows_of(call.dy, dy), rows_of(call.dx, dx),
+                                rows_of(call.dsum, dsum), call.weight, options.rstd,
+                                call.dweight ? static_cast<float*>(call.workspace) : nullptr, call.dweight, call.rows,
+                                call.cols, fold ? 1 : heads};
+  p.inverse_cols = 1.0f / static_cast<float>(p.cols);
+  p.eps = options.eps;
+  p.weight_offset = call.weight ? options.weight_offset : 1.0f;
+  return p;
 }
 
 template <class X, class W, class Y>
 cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& options, cudaStream_t stream) {
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
-  const int64_t blocks = gradient_blocks(call.rows);
-  auto* const partial = call.dweight ? static_cast<float*>(call.workspace) : nullptr;
-  const auto given = [&](const auto& tensor) {
-    return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{tensor.data, call.matrix(tensor).layout};
-  };
-  const BackwardProblem<X, W, Y> p = {
-      given(call.dy), given(call.dsum), given(call.x), call.weight, given(call.dx),
-      partial,        call.rows,        call.cols,     options.eps, options.weight_offset};
-  if (blocks > 0)
-    if (const cudaError_t error = launch_gradients(row_gradients<X, W, Y>, blocks, p, stream)) return error;
+  Device device;
+  if (const cudaError_t error = query(device)) return error;
+  int64_t partials = 0;
+  if (call.rows > 0) {
+    constexpr int N = 16 / sizeof(X);
+    BackwardProblem<X, W, Y> p = problem_of(call, options);
+    set_cache(p, options.cache, p.rows * p.cols * static_cast<int64_t>(2 * sizeof(X) + sizeof(Y)));
+    p.dependent = options.dependent_launch && device.has_clusters;
+    const auto is_row_aligned = [&](const void* row, int64_t element) {
+      return is_aligned(Matrix{row, element, {}, 1, p.cols}, N);
+    };
+    const bool aligned = p.cols % N == 0 && is_aligned(call.matrix(call.x), N) && is_aligned(call.matrix(call.dy), N) &&
+                         is_aligned(call.matrix(call.dx), N) &&
+                         (!call.dsum.data || is_aligned(call.matrix(call.dsum), N)) &&
+                         is_row_aligned(call.weight, sizeof(W)) && is_row_aligned(call.dweight, sizeof(W)) &&
+                         is_row_aligned(p.partial, sizeof(float));
+    partials = partials_of(p.rows, p.cols);
+    const cudaError_t error = aligned ? launch_gradients<N, true>(p, partials, device, stream)
+                                      : launch_gradients<N, false>(p, partials, device, stream);
+    if (error != cudaSuccess || call.dweight == nullptr || p.partial == nullptr) return error;
+  }
   if (call.dweight == nullptr) return cudaSuccess;
-  const WeightProblem<W> w = {partial, blocks, call.dweight, call.cols};
-  return launch_gradients(weight_gradient<W>, weight_blocks(call.cols), w, stream);
+  const auto* const partial = static_cast<const float*>(call.workspace);
+  const bool aligned = reinterpret_cast<uintptr_t>(partial) % 16 == 0 && call.cols % 4 == 0;
+  const WeightProblem<W> w = {partial, partials, call.dweight, call.cols, aligned};
+  Grid grid = {dim3(static_cast<unsigned>(weight_blocks(call.cols))), dim3(kWeightLanes, kWeightRows)};
+  grid.dependent = device.has_clusters && (call.rows > 0 || options.dependent_launch);
+  return launch(stream, grid, weight_gradient<W>, w);
 }
 
 }  // namespace detail

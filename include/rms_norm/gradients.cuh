@@ -1,0 +1,512 @@
+// The kernels behind backward.cuh. A team of threads has a row of x and dy in registers: part of a warp, a block, or a
+// cluster of blocks. While it computes, asynchronous copies bring its next rows into shared memory.
+#pragma once
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "arguments.cuh"
+#include "packs.cuh"
+#include "sums.cuh"
+
+namespace rms_norm::detail {
+
+// --- A problem and its rows ------------------------------------------------------------------------------------------
+
+struct RowPlace {
+  int64_t token, head;
+};
+__device__ inline RowPlace place_of(int64_t number, int64_t heads) {
+  if (heads == 1) return {number, 0};
+  if ((number | heads) >> 32 == 0) {
+    const unsigned token = static_cast<unsigned>(number) / static_cast<unsigned>(heads);
+    return {token, static_cast<unsigned>(number) - token * static_cast<unsigned>(heads)};
+  }
+  return {number / heads, number % heads};
+}
+
+template <class T>
+struct Gradient {
+  T* data;
+  int64_t stride, head_stride;
+  __device__ T* row(RowPlace place) const { return data + place.token * stride + place.head * head_stride; }
+};
+
+template <class X, class W, class Y>
+struct BackwardProblem {
+  Gradient<const X> x;
+  Gradient<const Y> dy;
+  Gradient<X> dx;
+  Gradient<const X> dsum;  // dsum.data may be nullptr
+  const W* weight;         // may be nullptr, and weight_offset is 1 then
+  const float* rstd;       // of each row; may be nullptr
+  float* partial;          // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
+  W* dweight;              // or if there is one, which is written here
+  int64_t rows, cols, heads;
+  float inverse_cols, eps, weight_offset;
+  int packs = 0, part_packs = 0, parts = 1;  // of a row; of a block; blocks of a cluster
+  bool dependent = false;
+  cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
+};
+
+template <class T>
+__device__ float value_of(const T& element) {
+  return static_cast<float>(element);
+}
+template <class T>
+__device__ T rounded_to(float value) {
+  return static_cast<T>(value);
+}
+
+// --- Packs at any address --------------------------------------------------------------------------------------------
+
+// The first `count` elements of a pack, and zeros.
+template <int N, class T>
+__device__ Pack<T, N> load_some(const T* address, int count) {
+  if (count >= N) return load_unaligned<N>(address);
+  Pack<T, N> pack = {};
+  constexpr int kPerWord = 4 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (i < count) pack.word[i / kPerWord] |= load_constant<1>(address + i).word[0] << (i % kPerWord * 8 * sizeof(T));
+  return pack;
+}
+template <class T, int N>
+__device__ void store_some(T* address, const Pack<T, N>& pack, int count) {
+  constexpr int kPerWord = 4 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (i < count) {
+      Pack<T, 1> element;
+      element.word[0] = pack.word[i / kPerWord] >> (i % kPerWord * 8 * sizeof(T));
+      store<false>(address + i, element);
+    }
+}
+
+// Starts to copy a pack to shared memory.
+template <class T, int N>
+__device__ void start_copy_of(Pack<T, N>* to, const T* from, [[maybe_unused]] cuda::access_property cache) {
+  constexpr int kBytes = Pack<T, N>::kBytes, kStep = kBytes < 16 ? kBytes : 16;
+#pragma unroll
+  for (int i = 0; i < kBytes; i += kStep) {
+    auto* const shared = reinterpret_cast<char*>(to) + i;
+    const auto* const global = reinterpret_cast<const char*>(from) + i;
+#if !defined(__SIMT__) && __CUDA_ARCH__ >= 800
+    if constexpr (kStep == 16) {
+      asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+                   "l"(__cvta_generic_to_global(global)), "l"(static_cast<uint64_t>(cache))
+                   : "memory");
+      continue;
+    }
+#endif
+    __pipeline_memcpy_async(shared, global, kStep);
+  }
+}
+
+// --- Sums of a row ---------------------------------------------------------------------------------------------------
+
+// Two sums of a row: of the squares of x, and of x · dy · weight.
+struct RowSums {
+  float squares, products;
+};
+
+__device__ inline RowSums lane_sums(RowSums sums, int lanes) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    if (mask < lanes) {
+      sums.squares += __shfl_xor_sync(0xffffffffu, sums.squares, mask);
+      sums.products += __shfl_xor_sync(0xffffffffu, sums.products, mask);
+    }
+  return sums;
+}
+
+constexpr int kGradientWarps = 16;  // at most, of a block
+
+// The sums over the warps of a block. Of two copies, each row uses the other one, so that one barrier is enough: a
+// warp that writes a copy has passed the barrier behind which the last reader of that copy waited.
+struct BlockSums {
+  float numbers[2][2][kGradientWarps];
+
+  __device__ void clear() {
+    for (int i = threadIdx.x; i < 4 * kGradientWarps; i += blockDim.x) (&numbers[0][0][0])[i] = 0.0f;
+    __syncthreads();
+  }
+  // Half of a warp adds up the squares, and half of it the products.
+  __device__ RowSums add(RowSums sums, int turn) {
+    const int lane = threadIdx.x % 32, half = lane / 16;
+    float mine = half == 0 ? sums.squares : sums.products;
+    mine += __shfl_xor_sync(0xffffffffu, half == 0 ? sums.products : sums.squares, 16);
+#pragma unroll
+    for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    auto& copy = numbers[turn % 2];
+    if (lane % 16 == 0) copy[half][threadIdx.x / 32] = mine;
+    __syncthreads();
+    mine = copy[half][lane % 16];
+#pragma unroll
+    for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
+    return half == 0 ? RowSums{mine, other} : RowSums{other, mine};
+  }
+};
+
+// The sums over the blocks of a cluster. Two mailboxes take turns: a block sends the sums of a row when it has all
+// those of the row before, and so every block has read those of the row before that.
+struct ClusterSums {
+  uint64_t arrived[2];
+  RowSums numbers[2][kMostParts];
+
+  __device__ RowSums add(RowSums sums, int turn, int parts, int part) {
+    const Mailboxes<2> boxes{arrived};
+    const int box = turn % 2, to = static_cast<int>(threadIdx.x);
+    if (threadIdx.x == 0) boxes.expect(box, static_cast<int>(parts * sizeof(RowSums)));
+    if (to < parts) {
+      boxes.send(&numbers[box][part].squares, to, box, sums.squares);
+      boxes.send(&numbers[box][part].products, to, box, sums.products);
+    }
+    boxes.wait(box, turn / 2 % 2);
+    RowSums result = {};
+    for (int i = 0; i < parts; ++i) {
+      result.squares += numbers[box][i].squares;
+      result.products += numbers[box][i].products;
+    }
+    return result;
+  }
+};
+
+// --- Rows in registers -----------------------------------------------------------------------------------------------
+
+// A kernel for rows of up to kTeam · kVectors packs of N elements, or as many in each block of a cluster. kTeam is 32,
+// and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Tensors that
+// are not aligned are loaded when their row's turn comes, and added up in the same order.
+template <int kPackElements, int kPacksOfThread, int kTeamThreads, int kBlockThreads, int kBlocks, int kRowsAhead,
+          bool kIsAligned>
+struct GradientShape {
+  static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads, kThreads = kBlockThreads;
+  static constexpr int kLeastBlocks = kBlocks, kStages = kRowsAhead;
+  static constexpr bool kAligned = kIsAligned, kWarps = kTeam == 32;
+};
+
+// What a thread has of one row in shared memory: its packs, one after the other thread's.
+template <class Shape, class X, class Y>
+struct Stage {
+  static constexpr int N = Shape::N, kVectors = Shape::kVectors;
+  __host__ __device__ static constexpr int bytes(int threads, bool has_sum) {
+    return kVectors * threads * static_cast<int>((has_sum ? 2 : 1) * sizeof(Pack<X, N>) + sizeof(Pack<Y, N>));
+  }
+  char* const memory;
+  const int threads, thread;
+  __device__ Pack<X, N>& x(int v) const { return reinterpret_cast<Pack<X, N>*>(memory)[v * threads + thread]; }
+  __device__ Pack<X, N>& dsum(int v) const {
+    return *(&x(v) + kVectors * threads + kVectors * threads * static_cast<int>(sizeof(Pack<Y, N>) / sizeof(uint4)));
+  }
+  __device__ Pack<Y, N>& dy(int v) const {
+    return reinterpret_cast<Pack<Y, N>*>(&x(0) - thread + kVectors * threads)[v * threads + thread];
+  }
+};
+
+// blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
+// (b + 1) · teams - 1, and so on in steps of all blocks.
+template <class Shape, class X, class W, class Y>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_gradients(const BackwardProblem<X, W, Y> p) {
+  constexpr int N = Shape::N, kVectors = Shape::kVectors, kStages = Shape::kStages;
+  constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
+  constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
+  extern __shared__ uint4 shared_memory[];
+  __shared__ alignas(16) BlockSums block_sums;
+  __shared__ alignas(16) ClusterSums cluster_sums;
+
+  const int lanes = blockDim.x, teams = kWarps ? blockDim.y : 1, threads = lanes * teams;
+  const int team = kWarps ? threadIdx.y : 0, tid = team * lanes + threadIdx.x;
+  const int parts = kWarps ? 1 : p.parts;
+  const unsigned group = parts == 1 ? blockIdx.x : blockIdx.x / parts;
+  const int part = static_cast<int>(blockIdx.x - group * parts);
+  const int64_t step = static_cast<int64_t>(parts == 1 ? gridDim.x : gridDim.x / parts) * teams;
+  const int first = part * p.part_packs, packs = min(p.part_packs, p.packs - first);
+  const auto pack_of = [&](int v) { return static_cast<int>(threadIdx.x) + v * lanes; };
+  const auto element_of = [&](int v) { return static_cast<int64_t>(first + pack_of(v)) * N; };
+  const auto count_of = [&](int v) { return static_cast<int>(min(int64_t{N}, p.cols - element_of(v))); };
+  const auto load_any = [&](const auto* row, int v) {
+    if constexpr (kAligned)
+      return load_constant<N>(row + element_of(v));
+    else
+      return load_some<N>(row + element_of(v), count_of(v));
+  };
+
+  Pack<W, N> weight[kHoldsWeight ? kVectors : 1] = {};
+  if constexpr (kHoldsWeight)
+    if (p.weight != nullptr)
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        if (pack_of(v) < packs) weight[v] = load_any(p.weight, v);
+  if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
+  if constexpr (!kWarps) block_sums.clear();
+  if (p.dependent) wait_for_previous_kernel();
+  let_next_kernel_start();
+
+  const bool has_sum = p.dsum.data != nullptr;
+  const auto stage_of = [&](int number) {
+    return Stage<Shape, X, Y>{
+        reinterpret_cast<char*>(shared_memory) + number * Stage<Shape, X, Y>::bytes(threads, has_sum), threads, tid};
+  };
+  // Starts to copy the thread's packs of a row, if there is one.
+  const auto fetch = [&](int64_t number, int to) {
+    if (number < p.rows) {
+      const RowPlace place = place_of(number, p.heads);
+      const X* const x = p.x.row(place);
+      const Y* const dy = p.dy.row(place);
+      const auto stage = stage_of(to);
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        if (pack_of(v) < packs) {
+          start_copy_of(&stage.x(v), x + element_of(v), p.reads);
+          start_copy_of(&stage.dy(v), dy + element_of(v), p.reads);
+        }
+      if (has_sum) {
+        const X* const dsum = p.dsum.row(place);
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v)
+          if (pack_of(v) < packs) start_copy_of(&stage.dsum(v), dsum + element_of(v), p.reads);
+      }
+    }
+    __pipeline_commit();
+  };
+
+  float dweight[kVectors][N] = {};
+  int64_t number = static_cast<int64_t>(group) * teams + team;
+  if constexpr (kAligned)
+    for (int s = 0; s < kStages; ++s) fetch(number + s * step, s);
+  if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
+  const auto rstd_of = [&](int64_t row) { return p.rstd != nullptr && row < p.rows ? p.rstd[row] : 0.0f; };
+  float next_rstd = rstd_of(number);
+
+  int at = 0;
+  // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
+  for (int turn = 0; number - team < p.rows; ++turn, number += step) {
+    const bool has_row = number < p.rows;
+    const int own = has_row ? packs : 0;
+    const auto stage = stage_of(at);
+    const RowPlace place = place_of(has_row ? number : 0, p.heads);
+    const float given_rstd = next_rstd;
+    next_rstd = rstd_of(number + step);
+    Pack<X, N> x[kVectors];
+    Pack<Y, N> dy[kVectors];
+    if constexpr (kAligned) __pipeline_wait_prior(kStages - 1);
+    const auto read = [&](int v) {
+      x[v] = {}, dy[v] = {};
+      if (pack_of(v) >= own) return;
+      if constexpr (kAligned)
+        x[v] = stage.x(v), dy[v] = stage.dy(v);
+      else
+        x[v] = load_any(p.x.row(place), v), dy[v] = load_any(p.dy.row(place), v);
+    };
+    const auto factors_of = [&](int v, float(&factor)[N]) {
+      if constexpr (kHoldsWeight)
+        unpack(weight[v], factor);
+      else
+        unpack(p.weight != nullptr && pack_of(v) < packs ? load_any(p.weight, v) : Pack<W, N>{}, factor);
+#pragma unroll
+      for (int k = 0; k < N; ++k) factor[k] += p.weight_offset;
+    };
+
+    float squares[kVectors] = {}, products[kVectors] = {};
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      read(v);
+      float value[N], from_y[N], factor[N];
+      unpack(x[v], value);
+      unpack(dy[v], from_y);
+      factors_of(v, factor);
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        squares[v] = add_square(value[k], squares[v]);
+        products[v] += value[k] * (from_y[k] * factor[k]);
+      }
+    }
+    RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
+    if constexpr (kWarps)
+      sums = lane_sums(sums, lanes);
+    else
+      sums = block_sums.add(sums, turn);
+    if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
+    const float rstd = p.rstd != nullptr ? given_rstd : rsqrtf(sums.squares * p.inverse_cols + p.eps);
+    const float slope = sums.products * p.inverse_cols * rstd * rstd;
+
+    X* const dx = p.dx.row(place);
+    const X* const dsum = has_sum ? p.dsum.row(place) : nullptr;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (pack_of(v) >= own) continue;
+      if constexpr (!kHoldsRow) read(v);
+      float value[N], from_y[N], factor[N], added[N] = {};
+      unpack<true>(x[v], value);
+      unpack<true>(dy[v], from_y);
+      factors_of(v, factor);
+      if (has_sum) {
+        if constexpr (kAligned)
+          unpack(stage.dsum(v), added);
+        else
+          unpack(load_any(dsum, v), added);
+      }
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        dweight[v][k] += from_y[k] * (value[k] * rstd);
+        value[k] = rstd * (from_y[k] * factor[k] - value[k] * slope);
+        if (has_sum) value[k] += added[k];
+      }
+      const Pack<X, N> rounded = round_to<X>(value);
+      if constexpr (kAligned)
+        store<true>(dx + element_of(v), rounded, p.writes);
+      else
+        store_some(dx + element_of(v), rounded, count_of(v));
+    }
+    if constexpr (kAligned) {
+      fetch(number + kStages * step, at);
+      at = at + 1 == kStages ? 0 : at + 1;
+    }
+  }
+
+  // The partial sums of the block's rows.
+  if (p.partial == nullptr && p.dweight == nullptr) return;
+  float* const partial = p.partial ? p.partial + group * p.cols : nullptr;
+  if (kWarps && teams > 1) {
+    auto* const of_teams = reinterpret_cast<float*>(shared_memory);
+    __syncthreads();
+    const int width = packs * N;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (pack_of(v) < packs) {
+        auto* const to = reinterpret_cast<float4*>(of_teams + team * width + pack_of(v) * N);
+#pragma unroll
+        for (int k = 0; k < N; k += 4)
+          to[k / 4] = {dweight[v][k], dweight[v][k + 1], dweight[v][k + 2], dweight[v][k + 3]};
+      }
+    __syncthreads();
+    for (int i = tid; i < p.cols; i += threads) {
+      float sum = 0.0f;
+#pragma unroll 8
+      for (int k = 0; k < teams; ++k) sum += of_teams[k * width + i];
+      if (partial)
+        partial[i] = sum;
+      else
+        p.dweight[i] = rounded_to<W>(sum);
+    }
+    return;
+  }
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    if (pack_of(v) >= packs) continue;
+    const auto put = [&](auto* to, const auto& pack) {
+      if constexpr (kAligned)
+        store<false>(to + element_of(v), pack);
+      else
+        store_some(to + element_of(v), pack, count_of(v));
+    };
+    if (partial)
+      put(partial, round_to<float>(dweight[v]));
+    else
+      put(p.dweight, round_to<W>(dweight[v]));
+  }
+}
+
+// --- Rows of any length ----------------------------------------------------------------------------------------------
+
+constexpr int kGradientThreads = 256;
+
+// A block works through the rows number blockIdx.x, blockIdx.x + gridDim.x, … and reads each twice, one element at a
+// time. A thread has the same columns in each, so that no other thread adds to its partial sums.
+template <class X, class W, class Y>
+__global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const BackwardProblem<X, W, Y> p) {
+  if (p.dependent) wait_for_previous_kernel();
+  let_next_kernel_start();
+  float* const partial = p.partial ? p.partial + blockIdx.x * p.cols : nullptr;
+  const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
+  for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
+    const RowPlace place = place_of(number, p.heads);
+    const X* const x = p.x.row(place);
+    const Y* const dy = p.dy.row(place);
+    float squares = 0.0f, products = 0.0f;
+    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
+      const float value = value_of(x[i]);
+      squares += value * value;
+      products += value * (value_of(dy[i]) * factor(i));
+    }
+    squares = row_sum<kGradientThreads, 1, 0>(squares);
+    products = row_sum<kGradientThreads, 1, 1>(products);
+    const float rstd = p.rstd ? p.rstd[number] : rsqrtf(squares * p.inverse_cols + p.eps);
+    const float slope = products * p.inverse_cols * rstd * rstd;
+
+    const X* const dsum = p.dsum.data ? p.dsum.row(place) : nullptr;
+    X* const dx = p.dx.row(place);
+    for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
+      const float value = value_of(x[i]), from_y = value_of(dy[i]);
+      float gradient = rstd * (from_y * factor(i) - value * slope);
+      if (dsum) gradient += value_of(dsum[i]);
+      if (partial) {
+        const float before = number == blockIdx.x ? 0.0f : partial[i];
+        partial[i] = before + from_y * (value * rstd);
+      }
+      dx[i] = rounded_to<X>(gradient);
+    }
+    __syncthreads();  // the next row's sums go where this one's are read
+  }
+}
+
+// --- The sum over rows -----------------------------------------------------------------------------------------------
+
+// In one structure, as for every kernel here: on the CPU device, a kernel may have host memory there, as NumPy's.
+template <class W>
+struct WeightProblem {
+  const float* partial;
+  int64_t count;  // rows of partial
+  W* dweight;
+  int64_t cols;
+  bool aligned;  // partial, in packs of four
+};
+
+constexpr int kWeightLanes = 8, kWeightRows = 64;  // threads of a block: eight share a line of 32 columns
+
+// Each block has 32 columns. Threads add up every kWeightRows-th row, and then each other's sums.
+template <class W>
+__global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(const WeightProblem<W> p) {
+  constexpr int kWarps = kWeightLanes * kWeightRows / 32;
+  __shared__ alignas(16) float sums[kWarps][4 * kWeightLanes];
+  wait_for_previous_kernel();
+  let_next_kernel_start();
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * (4 * kWeightLanes), i = begin + 4 * threadIdx.x;
+  float sum[4] = {};
+  const auto add = [&](auto load) {
+#pragma unroll 4
+    for (int64_t k = threadIdx.y; k < p.count; k += kWeightRows) load(p.partial + k * p.cols + i);
+  };
+  if (p.aligned && i < p.cols) {
+    add([&](const float* from) {
+      const float4 four = *reinterpret_cast<const float4*>(from);
+      sum[0] += four.x, sum[1] += four.y, sum[2] += four.z, sum[3] += four.w;
+    });
+  } else if (i < p.cols) {
+    add([&](const float* from) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        if (i + c < p.cols) sum[c] += from[c];
+    });
+  }
+  const int tid = threadIdx.y * kWeightLanes + threadIdx.x;
+#pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    sum[c] += __shfl_xor_sync(0xffffffffu, sum[c], 8);
+    sum[c] += __shfl_xor_sync(0xffffffffu, sum[c], 16);
+    if (tid % 32 < kWeightLanes) sums[tid / 32][4 * threadIdx.x + c] = sum[c];
+  }
+  __syncthreads();
+  if (tid >= 4 * kWeightLanes || begin + tid >= p.cols) return;
+  float total = 0.0f;
+#pragma unroll
+  for (int k = 0; k < kWarps; ++k) total += sums[k][tid];
+  p.dweight[begin + tid] = rounded_to<W>(total);
+}
+
+}  // namespace rms_norm::detail
