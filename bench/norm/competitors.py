@@ -1,8 +1,9 @@
 """Who is timed, and how each is called. PyTorch and the peers are imported only when a competitor is made.
 
 A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -> (y, s), where x and r are rows × cols
-and y and s are outputs of the pool that it may use or leave; what it returns holds the result. It works on PyTorch's
-current stream. in_place says that residual() overwrites x and r. Making one raises Missing where it is not installed;
+and y and s are outputs of the pool that it may use or leave; what it returns holds the result. One that has gradients
+has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. It works on
+PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites dy. Making one raises Missing where it is not installed;
 a call raises whatever the library raises where it refuses a shape or a type.
 """
 
@@ -79,6 +80,9 @@ def library(path):
     # x, residual, residual_out and y each have a layout after them; None is contiguous.
     lib.rms_norm_forward.argtypes = [integer, integer, *[pointer] * 5, *last]
     lib.rms_norm_fused_add.argtypes = [integer, integer, *[pointer] * 9, *last]
+    lib.rms_norm_backward.argtypes = [integer, integer, *[pointer] * 7, *last]
+    lib.rms_norm_backward_workspace_bytes.argtypes = [count, count]
+    lib.rms_norm_backward_workspace_bytes.restype = ctypes.c_size_t
     lib.rms_norm_workspace_bytes.argtypes, lib.rms_norm_workspace_bytes.restype = [], ctypes.c_size_t
     lib.rms_norm_copy.argtypes = [pointer, pointer, count, pointer]
     lib.rms_norm_error.argtypes, lib.rms_norm_error.restype = [integer], ctypes.c_char_p
@@ -105,6 +109,7 @@ class Ours:
         if dependent_launch and torch.cuda.get_device_capability() < (9, 0):
             raise Missing("programmatic dependent launch needs compute capability 9.0 or higher")
         self.torch, self.lib, self.version = torch, lib, ""
+        self.gradient_workspaces = {}
         self.workspace = torch.zeros(lib.rms_norm_workspace_bytes(), dtype=torch.uint8, device="cuda")
         self.options = Options(EPS, 0.0, 0, int(dependent_launch), self.workspace.data_ptr(), 0, int(batch_invariant))
 
@@ -128,6 +133,16 @@ class Ours:
         checked(self.lib, self.lib.rms_norm_fused_add(*types, *pointers, *last))
         return y, s
 
+    def backward(self, dy, x, weight, rstd, dx, dweight):
+        types, last = self.arguments(x, weight)
+        if x.shape not in self.gradient_workspaces:
+            size = self.lib.rms_norm_backward_workspace_bytes(*x.shape)
+            self.gradient_workspaces = {x.shape: self.torch.empty(size, dtype=self.torch.uint8, device="cuda")}
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in (dy, None, x, weight, dx, dweight)]
+        workspace = self.gradient_workspaces[x.shape].data_ptr()
+        checked(self.lib, self.lib.rms_norm_backward(*types, *pointers, workspace, *last))
+        return dx, dweight
+
 
 class Torch:
     """torch.nn.functional.rms_norm, eager or compiled anew for each shape."""
@@ -140,7 +155,7 @@ class Torch:
         self.functions = {}
 
     def call(self, name, x, *arguments):
-        function = {"forward": self.plain_forward, "residual": self.plain_residual}[name]
+        function = getattr(self, f"plain_{name}")
         if not self.compiled:
             return function(x, *arguments)
         key = (name, x.shape, x.dtype, arguments[-1] is None)
@@ -157,6 +172,20 @@ class Torch:
         s = x + r
         return self.torch.nn.functional.rms_norm(s, s.shape[-1:], weight, EPS), s
 
+    def plain_backward(self, dy, x, rstd, weight):
+        """PyTorch's own kernels; compiled, the formula, of which PyTorch makes kernels."""
+        if not self.compiled:
+            mask = [True, weight is not None]
+            return self.torch.ops.aten._fused_rms_norm_backward(dy, x, [x.shape[-1]], rstd, weight, mask)
+        g = dy.float() if weight is None else dy.float() * weight.float()
+        normalized = x.float() * rstd
+        dx = rstd * (g - normalized * (g * normalized).mean(dim=-1, keepdim=True))
+        dweight = None if weight is None else (dy.float() * normalized).sum(dim=0).to(weight.dtype)
+        return dx.to(x.dtype), dweight
+
+    def backward(self, dy, x, weight, rstd, dx, dweight):
+        return self.call("backward", dy, x, rstd, weight)
+
     def forward(self, x, weight, y):
         return self.call("forward", x, weight)
 
@@ -165,12 +194,13 @@ class Torch:
 
 
 class Liger:
-    """Liger's Triton kernels, with its default rounding (casting_mode "llama")."""
+    """Liger's Triton kernels, with its defaults: casting_mode "llama", and dx written over dy."""
 
-    in_place = False
+    in_place, backward_in_place = False, True
 
     def __init__(self, torch):
-        self.norm = import_peer("liger_kernel.ops.rms_norm", "liger-kernel").LigerRMSNormFunction
+        module = import_peer("liger_kernel.ops.rms_norm", "liger-kernel")
+        self.norm, self.module = module.LigerRMSNormFunction, module
         self.add_norm = import_peer("liger_kernel.ops.fused_add_rms_norm", "liger-kernel").LigerFusedAddRMSNormFunction
         self.version = version_of("liger_kernel")
 
@@ -180,6 +210,11 @@ class Liger:
     def residual(self, x, r, weight, y, s):
         y, s = self.add_norm.apply(x, r, weight, EPS, 0.0, "llama", False)
         return y, s
+
+    def backward(self, dy, x, weight, rstd, dx, dweight):
+        block, warps = self.module.calculate_settings(x.shape[-1])
+        mode = self.module._CASTING_MODE_LLAMA.value
+        return self.module.rms_norm_backward(dy, x, weight, rstd.view(-1), 0.0, mode, block, warps, True, None)[:2]
 
 
 class FlashInfer:

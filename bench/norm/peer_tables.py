@@ -9,7 +9,11 @@ from ladder.core import registry, results
 from ladder.core.markdown import aligned, link, table
 from ladder.core.results import number
 
-FILES = {"peers_forward": "RMSNorm forward", "peers_residual": "residual add + RMSNorm"}
+FILES = {
+    "peers_forward": "RMSNorm forward",
+    "peers_residual": "residual add + RMSNorm",
+    "peers_backward": "RMSNorm backward",
+}
 COLUMNS = (
     "rows cols dtype weight competitor verdict microseconds spread_percent gb_per_s percent_of_copy "
     "percent_of_datasheet worst_error pairs pool_bytes cache launches replays reason version gpu "

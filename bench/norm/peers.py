@@ -1,12 +1,12 @@
 """Times the production header against its peers on this machine's GPU.
 
-    make peers                                       forward and residual, on the shapes of the tables
+    make peers                                       forward, residual and backward, on the shapes of the tables
     make peers ARGS="--forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight"
     make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
 pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/header/, any
-other build/peers/results/: peers_forward.csv, peers_residual.csv (after each shape, so that an interrupted run leaves
+other build/peers/results/: peers_forward.csv, peers_residual.csv, peers_backward.csv (after each shape, so that an interrupted run leaves
 what it has measured) and peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends
 with exit code 1.
 """
@@ -30,6 +30,10 @@ FORWARD = """
 32768x256 8192x16384 4096x32768 4096x65536 1x1048576 1x4096:f32 64x4096:f32 8192x8192:f32 8192x4096:f32
 """.split()
 RESIDUAL = "1x4096 16x4096 64x4096 256x4096 2048x4096 8192x4096 4096x8192 32768x4096 8192x16384".split()
+BACKWARD = """
+1x4096 16x4096 128x4096 512x4096 2048x4096 8192x4096 4096x8192 8192x2048 32768x1024 65536x256 16384x128 100000x64
+4096x5120 2048x7168 1024x16384 512x32768 256x65536 2048x4096:f32 8192x1024:f32
+""".split()
 QUICK = ["1x4096", "2048x4096", "1x1048576"]
 DTYPES = {short: name for name, short in peer_tables.DTYPES.items()}
 
@@ -65,6 +69,7 @@ def positive(text):
 def arguments(parser):
     parser.add_argument("--forward", action="store_true", help="time RMSNorm forward only")
     parser.add_argument("--residual", action="store_true", help="time residual add + RMSNorm only")
+    parser.add_argument("--backward", action="store_true", help="time the gradients of x and the weight only")
     parser.add_argument(
         "--shape", type=Shape, action="append", help="ROWSxCOLS[:bf16|f16|f32][:noweight]; may be repeated"
     )
@@ -82,14 +87,15 @@ def complete(given):
     given.default_run = all(value in (None, False) for value in changed)
     given.replays = given.replays or (5 if given.quick else 12)
     given.peers = competitors.BY_DEFAULT if given.peers is None else given.peers
-    both = given.forward == given.residual
+    everything = given.forward == given.residual == given.backward
     given.work = [
         (operator, given.shape or [Shape(text) for text in (QUICK if given.quick else by_default)])
         for operator, asked, by_default in (
             ("forward", given.forward, FORWARD),
             ("residual", given.residual, RESIDUAL),
+            ("backward", given.backward, BACKWARD),
         )
-        if asked or both
+        if asked or everything
     ]
     return given
 
@@ -183,6 +189,9 @@ class Contest:
             return lambda e: competitor.residual(e.x, e.r, self.weight, e.y, e.s)
         return lambda e: (competitor.forward(e.x, self.weight, e.y), None)
 
+    def works_in_place(self, competitor):
+        return self.residual and competitor.in_place
+
     def note(self, name, verdict, reason="", **values):
         version = getattr(self.loaded.get(name), "version", "")
         about = {"verdict": verdict, "reason": reason, "version": version}
@@ -241,7 +250,7 @@ class Contest:
             if isinstance(competitor, competitors.Missing):
                 self.note(name, "missing", str(competitor))
             else:
-                launches[name] = self.launch_of(competitor), self.residual and competitor.in_place
+                launches[name] = self.launch_of(competitor), self.works_in_place(competitor)
         graphs = {name: self.prepare(name, *launch) for name, launch in launches.items()}
         graphs = {name: graph for name, graph in graphs.items() if graph}
 
@@ -299,6 +308,34 @@ class Contest:
         return table
 
 
+class BackwardContest(Contest):
+    """The same of the gradients of x and the weight."""
+
+    def __init__(self, gpu, lib, loaded, operator, shape, arguments):
+        known = (isinstance(one, competitors.Missing) or hasattr(one, "backward") for one in loaded.values())
+        loaded = {name: one for (name, one), has in zip(loaded.items(), known) if has}
+        loaded.pop(peer_tables.OURS_INVARIANT, None)  # its dx always is
+        super().__init__(gpu, lib, loaded, operator, shape, arguments)
+        self.moved = 3 * self.matrix_bytes
+        self.pairs = graph_timing.pair_count(self.moved)
+
+    def entry(self):
+        return graph_timing.BackwardEntry(self.torch, self.shape.rows, self.shape.cols, self.shape.dtype)
+
+    def launch_of(self, competitor):
+        def launch(e):
+            dweight = None if self.weight is None else e.dweight
+            return competitor.backward(e.dy, e.x, self.weight, e.rstd, e.dx, dweight)
+
+        return launch
+
+    def works_in_place(self, competitor):
+        return getattr(competitor, "backward_in_place", False)
+
+    def errors(self, entry, dx, dweight):
+        return graph_timing.backward_errors(self.torch, entry, self.weight, dx, dweight, self.shape.dtype)
+
+
 def store(path, rows):
     results.replace(path, lambda partial: results.write_csv(partial, peer_tables.COLUMNS, rows))
 
@@ -354,7 +391,8 @@ def run(given):
                 done, start = done + 1, time.monotonic()
                 print(f"peers: [{done}/{total}] {operator} {shape}: ", end="", flush=True)
                 try:
-                    rows = Contest(gpu, lib, loaded, operator, shape, given).measure()
+                    contest = BackwardContest if operator == "backward" else Contest
+                    rows = contest(gpu, lib, loaded, operator, shape, given).measure()
                 except torch.cuda.OutOfMemoryError:
                     print("left out, this GPU's memory is too small", flush=True)
                 else:

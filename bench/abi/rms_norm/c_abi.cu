@@ -5,6 +5,7 @@
 //   nvcc -t 0 -std=c++17 -O3 -shared -Xcompiler -fPIC -Iinclude bench/abi/rms_norm/*.cu -o librms_norm.so
 #include "c_abi.h"
 
+#include <rms_norm/backward.cuh>
 #include <rms_norm/rms_norm.cuh>
 
 namespace {
@@ -59,6 +60,21 @@ int rms_norm_fused_add(int dtype, int weight_dtype, const void* x, const rms_nor
                                                         residual_layout, residual_out, residual_out_layout, weight, y,
                                                         y_layout, rows, cols, *options, stream);
   });
+}
+
+// The gradients of contiguous tensors of x's type: dx, and dweight of weight's type unless it is null. dsum, the gradient
+// of residual_out, may be null. The workspace has rms_norm_backward_workspace_bytes(rows, cols).
+int rms_norm_backward(int dtype, int weight_dtype, const void* dy, const void* dsum, const void* x, const void* weight,
+                      void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
+                      const rms_norm_options* options, void* stream) {
+  return with_type(dtype, weight_dtype, [&](auto of_type) {
+    return c_abi::backward<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, dy, dsum, x, weight, dx, dweight,
+                                              workspace, rows, cols, *options, stream);
+  });
+}
+
+size_t rms_norm_backward_workspace_bytes(int64_t rows, int64_t cols) {
+  return ::rms_norm::backward_workspace_bytes(rows, cols);
 }
 
 size_t rms_norm_workspace_bytes(void) { return ::rms_norm::kWorkspaceBytes; }

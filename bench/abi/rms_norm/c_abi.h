@@ -43,5 +43,9 @@ cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout
                                Layout residual_layout, void* residual_out, Layout residual_out_layout,
                                const void* weight, void* y, Layout y_layout, int64_t rows, int64_t cols,
                                const rms_norm_options& options, void* stream);
+template <class X>
+cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const void* weight, void* dx,
+                     void* dweight, void* workspace, int64_t rows, int64_t cols, const rms_norm_options& options,
+                     void* stream);
 
 }  // namespace c_abi

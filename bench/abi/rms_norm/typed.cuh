@@ -1,5 +1,6 @@
 // Defines c_abi.h's functions for x of one type: what float32.cu and its neighbours include.
 #pragma once
+#include <rms_norm/backward.cuh>
 #include <rms_norm/rms_norm.cuh>
 #include <type_traits>
 
@@ -15,6 +16,7 @@ inline ::rms_norm::Options options_of(const rms_norm_options& given) {
   options.dependent_launch = given.dependent_launch != 0;
   options.workspace = given.workspace;
   options.cache = static_cast<::rms_norm::Cache>(given.cache);
+  options.batch_invariant = given.batch_invariant != 0;
   return options;
 }
 
@@ -55,6 +57,18 @@ cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout
   });
 }
 
+template <class X>
+cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const void* weight, void* dx,
+                     void* dweight, void* workspace, int64_t rows, int64_t cols, const rms_norm_options& options,
+                     void* stream) {
+  return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
+    using W = std::remove_const_t<std::remove_pointer_t<decltype(typed_weight)>>;
+    return ::rms_norm::backward(static_cast<const X*>(dy), static_cast<const X*>(dsum), static_cast<const X*>(x),
+                                typed_weight, static_cast<X*>(dx), static_cast<W*>(dweight), workspace, rows, cols,
+                                options_of(options), static_cast<cudaStream_t>(stream));
+  });
+}
+
 }  // namespace c_abi
 
 #define C_ABI_OF(X)                                                                                                \
@@ -62,4 +76,6 @@ cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout
                                          const rms_norm_options&, void*);                                          \
   template cudaError_t c_abi::fused_add_rms_norm<X>(bool, const void*, Layout, const void*, Layout, void*, Layout, \
                                                     const void*, void*, Layout, int64_t, int64_t,                  \
-                                                    const rms_norm_options&, void*);
+                                                    const rms_norm_options&, void*);                               \
+  template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const void*, void*, void*,  \
+                                          void*, int64_t, int64_t, const rms_norm_options&, void*);

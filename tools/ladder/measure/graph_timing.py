@@ -85,6 +85,57 @@ class Entry:
         return copy
 
 
+class BackwardEntry:
+    """The same of a backward pass: x and dy, and dx and dweight. source and target are what a copy of as many bytes as
+    x, dy and dx have moves."""
+
+    def __init__(self, torch, rows, cols, dtype):
+        count = rows * cols
+        self.step = -(-count // 512) * 512
+        kind = getattr(torch, dtype)
+        self.inputs = torch.empty(2 * self.step, dtype=kind, device="cuda").normal_()
+        self.target = torch.empty(self.step // 2 * 3, dtype=kind, device="cuda")
+        self.dweight = torch.full((cols,), math.nan, dtype=kind, device="cuda")
+        self.dx = self.target[:count].view(rows, cols)
+        self.view()
+        self.rstd = torch.rsqrt(self.x.float().square().mean(dim=1, keepdim=True) + EPS)
+
+    def view(self):
+        self.source = self.inputs[: len(self.target)]
+        count, shape = self.dx.numel(), self.dx.shape
+        self.x, self.dy = (self.inputs[begin : begin + count].view(shape) for begin in (0, self.step))
+
+    def clone_inputs(self):
+        """The same inputs in separate memory, for a competitor that works in place."""
+        copy = object.__new__(BackwardEntry)
+        copy.__dict__.update(self.__dict__, inputs=self.inputs.clone())
+        copy.view()
+        return copy
+
+
+def backward_errors(torch, entry, weight, dx, dweight, dtype):
+    """As errors(). A competitor may round the products of dy and x to the type before it adds them up."""
+    rows, cols = entry.x.shape
+    allowed = 4 * UNIT_ROUNDOFF[dtype] + 8 * math.sqrt(cols) * UNIT_ROUNDOFF["float32"]
+    found, sums, squares = Errors(torch, 0.0), 0.0, 0.0
+    block = max(1, 2**24 // cols)
+    for begin in range(0, rows, block):
+        part = slice(begin, begin + block)
+        x, dy = entry.x[part].double(), entry.dy[part].double()
+        rstd = torch.rsqrt(x.square().mean(dim=1, keepdim=True) + EPS)
+        g, terms = dy if weight is None else dy * weight.double(), dy * x * rstd
+        products = g * x
+        expected = rstd * (g - x * rstd**2 * products.mean(dim=1, keepdim=True))
+        size = rstd * (g.abs() + x.abs() * rstd**2 * products.abs().mean(dim=1, keepdim=True))
+        found.floor = allowed * size + SMALLEST[dtype]
+        found.add(dx[part], expected, 0.0, begin, "dx")
+        sums, squares = sums + terms.sum(dim=0), squares + terms.square().sum(dim=0)
+    if weight is not None:
+        found.floor = allowed * (sums.abs() + squares.sqrt())[None] + SMALLEST[dtype]
+        found.add(dweight[None], sums[None], 0.0, 0, "dweight")
+    return found.worst, f"{found.wrong} wrong elements, {found.first}" if found.wrong else ""
+
+
 def errors(torch, entry, weight, y, s, tolerance, dtype):
     """(worst relative error, what is wrong or ""), against float64, a block of rows at a time. NaN is wrong."""
     rows, cols = entry.x.shape
