@@ -49,9 +49,6 @@ struct Options {
   // on where tensors lie. Otherwise the number of rows may choose another kernel, which adds up in another order. It
   // holds for one policy on GPUs of one kind. README.md says what it costs.
   bool batch_invariant = false;
-
-  // For backward(): 1 / sqrt(mean(x²) + eps) of each row; with nullptr, it is computed again.
-  const float* rstd = nullptr;
 };
 
 constexpr size_t kWorkspaceBytes = 80 * 160 * sizeof(uint64_t);  // see MemoryExchange in sums.cuh

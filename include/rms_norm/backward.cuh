@@ -4,11 +4,14 @@
 //   dx      = rstd · (g - x · rstd² · mean(g · x)) + dsum          rstd = 1 / sqrt(mean(x²) + eps)
 //   dweight = the sum of dy · x · rstd over all rows
 //
-// Sums are computed in float32, in an order that depends on rows and cols alone: the same call gives the same bits,
-// also on another GPU. That of a row depends on cols alone, so that a row's dx does not depend on the rows beside it,
-// nor on where tensors lie. dweight is a sum over all rows. Where forward rounds to llama's rule, the gradient is still
-// that of the formula. The kernels are right for every length and alignment, and not tuned: they read x and dy twice,
-// one element at a time.
+// Sums are computed in float32, in a fixed order: the same call gives the same bits on all GPUs of one kind. The order
+// within a row depends on the types and cols alone, so that a row's dx does not depend on the rows beside it, nor on
+// where tensors lie. dweight is a sum over all rows, whose order also depends on the number of multiprocessors. Where
+// forward rounds to llama's rule, the gradient is still that of the formula.
+//
+// x and dy are read once, and rstd is not stored by the forward pass: the sum of squares comes with the other sum of
+// the row. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 128 KB of x (16 KB
+// below compute capability 9.0). Others are read twice, one element at a time. README.md tells how the kernels work.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,19 +29,22 @@ namespace rms_norm {
 
 namespace detail {
 
-// The most rows of partial sums that a call makes: one for each block or cluster of blocks.
-constexpr int64_t kMostPartials = 640, kMostPartialColumns = 160 * 8192;
-inline int64_t weight_blocks(int64_t cols) { return (cols + 31) / 32; }  // of weight_gradient()
+// The most rows of partial sums that a call makes: one for each block or cluster of blocks. Each has room for whole
+// lines of columns, and the first one begins at a multiple of 16 bytes.
+constexpr int64_t kMostPartials = 640, kMostPartialColumns = 50 * 32768, kPartialsAlignment = 16;
 inline int64_t partials_of(int64_t rows, int64_t cols) {
   return std::min(rows, std::clamp<int64_t>(kMostPartialColumns / cols, 20, kMostPartials));
 }
+inline int64_t weight_blocks(int64_t cols) { return (cols + kWeightColumns - 1) / kWeightColumns; }
+inline int64_t partial_pitch(int64_t cols) { return weight_blocks(cols) * kWeightColumns; }
 
 }  // namespace detail
 
 // The bytes that backward() needs for dweight; 0 for a shape that it refuses or that has no rows.
 inline size_t backward_workspace_bytes(int64_t rows, int64_t cols) {
   if (rows < 1 || cols < 1 || cols > INT64_MAX / 64 / detail::kMostPartials) return 0;
-  return sizeof(float) * static_cast<size_t>(detail::partials_of(rows, cols) * cols);
+  return sizeof(float) * static_cast<size_t>(detail::partials_of(rows, cols) * detail::partial_pitch(cols)) +
+         detail::kPartialsAlignment;
 }
 
 namespace detail {
@@ -119,74 +125,65 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   return nullptr;
 }
 
-// How many rows of partial sums a launch makes, and its blocks, which are `parts` for each.
-struct GradientGrid {
-  dim3 threads;
-  int64_t partials;
-  int parts = 1;
-};
-constexpr int64_t kGradientsStayBytes = 32 << 20;
+// Mixtures of types for which the fast kernels are compiled: those of training, where dy has the type of x, and the
+// weight too or it is in float32. Others have the kernel for rows of any length.
+template <class X, class W, class Y>
+constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
+// Of clusters there are as many as rows of partial sums. One alone writes dweight.
 template <class Shape, class X, class W, class Y>
-cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, const GradientGrid& grid, cudaStream_t stream) {
-  const int threads = static_cast<int>(grid.threads.x * grid.threads.y);
-  p.parts = grid.parts, p.part_packs = (p.packs + grid.parts - 1) / grid.parts;
-  int bytes = Shape::kAligned ? Shape::kStages * Stage<Shape, X, Y>::bytes(threads, p.dsum.data != nullptr) : 0;
-  if (grid.threads.y > 1) bytes = std::max<int>(bytes, sizeof(float) * threads * Shape::kVectors * Shape::N);
-  if (grid.partials == 1) p.partial = nullptr;
-  if (p.partial) p.dweight = nullptr;
+cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
+  const int block = static_cast<int>(threads.x * threads.y);
+  const int stage_bytes = Stage<Shape, X, Y>::bytes(block, p.dsum.data != nullptr);
+  const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
+  constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
+  p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
+  p.stages = Shape::kAligned ? kMostStages : 0;
+  if (clusters == 1) p.partial = nullptr;
   const auto kernel = row_gradients<Shape, X, W, Y>;
-  if (bytes > (48 << 10) - 1024) {
+  if (std::max(p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
-    if (const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes - 1024))
+    p.stages = std::clamp(most_bytes / stage_bytes, 1, p.stages);
+    if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   }
-  Grid launched = {dim3(static_cast<unsigned>(grid.partials * grid.parts)), grid.threads, bytes, grid.parts};
-  launched.dependent = p.dependent;
-  return launch(stream, launched, kernel, p);
+  Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, std::max(p.stages * stage_bytes, sums_bytes),
+               parts, p.dependent};
+  return launch(stream, grid, kernel, p);
 }
 
-// The kernel of a row depends on its length alone, so that its sums always have one order.
+// The kernel of a row depends on its length alone, so that its sums always have one order. `partials` are the most
+// blocks or clusters that there may be, and become what there are.
 template <int N, bool kAligned, class X, class W, class Y>
-cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device, cudaStream_t stream) {
+cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device,
+                             cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  const auto at_most = [&](int64_t count) { return partials = std::min({count, partials, p.rows}); };
-  p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
-  if (packs <= 32 * 4) {
-    const unsigned lanes = static_cast<unsigned>(threads_of(p.packs, 4, 32)), most = 256 / lanes;
-    const unsigned least = 32 / lanes;
-    const int64_t wanted = (p.rows + 2 * processors - 1) / (2 * processors);
-    unsigned teams = least;
-    while (teams < most && teams < wanted) teams *= 2;
-    return launch_rows<GradientShape<N, 4, 32, 256, 2, 2, kAligned>>(
-        p, {dim3(lanes, teams), at_most(std::min<int64_t>(2 * processors, (p.rows + teams - 1) / teams))}, stream);
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {
+    return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
+  };
+  if constexpr (has_fast_gradients<X, W, Y>) {
+    p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
+    const auto in_warps = [&](auto vectors) {
+      const int lanes = threads_of(p.packs, vectors, 32), teams = 256 / lanes;
+      const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
+      return launch_rows<GradientShape<N, vectors, 32, kAligned>>(p, threads, begin(2 * processors, teams), 1, stream);
+    };
+    if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
+    if (packs <= 4 * 32) return in_warps(std::integral_constant<int, 4>());
+    constexpr int kVectors = 2, kThreads = 512, kPacks = kVectors * kThreads;
+    const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
+    if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
+      const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
+      // Eight warps on a multiprocessor. Some clusters of many smaller blocks start when others have ended.
+      const int64_t blocks = parts == kMostParts && warps <= 8 ? 3 : (8 + warps - 1) / warps;
+      return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(
+          p, dim3(static_cast<unsigned>(32 * warps)), begin(blocks * processors / parts), parts, stream);
+    }
   }
-  const auto threads_for = [](int64_t count) { return static_cast<unsigned>((count + 31) / 32 * 32); };
-  if (packs <= 512) {
-    const unsigned threads = threads_for(packs);
-    return launch_rows<GradientShape<N, 1, 512, 512, 2, 3, kAligned>>(
-        p, {dim3(threads), at_most(1024 / threads * processors)}, stream);
-  }
-  int parts = 1;
-  while (parts < kMostParts && packs > parts * 1024) parts *= 2;
-  if (packs <= parts * 1024 && (parts == 1 || device.has_clusters)) {
-    const unsigned threads = threads_for(((packs + parts - 1) / parts + 1) / 2);
-    return launch_rows<GradientShape<N, 2, 512, 512, 1, 3, kAligned>>(
-        p, {dim3(threads), at_most(std::max<int64_t>(1, 512 / threads * processors / parts)), parts}, stream);
-  }
-  Grid grid = {dim3(static_cast<unsigned>(at_most(4 * processors))), dim3(kGradientThreads)};
+  Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
   grid.dependent = p.dependent;
-  if (p.partial) p.dweight = nullptr;
   return launch(stream, grid, long_row_gradients<X, W, Y>, p);
-}
-
-// What L2 does with the tensors of a call. Those of a large one do not stay until another kernel reads them.
-template <class P>
-void set_cache(P& p, Cache cache, int64_t bytes) {
-  const bool leaves = cache == Cache::evict_first || (cache == Cache::tuned && bytes > kGradientsStayBytes);
-  p.reads = p.writes = property_of(leaves ? Eviction::first : Eviction::normal);
 }
 
 template <class X, class W, class Y>
@@ -202,13 +199,20 @@ BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Opt
     return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{
         tensor.data, heads > 1 && fold ? m.layout.head_stride : m.layout.stride, m.layout.head_stride};
   };
-  BackwardProblem<X, W, Y> p = {rows_of(call.x, x), rows_of(call.dy, dy), rows_of(call.dx, dx),
-                                rows_of(call.dsum, dsum), call.weight, options.rstd,
-                                call.dweight ? static_cast<float*>(call.workspace) : nullptr, call.dweight, call.rows,
-                                call.cols, fold ? 1 : heads};
+  BackwardProblem<X, W, Y> p = {};
+  p.x = rows_of(call.x, x), p.dy = rows_of(call.dy, dy), p.dx = rows_of(call.dx, dx);
+  p.dsum = rows_of(call.dsum, dsum);
+  p.weight = call.weight, p.dweight = call.dweight;
+  if (call.dweight) {
+    const auto begin = reinterpret_cast<uintptr_t>(call.workspace) + kPartialsAlignment - 1;
+    p.partial = reinterpret_cast<float*>(begin / kPartialsAlignment * kPartialsAlignment);
+  }
+  p.rows = call.rows, p.cols = call.cols, p.heads = fold ? 1 : heads;
+  p.pitch = partial_pitch(p.cols);
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
   p.weight_offset = call.weight ? options.weight_offset : 1.0f;
+  p.reads = p.writes = property_of(options.cache == Cache::evict_first ? Eviction::first : Eviction::normal);
   return p;
 }
 
@@ -217,29 +221,23 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  int64_t partials = 0;
+  WeightProblem<W> w = {nullptr, 0, partial_pitch(call.cols), call.dweight, call.cols};
   if (call.rows > 0) {
     constexpr int N = 16 / sizeof(X);
     BackwardProblem<X, W, Y> p = problem_of(call, options);
-    set_cache(p, options.cache, p.rows * p.cols * static_cast<int64_t>(2 * sizeof(X) + sizeof(Y)));
     p.dependent = options.dependent_launch && device.has_clusters;
-    const auto is_row_aligned = [&](const void* row, int64_t element) {
-      return is_aligned(Matrix{row, element, {}, 1, p.cols}, N);
-    };
-    const bool aligned = p.cols % N == 0 && is_aligned(call.matrix(call.x), N) && is_aligned(call.matrix(call.dy), N) &&
-                         is_aligned(call.matrix(call.dx), N) &&
-                         (!call.dsum.data || is_aligned(call.matrix(call.dsum), N)) &&
-                         is_row_aligned(call.weight, sizeof(W)) && is_row_aligned(call.dweight, sizeof(W)) &&
-                         is_row_aligned(p.partial, sizeof(float));
-    partials = partials_of(p.rows, p.cols);
-    const cudaError_t error = aligned ? launch_gradients<N, true>(p, partials, device, stream)
-                                      : launch_gradients<N, false>(p, partials, device, stream);
-    if (error != cudaSuccess || call.dweight == nullptr || p.partial == nullptr) return error;
+    const auto is_row_aligned = [&](const void* row) { return is_aligned({row, sizeof(W), {}, 1, p.cols}, N); };
+    const Matrix tensors[] = {call.matrix(call.x), call.matrix(call.dy), call.matrix(call.dx), call.matrix(call.dsum)};
+    const bool aligned = p.cols % N == 0 && is_row_aligned(call.weight) && is_row_aligned(call.dweight) &&
+                         std::all_of(std::begin(tensors), std::end(tensors),
+                                     [&](const Matrix& m) { return m.data == nullptr || is_aligned(m, N); });
+    w.count = partials_of(p.rows, p.cols);
+    const cudaError_t error = aligned ? launch_gradients<N, true>(p, w.count, device, stream)
+                                      : launch_gradients<N, false>(p, w.count, device, stream);
+    if (error != cudaSuccess || p.partial == nullptr) return error;
+    w.partial = p.partial;
   }
   if (call.dweight == nullptr) return cudaSuccess;
-  const auto* const partial = static_cast<const float*>(call.workspace);
-  const bool aligned = reinterpret_cast<uintptr_t>(partial) % 16 == 0 && call.cols % 4 == 0;
-  const WeightProblem<W> w = {partial, partials, call.dweight, call.cols, aligned};
   Grid grid = {dim3(static_cast<unsigned>(weight_blocks(call.cols))), dim3(kWeightLanes, kWeightRows)};
   grid.dependent = device.has_clusters && (call.rows > 0 || options.dependent_launch);
   return launch(stream, grid, weight_gradient<W>, w);
@@ -257,10 +255,10 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //             dsum, if types and layouts are the same; no other memory may overlap what is written
 //   dweight   a pointer to cols elements of weight's type, or nullptr if it is not wanted
 //   workspace backward_workspace_bytes(rows, cols) of device memory, aligned to 4 bytes, which need not be prepared;
-//             nullptr will do without dweight
+//             nullptr will do without dweight. Calls that may run at the same time need a workspace each
 //
-// Of the options, eps and weight_offset count. Returns what the launches return; or cudaErrorInvalidValue, with nothing
-// launched, for what explain_backward() then names.
+// Of the options, eps, weight_offset and dependent_launch count, and cache if it is evict_first. Returns what the
+// launches return; or cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names.
 template <class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {

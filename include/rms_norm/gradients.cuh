@@ -43,12 +43,13 @@ struct BackwardProblem {
   Gradient<X> dx;
   Gradient<const X> dsum;  // dsum.data may be nullptr
   const W* weight;         // may be nullptr, and weight_offset is 1 then
-  const float* rstd;       // of each row; may be nullptr
   float* partial;          // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
-  W* dweight;              // or if there is one, which is written here
+  W* dweight;              // or if one has all rows and writes it here
   int64_t rows, cols, heads;
   float inverse_cols, eps, weight_offset;
+  int64_t pitch;                             // from one row of partial to the next, in elements
   int packs = 0, part_packs = 0, parts = 1;  // of a row; of a block; blocks of a cluster
+  int stages = 0;                            // rows of a team that are on their way or in work
   bool dependent = false;
   cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
 };
@@ -131,10 +132,6 @@ constexpr int kGradientWarps = 16;  // at most, of a block
 struct BlockSums {
   float numbers[2][2][kGradientWarps];
 
-  __device__ void clear() {
-    for (int i = threadIdx.x; i < 4 * kGradientWarps; i += blockDim.x) (&numbers[0][0][0])[i] = 0.0f;
-    __syncthreads();
-  }
   // Half of a warp adds up the squares, and half of it the products.
   __device__ RowSums add(RowSums sums, int turn) {
     const int lane = threadIdx.x % 32, half = lane / 16;
@@ -145,7 +142,7 @@ struct BlockSums {
     auto& copy = numbers[turn % 2];
     if (lane % 16 == 0) copy[half][threadIdx.x / 32] = mine;
     __syncthreads();
-    mine = copy[half][lane % 16];
+    mine = lane % 16 < blockDim.x / 32 ? copy[half][lane % 16] : 0.0f;
 #pragma unroll
     for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
     const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
@@ -182,13 +179,13 @@ struct ClusterSums {
 // A kernel for rows of up to kTeam · kVectors packs of N elements, or as many in each block of a cluster. kTeam is 32,
 // and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Tensors that
 // are not aligned are loaded when their row's turn comes, and added up in the same order.
-template <int kPackElements, int kPacksOfThread, int kTeamThreads, int kBlockThreads, int kBlocks, int kRowsAhead,
-          bool kIsAligned>
+template <int kPackElements, int kPacksOfThread, int kTeamThreads, bool kIsAligned>
 struct GradientShape {
-  static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads, kThreads = kBlockThreads;
-  static constexpr int kLeastBlocks = kBlocks, kStages = kRowsAhead;
+  static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads;
   static constexpr bool kAligned = kIsAligned, kWarps = kTeam == 32;
+  static constexpr int kThreads = kWarps ? 256 : kTeam, kBlocks = 512 / kThreads;  // on a multiprocessor
 };
+constexpr int kMostStages = 3;
 
 // What a thread has of one row in shared memory: its packs, one after the other thread's.
 template <class Shape, class X, class Y>
@@ -211,8 +208,8 @@ struct Stage {
 // blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
 // (b + 1) · teams - 1, and so on in steps of all blocks.
 template <class Shape, class X, class W, class Y>
-__global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_gradients(const BackwardProblem<X, W, Y> p) {
-  constexpr int N = Shape::N, kVectors = Shape::kVectors, kStages = Shape::kStages;
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients(const BackwardProblem<X, W, Y> p) {
+  constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
   constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
   extern __shared__ uint4 shared_memory[];
@@ -243,7 +240,6 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
       for (int v = 0; v < kVectors; ++v)
         if (pack_of(v) < packs) weight[v] = load_any(p.weight, v);
   if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
-  if constexpr (!kWarps) block_sums.clear();
   if (p.dependent) wait_for_previous_kernel();
   let_next_kernel_start();
 
@@ -278,10 +274,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
   float dweight[kVectors][N] = {};
   int64_t number = static_cast<int64_t>(group) * teams + team;
   if constexpr (kAligned)
-    for (int s = 0; s < kStages; ++s) fetch(number + s * step, s);
+    for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
-  const auto rstd_of = [&](int64_t row) { return p.rstd != nullptr && row < p.rows ? p.rstd[row] : 0.0f; };
-  float next_rstd = rstd_of(number);
 
   int at = 0;
   // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
@@ -290,11 +284,16 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
     const int own = has_row ? packs : 0;
     const auto stage = stage_of(at);
     const RowPlace place = place_of(has_row ? number : 0, p.heads);
-    const float given_rstd = next_rstd;
-    next_rstd = rstd_of(number + step);
     Pack<X, N> x[kVectors];
     Pack<Y, N> dy[kVectors];
-    if constexpr (kAligned) __pipeline_wait_prior(kStages - 1);
+    if constexpr (kAligned) {
+      if (p.stages == kMostStages)
+        __pipeline_wait_prior(kMostStages - 1);
+      else if (p.stages == 2)
+        __pipeline_wait_prior(1);
+      else
+        __pipeline_wait_prior(0);
+    }
     const auto read = [&](int v) {
       x[v] = {}, dy[v] = {};
       if (pack_of(v) >= own) return;
@@ -332,7 +331,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
     else
       sums = block_sums.add(sums, turn);
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
-    const float rstd = p.rstd != nullptr ? given_rstd : rsqrtf(sums.squares * p.inverse_cols + p.eps);
+    const float rstd = rsqrtf(sums.squares * p.inverse_cols + p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
@@ -364,14 +363,14 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
         store_some(dx + element_of(v), rounded, count_of(v));
     }
     if constexpr (kAligned) {
-      fetch(number + kStages * step, at);
-      at = at + 1 == kStages ? 0 : at + 1;
+      fetch(number + p.stages * step, at);
+      at = at + 1 == p.stages ? 0 : at + 1;
     }
   }
 
   // The partial sums of the block's rows.
-  if (p.partial == nullptr && p.dweight == nullptr) return;
-  float* const partial = p.partial ? p.partial + group * p.cols : nullptr;
+  if (p.dweight == nullptr) return;
+  float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
   if (kWarps && teams > 1) {
     auto* const of_teams = reinterpret_cast<float*>(shared_memory);
     __syncthreads();
@@ -399,16 +398,12 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kLeastBlocks) row_grad
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     if (pack_of(v) >= packs) continue;
-    const auto put = [&](auto* to, const auto& pack) {
-      if constexpr (kAligned)
-        store<false>(to + element_of(v), pack);
-      else
-        store_some(to + element_of(v), pack, count_of(v));
-    };
-    if (partial)
-      put(partial, round_to<float>(dweight[v]));
+    if (partial)  // rows of it have room for whole packs
+      store<false>(partial + element_of(v), round_to<float>(dweight[v]));
+    else if constexpr (kAligned)
+      store<false>(p.dweight + element_of(v), round_to<W>(dweight[v]));
     else
-      put(p.dweight, round_to<W>(dweight[v]));
+      store_some(p.dweight + element_of(v), round_to<W>(dweight[v]), count_of(v));
   }
 }
 
@@ -422,7 +417,7 @@ template <class X, class W, class Y>
 __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const BackwardProblem<X, W, Y> p) {
   if (p.dependent) wait_for_previous_kernel();
   let_next_kernel_start();
-  float* const partial = p.partial ? p.partial + blockIdx.x * p.cols : nullptr;
+  float* const partial = p.partial ? p.partial + blockIdx.x * p.pitch : nullptr;
   const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
   for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
     const RowPlace place = place_of(number, p.heads);
@@ -436,7 +431,7 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const Bac
     }
     squares = row_sum<kGradientThreads, 1, 0>(squares);
     products = row_sum<kGradientThreads, 1, 1>(products);
-    const float rstd = p.rstd ? p.rstd[number] : rsqrtf(squares * p.inverse_cols + p.eps);
+    const float rstd = rsqrtf(squares * p.inverse_cols + p.eps);
     const float slope = products * p.inverse_cols * rstd * rstd;
 
     const X* const dsum = p.dsum.data ? p.dsum.row(place) : nullptr;
@@ -461,48 +456,39 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const Bac
 template <class W>
 struct WeightProblem {
   const float* partial;
-  int64_t count;  // rows of partial
+  int64_t count, pitch;  // rows of partial, and from one to the next
   W* dweight;
   int64_t cols;
-  bool aligned;  // partial, in packs of four
 };
 
-constexpr int kWeightLanes = 8, kWeightRows = 64;  // threads of a block: eight share a line of 32 columns
+constexpr int kWeightLanes = 8, kWeightRows = 64, kWeightColumns = 4 * kWeightLanes;  // a line of 128 bytes
 
-// Each block has 32 columns. Threads add up every kWeightRows-th row, and then each other's sums.
+// Each block has a line of columns. Threads add up every kWeightRows-th row, and then each other's sums.
 template <class W>
 __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(const WeightProblem<W> p) {
   constexpr int kWarps = kWeightLanes * kWeightRows / 32;
-  __shared__ alignas(16) float sums[kWarps][4 * kWeightLanes];
+  __shared__ alignas(16) float sums[kWarps][kWeightColumns];
   wait_for_previous_kernel();
   let_next_kernel_start();
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * (4 * kWeightLanes), i = begin + 4 * threadIdx.x;
-  float sum[4] = {};
-  const auto add = [&](auto load) {
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kWeightColumns;
+  const float* const from = p.partial + begin + 4 * threadIdx.x;
+  float4 sum = {};
 #pragma unroll 4
-    for (int64_t k = threadIdx.y; k < p.count; k += kWeightRows) load(p.partial + k * p.cols + i);
-  };
-  if (p.aligned && i < p.cols) {
-    add([&](const float* from) {
-      const float4 four = *reinterpret_cast<const float4*>(from);
-      sum[0] += four.x, sum[1] += four.y, sum[2] += four.z, sum[3] += four.w;
-    });
-  } else if (i < p.cols) {
-    add([&](const float* from) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-        if (i + c < p.cols) sum[c] += from[c];
-    });
+  for (int64_t k = threadIdx.y; k < p.count; k += kWeightRows) {
+    const float4 four = *reinterpret_cast<const float4*>(from + k * p.pitch);
+    sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
   }
   const int tid = threadIdx.y * kWeightLanes + threadIdx.x;
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    sum[c] += __shfl_xor_sync(0xffffffffu, sum[c], 8);
-    sum[c] += __shfl_xor_sync(0xffffffffu, sum[c], 16);
-    if (tid % 32 < kWeightLanes) sums[tid / 32][4 * threadIdx.x + c] = sum[c];
+  for (int mask = kWeightLanes; mask < 32; mask *= 2) {
+    sum.x += __shfl_xor_sync(0xffffffffu, sum.x, mask);
+    sum.y += __shfl_xor_sync(0xffffffffu, sum.y, mask);
+    sum.z += __shfl_xor_sync(0xffffffffu, sum.z, mask);
+    sum.w += __shfl_xor_sync(0xffffffffu, sum.w, mask);
   }
+  if (tid % 32 < kWeightLanes) *reinterpret_cast<float4*>(sums[tid / 32] + 4 * threadIdx.x) = sum;
   __syncthreads();
-  if (tid >= 4 * kWeightLanes || begin + tid >= p.cols) return;
+  if (tid >= kWeightColumns || begin + tid >= p.cols) return;
   float total = 0.0f;
 #pragma unroll
   for (int k = 0; k < kWarps; ++k) total += sums[k][tid];

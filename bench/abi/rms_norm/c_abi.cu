@@ -62,8 +62,8 @@ int rms_norm_fused_add(int dtype, int weight_dtype, const void* x, const rms_nor
   });
 }
 
-// The gradients of contiguous tensors of x's type: dx, and dweight of weight's type unless it is null. dsum, the gradient
-// of residual_out, may be null. The workspace has rms_norm_backward_workspace_bytes(rows, cols).
+// The gradients of contiguous tensors of x's type: dx, and dweight of weight's type unless it is null. dsum, the
+// gradient of residual_out, may be null. The workspace has rms_norm_backward_workspace_bytes(rows, cols).
 int rms_norm_backward(int dtype, int weight_dtype, const void* dy, const void* dsum, const void* x, const void* weight,
                       void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
                       const rms_norm_options* options, void* stream) {
