@@ -244,14 +244,40 @@ def chosen(words):
     return peers.complete(parser.parse_args(words))
 
 
-def test_the_default_run_covers_both_operators_and_only_it_replaces_the_stored_tables():
+def test_the_default_run_covers_all_operators_and_only_it_replaces_the_stored_tables():
     default = chosen([])
-    assert [(operator, len(shapes)) for operator, shapes in default.work] == [("forward", 20), ("residual", 9)]
+    counts = [("forward", 20), ("residual", 9), ("backward", 19)]
+    assert [(operator, len(shapes)) for operator, shapes in default.work] == counts
     assert default.default_run and default.replays == 12
     assert str(default.work[0][1][0]) == "8192 × 8192 float32, no weight"
     for words in (["--quick"], ["--shape", "1x7"], ["--peers", "liger"], ["--no-pdl"], ["--replays", "3"]):
         assert not chosen(words).default_run
     assert [operator for operator, _ in chosen(["--residual"]).work] == ["residual"]
+    assert [operator for operator, _ in chosen(["--backward"]).work] == ["backward"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_wrong_gradients_are_seen(dtype):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    x, dy = (torch.randn(40, 64, dtype=torch.float64).to(getattr(torch, dtype)) for _ in range(2))
+    weight = torch.randn(64, dtype=torch.float64).to(x.dtype)
+    leaves = [tensor.double().requires_grad_() for tensor in (x, weight)]
+    torch.nn.functional.rms_norm(leaves[0], (64,), leaves[1], graph_timing.EPS).backward(dy.double())
+    dx, dweight = (leaf.grad.to(x.dtype) for leaf in leaves)
+    entry = argparse.Namespace(x=x, dy=dy)
+
+    def wrong(dx, dweight):
+        return graph_timing.backward_errors(torch, entry, weight, dx, dweight, dtype)[1]
+
+    assert wrong(dx, dweight) == ""
+    one_wrong = dx.clone()
+    one_wrong[39, 63] = math.nan
+    assert "first the dx (39, 63)" in wrong(one_wrong, dweight)
+    without_mean = dy * weight * torch.rsqrt(x.square().mean(dim=1, keepdim=True) + graph_timing.EPS)
+    assert "dx" in wrong(without_mean.to(x.dtype), dweight)
+    assert "first the dweight" in wrong(dx, dweight - dy[39] * x[39])  # a row is not there
+    assert "first the dweight" in wrong(dx, dweight.roll(1))
 
 
 class FakeTorch:
