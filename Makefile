@@ -59,7 +59,7 @@ help:
 	@echo 'make programs           build every program, run none'
 	@echo 'make debug FILE=...     build the program of a kernel file for gdb, build/debug/program; F5 in VS Code does it (10 seconds)'
 	@echo 'make compile_commands.json  how clangd reads each file; make writes it, too'
-	@echo 'make compile-check      compile every .cu for sm_80, sm_89, sm_90a and sm_120: needs nvcc, not a GPU'
+	@echo 'make compile-check      compile every .cu for sm_80, sm_87, sm_89, sm_90a, sm_120: needs nvcc, not a GPU'
 	@echo 'make headers            pack the headers in include/ for CMake: build/rms_norm_ladder-headers.tar.gz'
 	@echo 'make format             format every C++ and CUDA file with clang-format, and every Python file with ruff'
 	@echo 'make clean              remove what was built'
@@ -155,7 +155,7 @@ compile_commands.json:
 
 # A build of its own, so that what make BACKEND=cuda has built stays as it is.
 compile-check:
-	@$(MAKE) gpu-code BACKEND=cuda ARCHS='$(or $(ARCHS),80 89 90a 120)' BUILD_NAME=compile-check
+	@$(MAKE) gpu-code BACKEND=cuda ARCHS='$(or $(ARCHS),80 87 89 90a 120)' BUILD_NAME=compile-check
 
 headers:
 	@mkdir -p build

@@ -13,6 +13,7 @@ struct Description {
   const char* unit = "";                                // what a block works on: "row"; "": nothing that is named
   const char* unit_parameter = "";                      // the parameter that counts it: "rows"
   std::vector<std::pair<const char*, int64_t>> cpu_inputs = {};  // the main input on the CPU device; empty: the same
+  std::vector<std::pair<const char*, const char*>> labels = {};  // other names of stages: {"FAST", "05_warp_shuffle"}
 };
 
 // A program that belongs to no ladder gets the empty description of description.cpp.

@@ -1,6 +1,7 @@
 #include "common/options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "common/command_line.h"
@@ -31,7 +32,15 @@ Shape main_shape(const Operator& op) {
   return shape;
 }
 
-size_t find_stage(const std::vector<AnyStage>& stages, const std::string& given) {
+bool is_same_word(const std::string& a, const std::string& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char one, unsigned char other) {
+    return std::tolower(one) == std::tolower(other);
+  });
+}
+
+size_t find_stage(const std::vector<AnyStage>& stages, std::string given) {
+  for (const auto& [label, name] : description.labels)
+    if (is_same_word(given, label)) given = name;
   const bool is_number =
       !given.empty() && given.size() < 9 && given.find_first_not_of("0123456789") == std::string::npos;
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -41,8 +50,10 @@ size_t find_stage(const std::vector<AnyStage>& stages, const std::string& given)
         (is_number && std::stoi(given) == stage_number(stages, i)))
       return i;
   }
+  int most = 0;
+  for (size_t i = 0; i < stages.size(); ++i) most = std::max(most, stage_number(stages, i));
   throw UsageError(text("--stage '%s': no such stage; give a number from %d to %d or a name that --list shows",
-                        given.c_str(), stage_number(stages, 0), stage_number(stages, stages.size() - 1)));
+                        given.c_str(), stage_number(stages, 0), most));
 }
 
 }  // namespace
@@ -84,6 +95,8 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   add_seed(line, options);
   line.add_number<int>("--iterations", options.iterations, 1, 1000000,
                        "a whole number from 1 to 1000000, for example 50", "Timing samples per stage (GPU only)");
+  line.add_number<int>("--pause", options.pause, 0, 60000, "a whole number from 0 to 60000, for example 100",
+                       "Milliseconds for which the GPU rests before each sample (GPU only)");
   const std::vector<Tensor> tensors = op.tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].optional)

@@ -15,6 +15,7 @@ struct Options {
   Variant variant;             // of the main input: what is left out
   uint64_t seed = 1;
   int iterations = 50;
+  int pause = 0;  // milliseconds of rest before each sample
   bool timing = true;
   bool small = true;     // check the edge cases before the main input
   bool analyze = false;  // for simt/analyze: the smallest edge cases, uncounted, and the main input; no timing

@@ -7,6 +7,7 @@
 
 #include "common/check_stages.h"
 #include "common/csv_file.h"
+#include "common/description.h"
 #include "common/experiment.h"
 #include "common/program.h"
 #include "common/text.h"
@@ -17,8 +18,12 @@ namespace {
 void print_list(const std::vector<AnyStage>& stages, const std::vector<Experiment>& experiments,
                 const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"number", "name", "what it does"}};
-  for (const size_t i : options.stages)
-    rows.push_back({std::to_string(stage_number(stages, i)), stages[i].name, stages[i].summary});
+  for (const size_t i : options.stages) {
+    std::string summary = stages[i].summary;
+    for (const auto& [label, name] : description.labels)
+      if (std::string(name) == stages[i].name) summary += text(" (%s)", label);
+    rows.push_back({std::to_string(stage_number(stages, i)), stages[i].name, summary});
+  }
   std::printf("%s", align(rows, 3).c_str());
   if (experiments.empty()) return;
   rows = {{"experiment", "name", "its question"}, {"1", "stages", "how fast is each stage?"}};

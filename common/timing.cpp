@@ -1,7 +1,9 @@
 #include "common/timing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "common/copy_kernel.h"
 #include "common/text.h"
@@ -125,7 +127,7 @@ std::vector<double> Stopwatch::laps(int count, const std::function<void()>& work
   return microseconds;
 }
 
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds) {
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds, int pause) {
   Stopwatch stopwatch;
   const auto replays = [&](const GraphExec& graph, int count) {
     return stopwatch.laps(count, [&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
@@ -141,18 +143,26 @@ Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, doub
   graph = capture(launch, round, launches, stopwatch.stream());
   for (double warm = 0; warm < warm_up_microseconds;) warm += std::max(replay(graph), 100.0);
 
-  std::vector<double> samples = replays(graph, iterations + 1);
-  samples.erase(samples.begin());
+  std::vector<double> samples;
+  for (int i = 0; pause > 0 && i < iterations; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+    samples.push_back(replays(graph, 2).back());
+  }
+  if (pause == 0) {
+    samples = replays(graph, iterations + 1);
+    samples.erase(samples.begin());
+  }
   for (double& sample : samples) sample /= static_cast<double>(launches);
   return summarize(std::move(samples));
 }
 
-Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds) {
+Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds,
+               int pause) {
   const auto one = [&](int64_t number, cudaStream_t stream) { problem.launch(launch, pool.arguments(number), stream); };
-  return measure(NumberedLaunch(one), pool.copies(), iterations, warm_up_microseconds);
+  return measure(NumberedLaunch(one), pool.copies(), iterations, warm_up_microseconds, pause);
 }
 
-Timing measure_copy(double bytes, const Device& device, int iterations) {
+Timing measure_copy(double bytes, const Device& device, int iterations, int pause) {
   const int64_t count = static_cast<int64_t>(bytes / 8.0), step = (count + 63) / 64 * 64,
                 copies = copies_for(bytes, device);
   const auto from = allocate<float>(copies * step), to = allocate<float>(copies * step);
@@ -161,7 +171,7 @@ Timing measure_copy(double bytes, const Device& device, int iterations) {
     launch_copy(from.get() + number * step, to.get() + number * step, count, stream);
   };
   // The first work that a program times: a GPU that has been idle takes a while to raise its clock.
-  return measure(NumberedLaunch(one), copies, iterations, 300e3);
+  return measure(NumberedLaunch(one), copies, iterations, 300e3, pause);
 }
 
 }  // namespace ladder

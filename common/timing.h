@@ -41,8 +41,11 @@ class Stopwatch {
 // round - 1, over and over. Replays follow each other with no pause, and the first is left out, so that the time in
 // which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several
 // times as much as the cache holds. A GPU that has just been in use reaches its clock sooner than an idle one.
+// With a pause the GPU rests for that many milliseconds before each sample; the replay between the two is left out.
+constexpr double kWarmUpMicroseconds = 20e3;
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = 20e3);
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = kWarmUpMicroseconds,
+               int pause = 0);
 
 // How many copies of the memory that a launch touches are needed to outgrow the L2 cache: pool_bytes of them, or 64. A
 // problem several times as large as the L2 cache needs no copy. (tools/ladder/measure/graph_timing.py has that of
@@ -76,9 +79,9 @@ class Pool {
 
 // The same with every copy of the pool in turn.
 Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations,
-               double warm_up_microseconds = 20e3);
+               double warm_up_microseconds = kWarmUpMicroseconds, int pause = 0);
 
 // The copy kernel on that many bytes, half of them read and half written, with an equally cold cache.
-Timing measure_copy(double bytes, const Device& device, int iterations);
+Timing measure_copy(double bytes, const Device& device, int iterations, int pause = 0);
 
 }  // namespace ladder

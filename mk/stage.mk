@@ -1,5 +1,6 @@
 # The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file. PROGRAMS are further
 # programs without the harness, for a lecture's first pages: each is one .cu file that nvcc compiles without options.
+# LINKED is a program of a folder below this one, w2l3/test_w2l3: make test_w2l3 builds it and puts a link to it here.
 # REPEATED are those of SOURCES that only include another folder's file.
 # make            builds ./NAME, a link to the program of the chosen backend
 # make run        builds and starts it, with the options in ARGS
@@ -35,7 +36,7 @@ ifeq ($(LADDER),$(HERE))
 endif
 LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
 
-.PHONY: all run program programs objects gpu-code analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS)
+.PHONY: all run program programs objects gpu-code analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS) $(notdir $(LINKED))
 all: program $(PROGRAMS)
 	@[ "$$(readlink $(NAME))" = '$(OUT)/$(NAME)' ] || ln -sfn '$(OUT)/$(NAME)' $(NAME)
 	@echo '$(HERE)/$(NAME) is ready'
@@ -56,6 +57,10 @@ $(STAGE_FILES): %: $(OUT)/%
 	@echo '$(HERE)/$@_test is ready'
 $(PROGRAMS): %: $(OUT)/%
 	@ln -sfn '$<' '$@'
+	@echo '$(HERE)/$@ is ready'
+$(notdir $(LINKED)): prepare
+	@$(MAKE) -C $(dir $(LINKED)) program
+	@ln -sfn '$(OUT)/$(LINKED)' '$@'
 	@echo '$(HERE)/$@ is ready'
 $(STAGE_FILES:%=run-%): run-%: %
 	@./$*_test $$ARGS
@@ -163,6 +168,6 @@ $(patsubst %,$(DEBUGGED)/%,$(STAGE_FILES) $(PROGRAMS)): %: %.cu.o $(LIBRARIES) $
 	@$(COMPILER) $< $(LIBRARIES) -o $@
 
 clean:
-	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(PROGRAMS) $(STAGE_FILES:%=%_test)
+	rm -rf $(ROOT)/build/*/$(HERE) $(NAME) $(PROGRAMS) $(notdir $(LINKED)) $(STAGE_FILES:%=%_test)
 
 -include $(COMPILED:=.d) $(wildcard $(OUT)/*.fatbin.d) $(wildcard $(ANALYZED)/*.d $(DEBUGGED)/*.d)

@@ -1,5 +1,5 @@
 // The ladder: every stage, checked and, on a GPU, timed. Then the document's table with what it lacks, the error of
-// quantization, and the tiles.
+// quantization, the tiles, sums by atomic additions, and one kernel over half a minute.
 #include "experiments/experiments.h"
 #include "stages.cuh"
 

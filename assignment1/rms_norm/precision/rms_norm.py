@@ -2,9 +2,11 @@
 
     python3 assignment1/rms_norm/precision/rms_norm.py                    the document's table, N × K
     python3 assignment1/rms_norm/precision/rms_norm.py --shape 4096x512   one or more other shapes
+    python3 assignment1/rms_norm/precision/rms_norm.py --csv FILE         the times of this run as a CSV, too
 
-Needs PyTorch. The kernels are compiled when they are first needed: by nvcc for the GPU that is there, or for the CPU
-device, on which the tensors are in host memory and no time is printed. As a module:
+Needs PyTorch. The kernels are compiled when they are first needed: by nvcc for the GPU that is there, or for the
+architectures that TORCH_CUDA_ARCH_LIST names (TORCH_CUDA_ARCH_LIST=Ada), or else for the CPU device, on which the
+tensors are in host memory and no time is printed. As a module:
 
     from rms_norm import rms_norm_f16x8_pack_f32
     rms_norm_f16x8_pack_f32(x, y)          # y = the norm of x's rows; also weight= and eps=
@@ -14,7 +16,9 @@ they fit. "cold" is that of many pairs in turn, so that large ones come from mem
 """
 
 import argparse
+import datetime
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
@@ -24,6 +28,7 @@ try:
     import torch
 except ImportError:
     sys.exit("rms_norm.py: PyTorch is needed (pip install torch)")
+from ladder.core import machine, results
 from ladder.core.ladders import Unusable
 from ladder.measure import graph_timing, kernel_library
 
@@ -124,17 +129,23 @@ def microseconds(function, x):
 
 
 def line(name, function, x):
+    """Prints it; its row of the CSV, if it was timed."""
     y = torch.full_like(x, torch.nan)
     function(x, y)
     first = [f"{value:<12}" for value in (round(value, 8) for value in y.flatten()[:3].tolist())]
     said = f"{name:>17}: {first}"
+    row = []
     if x.is_cuda:
         warm, cold = microseconds(function, x)
         said += f", time:{warm / 1e3:.8f}ms, cold:{cold / 1e3:.8f}ms"
+        row = [[*x.shape, name, f"{warm:.3f}", f"{cold:.3f}"]]
     print(said, flush=True)
+    return row
 
 
 def table(rows, cols):
+    """Prints it; its rows of the CSV."""
+    found = []
     print("-" * 85)
     print(" " * 40 + f"N={rows}, K={cols}")
     x = torch.randn(rows, cols, device=device())
@@ -145,9 +156,18 @@ def table(rows, cols):
     ):
         converted = x.to(type_of)
         for name, kernel in names.items():
-            line(name, KERNELS[kernel], converted)
-        line(other, naive, converted)
+            found += line(name, KERNELS[kernel], converted)
+        found += line(other, naive, converted)
         print("-" * 85)
+    return found
+
+
+def write(path, rows):
+    runtime, clock = torch.version.cuda or "", machine.query("clocks.max.sm")
+    of_the_run = [torch.cuda.get_device_name(), runtime, machine.query("driver_version"), datetime.date.today()]
+    of_the_run += [re.sub(r"\D", "", clock), torch.__version__]
+    header = ["rows", "cols", "variant", "warm_microseconds", "microseconds", *results.OF_THE_RUN, "torch"]
+    results.write_csv(path, header, [row + of_the_run for row in rows])
 
 
 def shape(text):
@@ -162,6 +182,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--shape", type=shape, action="append", help="NxK; may be repeated")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="also write the times to this file")
     given = parser.parse_args()
     try:
         torch.manual_seed(given.seed)
@@ -169,8 +190,13 @@ def main():
     except Unusable as error:
         sys.exit(f"rms_norm.py: {error}")
     print(place)
+    found = []
     for rows, cols in given.shape or map(shape, SHAPES if device() == "cuda" else ON_CPU_DEVICE):
-        table(rows, cols)
+        found += table(rows, cols)
+    if given.csv and not found:
+        sys.exit("rms_norm.py: --csv: nothing was timed, so there is nothing to write; times need a GPU")
+    if given.csv:
+        write(given.csv, found)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@
     … --profile                  one call of each that ncu --profile-from-start off sees
 
 Prints microseconds per call: median of --num-iters replays of a CUDA graph of calls over many inputs in turn, 600 MB of
-them or 64, so that large ones come from memory. Without a GPU it calls each kernel once, and nothing is timed.
+them or 64, so that large ones come from memory. Without a GPU it calls each kernel once, and nothing is timed. The
+header needs the package of python/; where that is not installed, its line says so and the others are timed.
 """
 
 import argparse
@@ -120,11 +121,24 @@ def grid(given, kernels, device):
         print("".join(f"{cell:>19}" for cell in cells), flush=True)
 
 
+def chosen(names):
+    """({name: its functions}, {name: why it cannot run}): only a kernel that no option names may be left out."""
+    kernels, lacking = {}, {}
+    for name in names or layernorm.NAMES:
+        try:
+            kernels[name] = layernorm.kernels(name)
+        except ImportError as error:
+            if names:
+                raise
+            lacking[name] = str(error)
+    return kernels, lacking
+
+
 def main():
     given = arguments().parse_args()
     try:
         device = layernorm.devices()[0]
-        kernels = {name: layernorm.kernels(name) for name in given.kernel or layernorm.NAMES}
+        kernels, lacking = chosen(given.kernel)
     except (Unusable, ImportError) as error:
         sys.exit(f"benchmark_layernorm: {error}")
     dtype = layernorm.DTYPES[given.dtype]
@@ -144,6 +158,8 @@ def main():
         print(f"{function_of(given)} on {torch.cuda.get_device_name()}: {what}")
         for name, microseconds in found.items():
             print(f"{name}: kernel running time: {microseconds:.3f} us")
+    for name, reason in lacking.items():
+        print(f"{name}: did not run: {reason}")
 
 
 if __name__ == "__main__":

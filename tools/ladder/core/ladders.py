@@ -111,6 +111,8 @@ class Ladder:
     unscalable: bool = False
     sweeps: dict = field(default_factory=dict)  # {name: Sweep}
     profiles: dict = field(default_factory=dict)  # {name: Profile}
+    # {"FAST": "05_warp_shuffle"}: what a document calls the stages; --stage and S= take these names, too
+    labels: dict = field(default_factory=dict)
     details: list = field(default_factory=list)  # stages of which make profile stores ncu's whole report as text, too
     reports: list = field(default_factory=list)  # those of which it stores a report for ncu's window, if it is small
     outputs: dict = field(
@@ -182,7 +184,9 @@ class Ladder:
         return sorted(path.stem for path in self.folder.glob("mutants/*.cuh") if path.stem != "parts")
 
     def stage(self, asked):
-        """The stage of that name or number, with or without leading zeros; None if there is none."""
+        """The stage of that name, label or number, with or without leading zeros; None if there is none."""
+        for label, name in self.labels.items():
+            asked = name if asked.lower() == label.lower() else asked
         for stage in self.stages:
             if asked in (stage.name, stage.namespace) or (asked.isdigit() and int(asked) == stage.number):
                 return stage
@@ -217,11 +221,11 @@ def read(path):
     if not (ROOT / f"common/operators/{ladder.operator}.h").is_file():
         raise Unusable(f"{where}: operator {ladder.operator}: there is no common/operators/{ladder.operator}.h")
     named = [name for one in (*ladder.profiles.values(), *ladder.sweeps.values()) for name in one.stages]
-    named += ladder.details + ladder.reports
+    named += [*ladder.details, *ladder.reports, *ladder.labels.values()]
     for name in named if ladder.stages else []:
         if name not in [stage.name for stage in ladder.stages]:
             raise Unusable(
-                f"{where}: profiles, sweeps, details or reports name {name}, and the ladder has no such stage"
+                f"{where}: profiles, sweeps, details, reports or labels name {name}, and the ladder has no such stage"
             )
     if ladder.baseline and ladder.stages and not ladder.stage(ladder.baseline):
         raise Unusable(f"{where}: baseline {ladder.baseline}: the ladder has no such stage")

@@ -59,11 +59,12 @@ def description(ladder):
     given = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.main.items())
     on_cpu = ", ".join(f'{{"{name}", {value}}}' for name, value in ladder.cpu_device.items())
     unit = "".join(f', "{name}", "{parameter}"' for name, parameter in (ladder.unit or {"": ""}).items())
+    labels = ", ".join(f'{{"{label}", "{stage}"}}' for label, stage in ladder.labels.items())
     return (
         MADE.format(f"{ladder.path}/ladder.json")
         + '#include "common/description.h"\n\n'
         + f'const ladder::Description ladder::description = {{"{ladder.id}", "{ladder.baseline}", '
-        + f"{{{given}}}{unit}, {{{on_cpu}}}}};\n"
+        + f"{{{given}}}{unit}, {{{on_cpu}}}, {{{labels}}}}};\n"
     )
 
 

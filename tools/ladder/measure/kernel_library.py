@@ -1,7 +1,8 @@
 """Kernels as shared libraries for Python's ctypes, compiled where they are not up to date.
 
 Of a ladder: one .cu file of extern "C" functions. The backend is chosen as by make: nvcc where there are nvcc and a GPU,
-else the CPU device; BACKEND=cuda or cpu overrides. Of a header: a folder of .cu files, which includes what is in include/.
+else the CPU device; BACKEND=cuda or cpu overrides. nvcc compiles for the GPU that is there, or for those that PyTorch's
+variable TORCH_CUDA_ARCH_LIST names ("Ada", "8.9", "9.0+PTX", several with semicolons). Of a header: a folder of .cu files, which includes what is in include/.
 """
 
 import ctypes
@@ -12,6 +13,10 @@ import shutil
 from ..core import ladders, machine, results
 from ..core.ladders import Unusable
 
+GENERATIONS = {  # as PyTorch names them
+    **{"Turing": "7.5+PTX", "Ampere": "8.0;8.6+PTX", "Ampere+Tegra": "8.7", "Ada": "8.9+PTX", "Hopper": "9.0+PTX"},
+    "Blackwell": "10.0;10.3;12.0;12.1+PTX",
+}
 OPTIONS = ["-std=c++17", "-O3", f"-I{ladders.ROOT}", "-Xcompiler", "-fPIC,-fvisibility=hidden"]
 
 
@@ -28,9 +33,28 @@ def backend():
     return "cuda" if machine.gpu() else "cpu"
 
 
+def architectures(asked):
+    """nvcc's options for the value of TORCH_CUDA_ARCH_LIST."""
+    options = []
+    for word in re.split(r"[;,\s]+", asked.strip()):
+        for one in GENERATIONS.get(word, word).split(";"):
+            found = re.fullmatch(r"(\d+)\.(\d[af]?)(\+PTX)?", one)
+            if not found:
+                named = ", ".join(GENERATIONS)
+                raise Unusable(f"TORCH_CUDA_ARCH_LIST={asked}: {word} is no architecture; say 8.9, 9.0+PTX or {named}")
+            number = found[1] + found[2]
+            number += "a" if number == "90" and not found[3] else ""  # Hopper's own instructions, which PTX for all lacks
+            options.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+            options += [f"-gencode=arch=compute_{number},code=compute_{number}"] if found[3] else []
+    return options
+
+
 def compiler(chosen):
     if chosen == "cpu":
         return [str(ladders.ROOT / "simt/simtcc")]
+    asked = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
+    if asked.strip():
+        return [machine.find_nvcc(), *architectures(asked)]
     capability = machine.query("compute_cap").replace(".", "")
     return [machine.find_nvcc(), f"-arch=sm_{'90a' if capability == '90' else capability}"]
 

@@ -1,4 +1,4 @@
-// Experiment 2: the engine's factory functions and entries, asked for everything that they serve and for what they do
+// Experiment 2: the engine's layers, factory functions and entries, asked for everything that they serve and for what they do
 // not. What is served is also compared with the oracle.
 #include <functional>
 
@@ -25,6 +25,15 @@ struct Asked {
   const char* changed = "";
 };
 
+// A layer on the GPU as an entry.
+template <class Layer>
+void forward(const EngineTensor& input, const EngineTensor& weight, const EngineTensor& output, float eps,
+             cudaStream_t stream) {
+  Layer layer;
+  layer.device = kCUDA, layer.weight = weight, layer.eps = eps;
+  layer.forward(input, output, stream);
+}
+
 std::vector<Asked> questions() {
   const auto row = [] { return get_rmsnorm_kernel(kCUDA); };
   const auto dim = [] { return get_rmsnorm_dim_kernel(kCUDA); };
@@ -46,6 +55,16 @@ std::vector<Asked> questions() {
     all.push_back({"get_rmsnorm_dim_kernel(CPU)", dim_cpu, types, two, kCPU});
   }
   all.push_back({dim_name, dim, f32, three});
+  const auto layer = [] { return &forward<RmsNormLayer>; };
+  const auto dim_layer = [] { return &forward<RMSNormDimLayer>; };
+  const char *layer_name = "RmsNormLayer::forward", *dim_layer_name = "RMSNormDimLayer::forward";
+  for (const Op::Types& types : {f32, fp16w, fp16}) {
+    all.push_back({layer_name, layer, types, one});
+    all.push_back({layer_name, layer, types, two});
+  }
+  all.push_back({layer_name, layer, f32, three});
+  all.push_back({dim_layer_name, dim_layer, fp16, two});
+  all.push_back({dim_layer_name, dim_layer, f32, three});
   all.push_back({"rmsnorm_kernel_cu_pure_fp16", [] { return &after::rmsnorm_kernel_cu_pure_fp16; }, fp16, one});
   all.push_back({"rmsnorm_kernel_cu_pure_fp16_dim", [] { return &after::rmsnorm_kernel_cu_pure_fp16_dim; }, fp16, two});
 
@@ -55,6 +74,7 @@ std::vector<Asked> questions() {
     all.push_back({dim_name, dim, types, two});
   all.push_back({row_name, row, f32, two});
   all.push_back({dim_name, dim, f32, one});
+  all.push_back({dim_layer_name, dim_layer, f32, one});
   all.push_back({dim_name, dim, f32, two, kCUDA,
                  [](EngineTensor&, EngineTensor& weight, EngineTensor&) { weight.dims = {999}; }, "a shorter weight"});
   all.push_back({dim_name, dim, f32, two, kCUDA,

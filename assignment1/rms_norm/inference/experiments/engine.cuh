@@ -198,6 +198,15 @@ RMSNormKernelDim get_rmsnorm_dim_kernel(DeviceType device, Version version) {
   return version == Version::before ? before::rmsnorm_kernel_cu_dim : after::rmsnorm_kernel_cu_dim;
 }
 
+void RmsNormLayer::forward(const EngineTensor& input, const EngineTensor& output, cudaStream_t stream) const {
+  Entry* const entry =
+      input.dims.size() == 1 ? get_rmsnorm_kernel(device, version) : get_rmsnorm_dim_kernel(device, version);
+  entry(input, weight, output, eps, stream);
+}
+void RMSNormDimLayer::forward(const EngineTensor& input, const EngineTensor& output, cudaStream_t stream) const {
+  get_rmsnorm_dim_kernel(device, version)(input, weight, output, eps, stream);
+}
+
 std::string kernel_for(bool dim, const EngineTensor& input, const EngineTensor& weight, const EngineTensor& output) {
   const Path path = path_of(dim, DeviceType::kDeviceCUDA, input, weight, output);
   return std::string(kNames[static_cast<int>(path)]) + (dim ? "_dim" : "");

@@ -1,5 +1,5 @@
-// How an inference engine reaches the kernels, in the document's names: a factory function for each rank, which returns
-// the function of a device, which chooses the kernel by the types of its tensors.
+// How an inference engine reaches the kernels, in the document's names: a layer, which asks the factory function of its
+// input's rank, which returns the function of a device, which chooses the kernel by the types of its tensors.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -39,6 +39,18 @@ using RMSNormKernelDim = Entry*;
 
 RMSNormKernel get_rmsnorm_kernel(DeviceType device, Version version = Version::after);         // tensors of rank 1
 RMSNormKernelDim get_rmsnorm_dim_kernel(DeviceType device, Version version = Version::after);  // of a higher rank
+
+// The layers. forward() calls what the factory returns: that of the input's rank, or always the one for higher ranks.
+struct RmsNormLayer {
+  DeviceType device = DeviceType::kDeviceUnknown;
+  EngineTensor weight;
+  float eps = 1e-6f;
+  Version version = Version::after;
+  void forward(const EngineTensor& input, const EngineTensor& output, cudaStream_t stream) const;
+};
+struct RMSNormDimLayer : RmsNormLayer {
+  void forward(const EngineTensor& input, const EngineTensor& output, cudaStream_t stream) const;
+};
 
 // What the factories return, and the entries for float16 alone.
 Entry rmsnorm_kernel_cpu, rmsnorm_kernel_cpu_dim;

@@ -39,7 +39,7 @@ Table claims(const Report& report) {
   for (int i = 0; i < 6; ++i) table.columns.push_back({kAfter[i], nullptr});
   table.left = 3;
   const Arena arena(report.device);
-  for (const Dtype dtype : {Dtype::half, Dtype::float32}) {
+  for (const Dtype dtype : {Dtype::half, Dtype::bfloat16, Dtype::float32}) {
     std::vector<std::vector<double>> took(controls::all().size());
     for (size_t form = 0; form < controls::all().size(); ++form)
       for (const int64_t hidden_size : kHiddenSizes) {
