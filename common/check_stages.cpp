@@ -145,7 +145,8 @@ class Work {
   void time_copy(const Operator& op) {
     progress_.show("timing the copy kernel");
     report_.copied_bytes = streamed_bytes(op, report_.options);
-    report_.copy = measure_copy(report_.copied_bytes, report_.device, report_.options.iterations, report_.options.pause);
+    report_.copy =
+        measure_copy(report_.copied_bytes, report_.device, report_.options.iterations, report_.options.pause);
     const double copies = static_cast<double>(copies_for(report_.copied_bytes, report_.device));
     if (copies * report_.copied_bytes > 4.0 * report_.device.l2_bytes)
       require_possible("the copy kernel", report_.copied_bytes, report_.copy, report_.device);
@@ -192,7 +193,8 @@ class Work {
     if (Pool* pool = bench.pool()) {
       progress_.show(where + "timing");
       pool->prepare();
-      result.timing = measure(stage, problem, *pool, report_.options.iterations, kWarmUpMicroseconds, report_.options.pause);
+      result.timing =
+          measure(stage, problem, *pool, report_.options.iterations, kWarmUpMicroseconds, report_.options.pause);
       if (failed(pool->verify(stage), "after timing: ")) return;
       const double bytes = stage.op->bytes(report_.options.shape, report_.options.variant);
       if (pool->larger_than_cache()) require_possible(stage.name, bytes, result.timing, device);

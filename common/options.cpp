@@ -33,9 +33,8 @@ Shape main_shape(const Operator& op) {
 }
 
 bool is_same_word(const std::string& a, const std::string& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char one, unsigned char other) {
-    return std::tolower(one) == std::tolower(other);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char one, unsigned char other) { return std::tolower(one) == std::tolower(other); });
 }
 
 size_t find_stage(const std::vector<AnyStage>& stages, std::string given) {

@@ -44,8 +44,8 @@ class Stopwatch {
 // With a pause the GPU rests for that many milliseconds before each sample; the replay between the two is left out.
 constexpr double kWarmUpMicroseconds = 20e3;
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds = kWarmUpMicroseconds,
-               int pause = 0);
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations,
+               double warm_up_microseconds = kWarmUpMicroseconds, int pause = 0);
 
 // How many copies of the memory that a launch touches are needed to outgrow the L2 cache: pool_bytes of them, or 64. A
 // problem several times as large as the L2 cache needs no copy. (tools/ladder/measure/graph_timing.py has that of

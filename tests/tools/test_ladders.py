@@ -189,9 +189,9 @@ def test_help_names_every_job(tree):
         ({"baseline": "09_none"}, "the ladder has no such stage"),
         (
             {"profiles": {"short": {"input": {"n": 1}, "stages": ["09_none"]}}},
-            "profiles, sweeps, details or reports name 09_none",
+            "profiles, sweeps, details, reports or labels name 09_none",
         ),
-        ({"details": ["09_none"]}, "profiles, sweeps, details or reports name 09_none"),
+        ({"details": ["09_none"]}, "profiles, sweeps, details, reports or labels name 09_none"),
     ],
 )
 def test_a_wrong_description_is_named(tmp_path, change, said):

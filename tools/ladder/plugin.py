@@ -33,6 +33,7 @@ STORES = {
     ),
     "*/main.csv": ("the stages on the main input", "make bench S={ladder}"),
     "*/repeat.csv": ("the same, repeated", "make bench S={ladder}"),
+    "*/python.csv": ("the kernels from Python, beside PyTorch", "the ladder's Python program with --csv"),
     "*/environment.txt": ("where and when", "make bench S={ladder}"),
     "*/outputs/*": ("what programs print", "make bench S={ladder}"),
     "*/ncu_small/*": ("counters on the input of `make analyze`", "scripts/gpu_check.sh"),

@@ -10,9 +10,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> words = {argv[0], "--no-small"};
   for (int i = 1; i < argc; ++i)
     if (const std::string word = argv[i]; word == "--help" || word == "-h") {
-      std::puts("benchmark_best M N K [OPTIONS]\nRuns every stage on weights of M x K and activations of K x N, for "
-                "example benchmark_best 4096 2 14336.\nK is a multiple of 32. The options, those for M, N and K "
-                "aside:\n");
+      std::puts(
+          "benchmark_best M N K [OPTIONS]\nRuns every stage on weights of M x K and activations of K x N, for "
+          "example benchmark_best 4096 2 14336.\nK is a multiple of 32. The options, those for M, N and K "
+          "aside:\n");
       char* const help[] = {argv[0], argv[i]};
       return ladder::run_all(ladder::q4_gemm::stages, 2, const_cast<char**>(help));
     }

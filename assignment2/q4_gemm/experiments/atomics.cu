@@ -1,6 +1,6 @@
 // Experiment 5: 02_warp_multirow, and kernels whose lanes bring their sums together with atomic additions in place of
-// shuffles. They are no stages: which lane adds first is not determined, so that a float32 sum has other bits in another
-// order, and the checks of a stage reject that.
+// shuffles. They are no stages: which lane adds first is not determined, so that a float32 sum has other bits in
+// another order, and the checks of a stage reject that.
 #include <stdexcept>
 
 #include "assignment2/q4_gemm/02_warp_multirow/kernel.cuh"
@@ -17,7 +17,7 @@ constexpr int ROWS = 4;
 
 // A lane's sums of four rows, as in 02.
 __device__ void add_up(const block_q4_0* __restrict__ w, const block_q8_1* __restrict__ column, int64_t first,
-                              int64_t m, int64_t blocks, float (&sums)[ROWS]) {
+                       int64_t m, int64_t blocks, float (&sums)[ROWS]) {
   for (int64_t b = threadIdx.x % 32; b < blocks; b += 32) {
     const auto* words = reinterpret_cast<const int*>(column[b].qs);
     int numbers[8];
@@ -28,8 +28,8 @@ __device__ void add_up(const block_q4_0* __restrict__ w, const block_q8_1* __res
     for (int r = 0; r < ROWS; ++r) {
       if (first + r >= m) break;
       const block_q4_0& weights = w[(first + r) * blocks + b];
-      sums[r] += warp_multirow::scale_of(weights.d) * d *
-                 static_cast<float>(warp_multirow::dot_of_16(weights, numbers));
+      sums[r] +=
+          warp_multirow::scale_of(weights.d) * d * static_cast<float>(warp_multirow::dot_of_16(weights, numbers));
     }
   }
 }
@@ -67,13 +67,13 @@ dim3 grid_of(int64_t m, int64_t n) {
   return dim3(static_cast<unsigned>(n), static_cast<unsigned>(blocks_for(m, ROWS * kWarps)));
 }
 
-void launch_shared_atomics(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n,
-                                  int64_t k, cudaStream_t stream) {
+void launch_shared_atomics(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
+                           cudaStream_t stream) {
   gemm_q4_0_q8_1_shared_atomics_kernel<<<grid_of(m, n), kBlockSize, 0, stream>>>(w, x, y, m, k);
 }
 
-void launch_global_atomics(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n,
-                                  int64_t k, cudaStream_t stream) {
+void launch_global_atomics(const block_q4_0* w, const block_q8_1* x, float* y, float*, int64_t m, int64_t n, int64_t k,
+                           cudaStream_t stream) {
   if (cudaMemsetAsync(y, 0, static_cast<size_t>(m * n) * sizeof(float), stream) != cudaSuccess) return;
   gemm_q4_0_q8_1_global_atomics_kernel<<<grid_of(m, n), kBlockSize, 0, stream>>>(w, x, y, m, k);
 }
@@ -89,16 +89,16 @@ Table atomics(const Report& report) {
   const bool timed = !report.device.cpu && report.options.timing;
   Table table;
   table.title = "Experiment 5: the sum of a warp's lanes by shuffles and by atomic additions";
-  table.columns = {{"m", "m"},        {"n", "n"},          {"k", "k"},
-                   {"variant", "variant"}, {"wrong", "wrong"}, {"bits", "bits of two runs"}};
+  table.columns = {
+      {"m", "m"}, {"n", "n"}, {"k", "k"}, {"variant", "variant"}, {"wrong", "wrong"}, {"bits", "bits of two runs"}};
   if (timed) add_time_columns(table);
   table.left = 6;
   const int64_t m = report.device.cpu ? 512 : 4096;
   for (const Shape& shape : {Shape{{m, 4, 14336}}, Shape{{m, 1, 14336}}, Shape{{m, 1, 4096}}, Shape{{m, 1, 1024}}}) {
     const Case given(Q4GemmBlocks::get(), shape, report.options.seed);
-    for (const auto& [name, launch] : {Sum{"shuffles", warp_multirow::launch},
-                                       Sum{"atomics in shared memory", launch_shared_atomics},
-                                       Sum{"atomics in L2", launch_global_atomics}}) {
+    for (const auto& [name, launch] :
+         {Sum{"shuffles", warp_multirow::launch}, Sum{"atomics in shared memory", launch_shared_atomics},
+          Sum{"atomics in L2", launch_global_atomics}}) {
       const AnyStage stage(Stage<Q4GemmBlocks>{name, "", launch});
       Problem problem(given, stage.op->plain());
       const std::string failure = problem.check(stage, thread_orders(report.device.cpu)).failure;
@@ -106,7 +106,8 @@ Table atomics(const Report& report) {
       if (!failure.empty() && !differ) throw std::runtime_error(text("%s: %s", name, failure.c_str()));
       Cells& row = table.rows.emplace_back();
       for (int i = 0; i < 3; ++i) row.push_back(std::to_string(shape[i]));
-      append(row, {{name, text("0 of %lld", static_cast<long long>(shape[0] * shape[1])), differ ? "differ" : "equal"}});
+      append(row,
+             {{name, text("0 of %lld", static_cast<long long>(shape[0] * shape[1])), differ ? "differ" : "equal"}});
       if (timed) append(row, {time_cells_of(stage, problem, report)});
     }
   }

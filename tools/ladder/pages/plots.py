@@ -12,7 +12,20 @@ from ..core import ladders, registry, results
 from ..core.results import number
 from ..measure import timed
 from . import any_csv, roofline
-from .drawing import BLACK, BLUE, PALE, VERMILLION, figure_of, grid_of, parts_of, plain_log_scale, save, style_of
+from .drawing import (
+    BLACK,
+    BLUE,
+    PALE,
+    VERMILLION,
+    figure_of,
+    grid_of,
+    parts_of,
+    plain_log_scale,
+    save,
+    start,
+    style_of,
+    tidy,
+)
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
 COLD_WARM = "buffer_bytes warm_apparent_gb_per_s cold_gb_per_s cold_percent_of_datasheet l2_bytes variant gpu".split()
@@ -215,6 +228,32 @@ def draw_magnitude(folder, ladder, target):
     axes.set_ylabel("largest error, relative to the row (log scale)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     save(plt, figure, target, f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6", rows[0])
+
+
+@registry.plot(
+    "{ladder}_over_time", "over_time_plot", "Time per launch and the clock over a run, without a pause and with one"
+)
+def draw_over_time(folder, ladder, target):
+    """An experiment that times one kernel for a while: microseconds above, the multiprocessors' clock below."""
+    path = folder / ladder.id / "over_time.csv"
+    if not path.is_file():
+        return
+    rows = results.read(path, ["pause_milliseconds", "seconds", "microseconds", "clock_mhz", "stage", "gpu"])
+    plt = start()
+    figure, both = plt.subplots(2, 1, figsize=(6.0, 4.4), layout="constrained", sharex=True)
+    for axes, column, said in zip(both, ("microseconds", "clock_mhz"), ("µs per launch", "SM clock, MHz")):
+        tidy(axes)
+        for pause, color, marker in (("0", VERMILLION, "v"), ("", BLUE, "o")):
+            those = [row for row in rows if (row["pause_milliseconds"] == "0") == bool(pause)]
+            label = "no pause" if pause else f"a pause of {those[0]['pause_milliseconds']} ms before each sample"
+            points = [(float(row["seconds"]), float(row[column])) for row in those]
+            axes.plot(*zip(*points), color=color, marker=marker, markersize=3.5, linewidth=1.2, label=label)
+        axes.set_ylim(0, 1.15 * max(float(row[column]) for row in rows))
+        axes.set_ylabel(said)
+    both[1].set_xlabel("seconds since the first sample")
+    figure.legend(*both[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    shape = " × ".join(rows[0][name] for name in ladder.main)
+    save(plt, figure, target, f"{ladder.id}: {rows[0]['stage']} on {shape}, the same buffers", rows[0])
 
 
 def draw_stored(folder, target):

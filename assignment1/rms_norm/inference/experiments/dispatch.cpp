@@ -1,5 +1,5 @@
-// Experiment 2: the engine's layers, factory functions and entries, asked for everything that they serve and for what they do
-// not. What is served is also compared with the oracle.
+// Experiment 2: the engine's layers, factory functions and entries, asked for everything that they serve and for what
+// they do not. What is served is also compared with the oracle.
 #include <functional>
 
 #include "common/check.h"

@@ -11,8 +11,8 @@ namespace ladder::matrix::w2l3 {
 
 // kAligned: the caller knows that every row begins at a multiple of 16 bytes and consists of whole vectors.
 template <int kVectors, bool kAligned>
-__global__ void rms_norm_kernel_w2l3_hybrid_variant(const float* __restrict__ input, const float* __restrict__ weight,
-                                                    float* __restrict__ output, int64_t cols, float eps) {
+__global__ void rms_norm_kernel_hybrid_variant(const float* __restrict__ input, const float* __restrict__ weight,
+                                               float* __restrict__ output, int64_t cols, float eps) {
   constexpr int kBlockSize = hybrid::kBlockSize;
   __shared__ float sdata[kBlockSize + 1];
   const int tid = threadIdx.x;
@@ -34,7 +34,7 @@ __global__ void rms_norm_kernel_w2l3_hybrid_variant(const float* __restrict__ in
       }
     }
   }
-  if (!kAligned)
+  if constexpr (!kAligned)
     for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) sum += row_input[i] * row_input[i];
   sdata[tid] = sum;
   __syncthreads();
@@ -60,11 +60,11 @@ __global__ void rms_norm_kernel_w2l3_hybrid_variant(const float* __restrict__ in
     const float4 w = weight == nullptr ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : vec_weight[i];
     vec_output[i] = make_float4(x.x * rstd * w.x, x.y * rstd * w.y, x.z * rstd * w.z, x.w * rstd * w.w);
   }
-  if (kAligned) return;
-  for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) {
-    const float normalized = row_input[i] * rstd;
-    row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
-  }
+  if constexpr (!kAligned)
+    for (int64_t i = 4 * vec_cols + tid; i < cols; i += kBlockSize) {
+      const float normalized = row_input[i] * rstd;
+      row_output[i] = weight == nullptr ? normalized : normalized * weight[i];
+    }
 }
 
 // kTested: each block tests the alignment of its row, as 04 does. Else the launcher tests all rows at once.
@@ -72,11 +72,13 @@ template <int kVectors, bool kTested>
 void launch(const float* input, const float* weight, float* output, int64_t rows, int64_t cols, float eps,
             cudaStream_t stream) {
   if (rows == 0) return;  // a grid of no blocks is a launch error
-  bool aligned = !kTested && cols % 4 == 0;
-  for (const float* tensor : {input, weight, static_cast<const float*>(output)})
-    aligned = aligned && reinterpret_cast<uintptr_t>(tensor) % sizeof(float4) == 0;
-  const auto kernel = aligned ? rms_norm_kernel_w2l3_hybrid_variant<kVectors, true>
-                              : rms_norm_kernel_w2l3_hybrid_variant<kVectors, false>;
+  auto* kernel = rms_norm_kernel_hybrid_variant<kVectors, false>;
+  if constexpr (!kTested) {
+    bool aligned = cols % 4 == 0;
+    for (const float* tensor : {input, weight, static_cast<const float*>(output)})
+      aligned = aligned && reinterpret_cast<uintptr_t>(tensor) % sizeof(float4) == 0;
+    if (aligned) kernel = rms_norm_kernel_hybrid_variant<kVectors, true>;
+  }
   kernel<<<static_cast<unsigned>(rows), hybrid::kBlockSize, 0, stream>>>(input, weight, output, cols, eps);
 }
 

@@ -75,7 +75,8 @@ void print(const Report& report) {
     std::printf("Checking kernels on %s matrix...\n\n", matrix.c_str());
   int number = 0;
   for (const Result& result : report.results) {
-    std::printf("%d. %s kernel:\n   %s\n\n", ++number, label_of(*result.stage).c_str(), said_of(report, result).c_str());
+    std::printf("%d. %s kernel:\n   %s\n\n", ++number, label_of(*result.stage).c_str(),
+                said_of(report, result).c_str());
     if (result.timed && is_w2l3(*result.stage) && (!best || result.timing.microseconds < best->timing.microseconds))
       best = &result;
   }
@@ -99,7 +100,8 @@ int main(int argc, char** argv) {
   if (!counts) words.insert(words.begin() + 1, {"--iterations", "100"});
   return guarded(argv[0], [&] {
     const Options options = parse_options(matrix::all, 0, static_cast<int>(words.size()), words.data());
-    if (options.list || options.profile) return run_all(matrix::all, static_cast<int>(words.size()), const_cast<char**>(words.data()));
+    if (options.list || options.profile)
+      return run_all(matrix::all, static_cast<int>(words.size()), const_cast<char**>(words.data()));
     const CsvFile csv(options.csv);
     require_device();
     const Report report = check_stages(matrix::all, options);
