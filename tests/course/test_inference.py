@@ -38,7 +38,16 @@ def test_the_engine_serves_three_pairs_of_types_and_refuses_others(rows):
     assert seen == {(types, dim) for types in SERVED for dim in (False, True)}
     refused = [row for row in rows if row["answer"].startswith("refused: ")]
     assert sum((row["input"], row["weight"], row["output"]) not in SERVED for row in refused) == 4
-    assert len(refused) == 11
+    layers = [(row["asked"], " x " in row["dims"], row["answer"]) for row in rows if "Layer::forward" in row["asked"]]
+    assert len(refused) == (12 if layers else 11)
+    if not layers:  # LAYERS
+        return
+    assert {(name, dim) for name, dim, answer in layers if answer.startswith("row_")} == {
+        ("RmsNormLayer::forward", False),
+        ("RmsNormLayer::forward", True),
+        ("RMSNormDimLayer::forward", True),
+    }
+    assert [dim for name, dim, answer in layers if answer.startswith("refused: ")] == [False]
 
 
 def test_ldg_changes_no_access_after_restrict():

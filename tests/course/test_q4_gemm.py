@@ -145,3 +145,35 @@ def test_weights_in_the_order_of_the_tensor_cores_are_read_once_without_gaps():
     assert not [row for row in rows if product in row["kernel"] and row["what"] == "global load"]
     copied = [row for row in rows if product in row["kernel"] and row["what"] == "global load async"]
     assert sum(int(row["bytes"]) for row in copied if row["bytes_per_lane"] in ("8192", "1024")) == 18 * BLOCKS
+
+
+def test_a_sum_by_atomics_has_other_bits_in_another_order():
+    rows = stored("atomics")
+    assert {row["variant"] for row in rows} == {"shuffles", "atomics in shared memory", "atomics in L2"}
+    for row in rows:
+        assert row["wrong"] == f"0 of {int(row['m']) * int(row['n'])}"
+        assert row["bits"] == ("equal" if row["variant"] == "shuffles" else "differ"), row
+
+
+@pytest.mark.builds(f"{LADDER.path}/benchmark_best")
+def test_benchmark_best_helps():
+    shown = run(program(f"{LADDER.path}/benchmark_best"), "--help")
+    assert shown.returncode == 0 and shown.stderr == ""
+    once = run(program(f"{LADDER.path}/benchmark_best"), 96, 3, 320, "--profile", "--stage", "tile2d")
+    assert once.returncode == 0 and once.stdout.count("launched once") == 1
+    for word in ("benchmark_best M N K", "benchmark_best 4096 2 14336", "--iterations", "--pause"):
+        assert word in shown.stdout
+
+
+@pytest.mark.builds(f"{LADDER.path}/benchmark_warp_optimized")
+def test_benchmark_warp_optimized_runs_the_documents_five_kernels():
+    done = run(program(f"{LADDER.path}/benchmark_warp_optimized"), "--m", 64, "--k", 1024, "--no-small", "--pause", 1)
+    assert done.returncode == 0, done.stdout + done.stderr
+    named = [stage.name for stage in LADDER.stages[:5]]
+    for name in named:
+        assert len(re.findall(rf"^{name} +PASS ", done.stdout, re.MULTILINE)) == 1
+    rows = re.findall(r"^(\d+) +(\d+) +(\d+) +(\d\d_\w+) +0 of (\d+) ", done.stdout, re.MULTILINE)
+    shapes = {row[:3] for row in rows}
+    assert len(rows) == 5 * len(shapes) and len(shapes) >= 3 and {row[3] for row in rows} == set(named)
+    refused = run(program(f"{LADDER.path}/benchmark_warp_optimized"), "--pause", "-1")
+    assert refused.returncode == 2 and "--pause" in refused.stderr

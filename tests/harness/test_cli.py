@@ -41,6 +41,8 @@ def refused(result):
         (["--seed", "one"], "--seed one"),
         (["--iterations", "0"], "--iterations 0"),
         (["--iterations", "-3"], "--iterations -3"),
+        (["--pause", "-1"], "--pause -1"),
+        (["--pause", "60001"], "--pause 60001"),
         (["--stage", "99"], "--stage 99"),
         (["--stage", "0"], "--stage 0"),
         (["--stage", ""], "--stage"),
@@ -86,9 +88,10 @@ def test_list_names_every_stage():
     listed = run(PROGRAM, "--list")
     assert listed.returncode == 0 and listed.stderr == ""
     assert [line.split()[1] for line in listed.stdout.splitlines()[1:]] == STAGES
+    assert [line.split()[1] for line in listed.stdout.splitlines() if line.endswith("(W2L3_TILE)")] == ["03_tiled"]
 
 
-@pytest.mark.parametrize("form", ["05_warp_shuffle", "warp_shuffle", "5", "05"])
+@pytest.mark.parametrize("form", ["05_warp_shuffle", "warp_shuffle", "5", "05", "FAST", "fast"])
 def test_stage_by_number_or_name(form):
     result = run(PROGRAM, "--stage", form, *SMALL)
     assert result.returncode == 0, result.stderr

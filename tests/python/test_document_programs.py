@@ -90,6 +90,24 @@ def test_the_serving_ladder_says_how_to_get_the_package():
     assert done.returncode == 1 and "pip install ./python" in done.stderr
 
 
+def test_the_documents_options_need_no_package():
+    """Its line is left out with the reason, and the other two run."""
+    options = ["--num-tokens", "40", "--hidden-size", "96", "--dtype", "half", "--num-iters", "2"]
+    done = run(sys.executable, SERVING / "benchmark_layernorm.py", *options, BACKEND=BACKEND)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "before" in done.stdout and "after" in done.stdout
+    assert "\nheader: did not run: the package of python/ is not installed (pip install ./python)" in done.stdout
+
+
+def test_the_documents_table_is_a_csv_only_where_it_was_timed(tmp_path):
+    target = tmp_path / "python.csv"
+    done = run(sys.executable, PRECISION / "rms_norm.py", "--shape", "3x512", "--csv", target, BACKEND=BACKEND)
+    if BACKEND == "cuda":
+        assert done.returncode == 0 and target.read_text(encoding="utf-8").count("\n") == 15
+    else:
+        assert done.returncode == 1 and "times need a GPU" in done.stderr and not target.exists()
+
+
 def test_the_serving_ladders_script():
     options = ["--num-tokens", "5", "--hidden-size", "96", "--dtype", "bfloat16", "--add-residual"]
     path = os.pathsep.join([str(SITE), os.environ.get("PYTHONPATH", "")])
