@@ -170,6 +170,19 @@ def test_a_ladder_of_another_gpu_alone_shows_that_gpus_results(fresh):
     assert f"It takes <!--= us 01 -->{MICROSECONDS['01_basic']:g}<" in text
 
 
+def test_a_file_of_another_gpu_alone_is_shown_where_the_first_gpu_lacks_it(fresh):
+    fresh.page(
+        f"{VECTOR}/README.md", block("table:lengths") + "\nIt takes <!--= us 01; in lengths n=7 -->1<!--/--> µs.\n"
+    )
+    assert fresh.readme().returncode != 0
+    fresh.write("profiling_results/other-1/vector/lengths.csv", ladder_csv({"n": 7}, STAGES[:2], {}, optional=()))
+    done = fresh.readme()
+    assert done.returncode == 0, done.stderr
+    text = fresh.page(f"{VECTOR}/README.md")
+    assert "profiling_results/other-1/vector/lengths.csv" in text
+    assert f"It takes <!--= us 01; in lengths n=7 -->{MICROSECONDS['01_basic']:g}<" in text
+
+
 @pytest.mark.parametrize(
     "name, folder", [("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("NVIDIA A100-SXM4-40GB", "a100-sxm4")]
 )

@@ -1,14 +1,10 @@
 // benchmark_warp_optimized: the document's five kernels on its five shapes, checked and, on a GPU, timed. It takes the
 // options of q4_gemm_test.
-#include "common/experiment.h"
+#include "assignment2/q4_gemm/experiments/experiments.h"
 #include "build/generated/assignment2/q4_gemm/stages.cuh"
-
-namespace ladder::q4_gemm {
-Table document(const Report& report);
-}
 
 int main(int argc, char** argv) {
   using namespace ladder::q4_gemm;
-  return ladder::run_all({stages.begin(), stages.begin() + 5}, {{"document", "the document's table", document, false}}, argc,
-                         argv);
+  return ladder::run_all({stages.begin(), stages.begin() + 5}, {{"document", "the document's table", document, false}},
+                         argc, argv);
 }

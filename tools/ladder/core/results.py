@@ -50,12 +50,16 @@ def stored(gpu=""):
     return store() / (gpu or names[0]) if names else None
 
 
-def measured(folder, name):
+def measured(folder, name, file=""):
     """The folder of a GPU that has results of that name, a ladder's or the header's: the given one if it does, or else
-    the first that does."""
-    if not folder or (folder / name).is_dir():
+    the first that does. With a file, on the pages of the first GPU: the first that has this file of that name."""
+    if not folder:
         return folder
-    return next((store() / gpu for gpu in stored_gpus(f"{name}/**/*.csv")), folder)
+    if not (folder / name).is_dir():
+        return next((store() / gpu for gpu in stored_gpus(f"{name}/**/*.csv")), folder)
+    if file and not (folder / name / file).is_file() and folder == stored():
+        return next((store() / gpu for gpu in stored_gpus(f"{name}/{file}")), folder)
+    return folder
 
 
 def read(path, columns=()):

@@ -217,7 +217,7 @@ class Where:
 
     def path(self, figures, column):
         """The CSV that holds the column, or the folder with a CSV of counters for each stage."""
-        store = results.measured(figures.folder, self.folder)
+        store = results.measured(figures.folder, self.folder, self.file)
         profile = store / self.folder / (f"ncu_{self.file[:-4]}" if self.file != results.MAIN else "ncu")
         found = [folder / self.folder / self.file for folder in (store, results.store() / results.CPU_DEVICE)]
         found = [path for path in found if path.is_file()]

@@ -262,7 +262,8 @@ def draw_stored(folder, target):
     climbed = ladders.all_ladders()
     for file, draw in registry.PLOTS.items():
         for ladder in climbed if "{ladder}" in file else [None]:
-            of_ladder = results.measured(folder, ladder.id) if ladder else folder
+            name = file.partition("}_")[2]
+            of_ladder = results.measured(folder, ladder.id, f"{name}.csv") if ladder else folder
             draw(of_ladder, ladder, target / f"{of_ladder.name}_{file.format(ladder=ladder.id if ladder else '')}")
 
 

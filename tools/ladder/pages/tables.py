@@ -70,7 +70,7 @@ def build(block, folder):
     if block.name.startswith("index/") and block.name in registry.TABLES:  # of the whole tree
         return registry.TABLES[block.name].make(folder, None, block)
     ladder, name = ladder_of(block)
-    folder = results.measured(folder, own_folder(ladder))
+    folder = results.measured(folder, own_folder(ladder), f"{name.removesuffix('_plot')}.csv")
     own = registry.TABLES.get(f"{own_folder(ladder)}/{name}")
     found = own or (registry.TABLES.get("<sweep>" if name in ladder.sweeps else name) if ladder else None)
     if not found:
