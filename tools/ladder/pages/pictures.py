@@ -137,7 +137,7 @@ def draw_sectors(target):
         picture.words(20, y, name, 15, bold=True)
         picture.words(20, y + 20, does)
         moved, asked = count * SECTOR, LANES * WORD
-        said = f"{count:g} sectors per request: {moved:g} bytes move for {asked} that are asked for"
+        said = f"{count:g} sectors per request: {moved:g} bytes move for {asked} that the warp uses"
         picture.words(20, y + 40, said, color=VERMILLION if moved > asked else BLUE, bold=True)
 
     heading(
@@ -471,7 +471,7 @@ def draw_time_lines(target):
     draw_times(
         target,
         "pictures_time_line_11",
-        "11_persistent: the next row is asked for before this one is added up",
+        "11_persistent: the block loads the next row before it adds up this one",
         [
             "In 09 a new block needs a place, and then asks for its row. In 11 a block that stays asks for row 1 as soon as it has",
             "row 0, and adds up and writes row 0 meanwhile. This is the hope; the page has the measured times, and what they say of it.",
@@ -521,7 +521,7 @@ def draw_time_lines(target):
         "12_bulk_copy: rows arrive in one buffer while the threads use the other",
         [
             "One thread asks for a whole row and goes on; the row arrives in shared memory without passing a register.",
-            "Row 2 is asked for when all threads have added up row 1: then none still reads row 0, whose buffer it takes.",
+            "The copy of row 2 starts when all threads have added up row 1: then none still reads row 0, whose buffer it takes.",
         ],
         [
             ("buffer A", [(LOAD, 1, 4, "row 0"), (LOAD, 10, 4, "row 2"), (LOAD, 20, 4, "row 4")]),
