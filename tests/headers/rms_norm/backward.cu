@@ -12,10 +12,10 @@ namespace {
 
 void arguments(Tally& tally) {
   using E = __nv_bfloat16;
-  const auto memory = ladder::allocate<__nv_bfloat16>(4096);
+  const auto memory = ladder::allocate<E>(8192);
   E* const m = memory.get();
-  E *const dy = m, *const x = m + 512, *const dx = m + 1024, *const weight = m + 1536, *const dweight = m + 2048,
-           *const workspace = m + 2560;
+  E *const dy = m, *const x = m + 1024, *const dx = m + 2048, *const weight = m + 3072, *const dweight = m + 4096,
+           *const workspace = m + 5120;
   const E* const none = nullptr;
   E* const nothing = nullptr;
   rms_norm::Options options;
