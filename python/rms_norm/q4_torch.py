@@ -19,8 +19,7 @@ _library = torch.library.Library("rms_norm", "FRAGMENT")
 _OF_PRODUCTS = "bool dependent_launch=False, bool batch_invariant=False"
 _OPTIONS = "float eps=1e-06, *, float weight_offset=0.0, bool dependent_launch=False"
 for _schema in (
-    f"q4_multiply(Tensor packed, SymInt m, SymInt k, Tensor x, Tensor? bias=None, *, {_OF_PRODUCTS})"
-    " -> Tensor",
+    f"q4_multiply(Tensor packed, SymInt m, SymInt k, Tensor x, Tensor? bias=None, *, {_OF_PRODUCTS}) -> Tensor",
     "q4_multiply_quantized(Tensor packed, SymInt m, SymInt k, Tensor numbers, SymInt[] shape, ScalarType dtype,"
     f" Tensor? bias=None, *, {_OF_PRODUCTS}) -> Tensor",
     f"q4_rms_norm_quantize(Tensor x, Tensor? weight, {_OPTIONS}) -> Tensor",
