@@ -22,16 +22,14 @@ std::string claimed(const controls::Claim& claim) {
   return claim.least == claim.most ? text("%.1f", claim.least) : text("%.1f to %.1f", claim.least, claim.most);
 }
 
-}  // namespace
-
-Table claims(const Report& report) {
+Table measured(const Report& report, int number, const std::vector<Dtype>& dtypes) {
   constexpr int64_t kTokens = 4096;
   const int iterations = std::min(report.options.iterations, 9);
   Table table;
   table.title = text(
-      "Experiment 3: one change of the document at a time, %lld tokens, cold cache, median of %d samples.\n"
+      "Experiment %d: one change of the document at a time, %lld tokens, cold cache, median of %d samples.\n"
       "A factor is the time without the change divided by the time with it",
-      static_cast<long long>(kTokens), iterations);
+      number, static_cast<long long>(kTokens), iterations);
   table.columns = {{"change", "change"}, {"dtype", "dtype"}, {"claimed", "claimed"}};
   for (int i = 0; i < 6; ++i) table.columns.push_back({kFactors[i], kFactors[i] + 7});
   table.columns.push_back({"holds", "holds"});
@@ -39,7 +37,7 @@ Table claims(const Report& report) {
   for (int i = 0; i < 6; ++i) table.columns.push_back({kAfter[i], nullptr});
   table.left = 3;
   const Arena arena(report.device);
-  for (const Dtype dtype : {Dtype::half, Dtype::bfloat16, Dtype::float32}) {
+  for (const Dtype dtype : dtypes) {
     std::vector<std::vector<double>> took(controls::all().size());
     for (size_t form = 0; form < controls::all().size(); ++form)
       for (const int64_t hidden_size : kHiddenSizes) {
@@ -66,5 +64,10 @@ Table claims(const Report& report) {
   }
   return table;
 }
+
+}  // namespace
+
+Table claims(const Report& report) { return measured(report, 3, {Dtype::half, Dtype::float32}); }
+Table claims_bfloat16(const Report& report) { return measured(report, 6, {Dtype::bfloat16}); }
 
 }  // namespace ladder::serving
