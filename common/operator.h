@@ -95,6 +95,9 @@ class Operator {
   // Whether the report shows them per second: not where only bandwidth matters.
   virtual bool shows_operations() const { return false; }
 
+  // Whether the same launch must give the same bits each time.
+  virtual bool repeats_bits() const { return true; }
+
   // Contiguous, aligned, nothing left out, the scalars as declared. If an operator works in place, its output lies in
   // the memory of its input here too.
   virtual Variant plain() const;

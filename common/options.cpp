@@ -98,10 +98,13 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
                        "Milliseconds for which the GPU rests before each sample (GPU only)");
   const std::vector<Tensor> tensors = op.tensors({});
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].optional)
+    if (tensors[i].optional) {
+      const bool absent = options.variant.places[i].absent;
       line.add_flag(
-          std::string("--no-") + tensors[i].name, [&options, i] { options.variant.places[i].absent = true; },
-          text("Leave the %s out of the main input", tensors[i].name));
+          std::string(absent ? "--with-" : "--no-") + tensors[i].name,
+          [&options, i, absent] { options.variant.places[i].absent = !absent; },
+          text(absent ? "Give the main input its %s" : "Leave the %s out of the main input", tensors[i].name));
+    }
   bool no_timing = false, no_small = false;
   line.add_flag("--no-timing", no_timing, "Check only (GPU only: the CPU device is never timed)");
   line.add_flag("--no-small", no_small, "Leave out the small problems: check the main input only");

@@ -2,14 +2,10 @@
 //   rms_norm:            out = input / sqrt(mean(input²) + epsilon) · weight
 //   fused_add_rms_norm:  residual = input + residual, and input = the norm of the new residual, both in place
 #pragma once
+#include "common/operators/dtype.h"
 #include "common/stage.h"
 
-struct __half;
-struct __nv_bfloat16;
-
 namespace ladder {
-
-enum class Dtype { half, bfloat16, float32 };
 
 // num_tokens rows of hidden_size elements. Rows of input begin input_stride elements apart; out and residual have no
 // gaps. Pointers are aligned to an element and no more. For fused_add_rms_norm out is input; for rms_norm there is no
@@ -49,13 +45,5 @@ void call(ServingNorm<adds_residual, llama>, void (*launch)(const ServingCall&, 
 using RmsNormServing = ServingNorm<false, true>;
 using FusedAddRmsNorm = ServingNorm<true, true>;
 using FusedAddRmsNormOnce = ServingNorm<true, false>;
-
-// Calls body with a null pointer of the type: dispatch(call.dtype, [&](auto* type) { ... }).
-template <class Body>
-void dispatch(Dtype dtype, Body body) {
-  if (dtype == Dtype::half) return body(static_cast<__half*>(nullptr));
-  if (dtype == Dtype::bfloat16) return body(static_cast<__nv_bfloat16*>(nullptr));
-  body(static_cast<float*>(nullptr));
-}
 
 }  // namespace ladder
