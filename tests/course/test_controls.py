@@ -12,6 +12,7 @@ TAILS = {  # inputs that no vector and no tile divides
     "vector": ["--n", 40963],
     "serving": ["--num-tokens", 3, "--hidden-size", 1025],
     "inference": ["--rows", 3, "--cols", 1025],
+    "backward": ["--rows", 3, "--cols", 1025],
     "W1L2": ["--n", 100003],
     "W2L1": ["--n", 100003],
     "W2L3": ["--rows", 100, "--cols", 36],

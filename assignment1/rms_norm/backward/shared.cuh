@@ -162,27 +162,38 @@ bool takes_vectors(const Tensors<T>& t) {
   return bits % 16 == 0 && t.cols % kColumns == 0;
 }
 
+// weight_offset + weight of a thread's eight columns. 07_vectorized.
+template <class T>
+__device__ Pack<float> weight_factors(const Tensors<T>& t, int64_t first, bool vector, int64_t columns) {
+  const Pack<T> weight = t.weight == nullptr ? Pack<T>{} : load_pack(t.weight + first, vector, columns);
+  Pack<float> factors;
+#pragma unroll
+  for (int i = 0; i < kColumns; ++i)
+    factors.values[i] = t.weight == nullptr ? 1.0f : t.weight_offset + static_cast<float>(weight.values[i]);
+  return factors;
+}
+
 // What a thread does with its eight columns of a row once it has them in registers. 07_vectorized.
 template <class T>
-__device__ float2 sums_of(const Pack<T>& dy, const Pack<T>& x, const float (&factor)[kColumns]) {
+__device__ float2 sums_of(const Pack<T>& dy, const Pack<T>& x, const Pack<float>& factor) {
   float2 sums = make_float2(0.0f, 0.0f);
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
     const auto value = static_cast<float>(x.values[i]);
     sums.x += value * value;
-    sums.y += static_cast<float>(dy.values[i]) * factor[i] * value;
+    sums.y += static_cast<float>(dy.values[i]) * factor.values[i] * value;
   }
   return sums;
 }
 template <class T>
-__device__ Pack<T> gradients(const Pack<T>& dy, const Pack<T>& x, const Pack<T>& dsum, const float (&factor)[kColumns],
-                             RowFactors row_is, float (&partial)[kColumns]) {
+__device__ Pack<T> gradients(const Pack<T>& dy, const Pack<T>& x, const Pack<T>& dsum, const Pack<float>& factor,
+                             RowFactors row_is, Pack<float>& partial) {
   Pack<T> dx;
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
     const auto from_y = static_cast<float>(dy.values[i]), value = static_cast<float>(x.values[i]);
-    partial[i] += from_y * (value * row_is.rstd);
-    const float gradient = row_is.rstd * (from_y * factor[i] - value * row_is.slope);
+    partial.values[i] += from_y * (value * row_is.rstd);
+    const float gradient = row_is.rstd * (from_y * factor.values[i] - value * row_is.slope);
     dx.values[i] = static_cast<T>(gradient + static_cast<float>(dsum.values[i]));
   }
   return dx;
@@ -207,18 +218,15 @@ constexpr int kCluster = 8;  // blocks; what every GPU with clusters can do
 // 09_cluster. partial: a thread's eight columns. The blocks of a cluster leave theirs in shared memory; then each block
 // adds up an eighth of the columns over all of them, in the order of the blocks, and writes it to the cluster's row.
 template <class T>
-__device__ void write_cluster_sums(const Tensors<T>& t, float* own, const float (&partial)[kColumns]) {
+__device__ void write_cluster_sums(const Tensors<T>& t, float* own, const Pack<float>& partial) {
 #if __CUDA_ARCH__ >= 900
   const auto cluster = cooperative_groups::this_cluster();
   __syncthreads();  // `own` has held rows
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) own[i * blockDim.x + threadIdx.x] = partial[i];
+  store_pack(own + threadIdx.x * kColumns, partial, true, kColumns);
   cluster.sync();
-  const unsigned i = cluster.block_rank();  // of each thread's eight columns
+  const int64_t col = int64_t{cluster.block_rank()} * blockDim.x + threadIdx.x;
   float sum = 0.0f;
-  for (unsigned block = 0; block < kCluster; ++block)
-    sum += cluster.map_shared_rank(own, block)[i * blockDim.x + threadIdx.x];
-  const int64_t col = int64_t{threadIdx.x} * kColumns + i;
+  for (unsigned block = 0; block < kCluster; ++block) sum += cluster.map_shared_rank(own, block)[col];
   if (t.dweight != nullptr && col < t.cols) t.partial[blockIdx.x / kCluster * t.cols + col] = sum;
   cluster.sync();  // no block ends while others read its shared memory
 #endif

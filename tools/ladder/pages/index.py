@@ -77,7 +77,7 @@ def all_questions(folder, ladder, block):
 
 def climbed(folder, ladder):
     """The cells of its first stage and its fastest one; empty if the ladder was not measured."""
-    path = folder / ladder.id / results.MAIN if folder else None
+    path = results.measured(folder, ladder.id) / ladder.id / results.MAIN if folder else None
     if not path or not path.is_file():
         return [""] * 3
     rows = [row for row in timed.read(path, ladder) if row["microseconds"]]

@@ -20,9 +20,8 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
   __shared__ float2 warp_sums[2][32];
   const int64_t first = int64_t{threadIdx.x} * kColumns, columns = t.cols - first;
   const bool vector = aligned && columns > 0;
-  float partial[kColumns] = {}, factor[kColumns];
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) factor[i] = i < columns ? weight_factor(t, first + i) : 0.0f;
+  const Pack<float> factor = weight_factors(t, first, vector, columns);
+  Pack<float> partial = {};
   int turn = 0;
   for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x, turn ^= 1) {
     const int64_t begin = row * t.cols + first;
@@ -31,9 +30,7 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
     const RowFactors row_is = row_factors(t, row, block_sums(sums_of(dy, x, factor), warp_sums[turn]));
     store_pack(t.dx + begin, gradients(dy, x, dsum, factor, row_is, partial), vector, columns);
   }
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i)
-    if (t.dweight != nullptr && i < columns) t.partial[blockIdx.x * t.cols + first + i] = partial[i];
+  if (t.dweight != nullptr) store_pack(t.partial + blockIdx.x * t.cols + first, partial, vector, columns);
 }
 
 inline void launch(const BackwardCall& call, cudaStream_t stream) {

@@ -43,9 +43,8 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
   const unsigned slot = 2 * blockDim.x;  // packs of a row, dy's and x's
   for (int i = 0; i < kAhead; ++i)
     prefetch::fetch_ahead(own + i * slot, t, blockIdx.x + int64_t{i} * gridDim.x, first, vector);
-  float partial[kColumns] = {}, factor[kColumns];
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) factor[i] = i < columns ? weight_factor(t, first + i) : 0.0f;
+  const Pack<float> factor = weight_factors(t, first, vector, columns);
+  Pack<float> partial = {};
   int turn = 0, next = 0;
   for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x, turn ^= 1, next = (next + 1) % kAhead) {
     const int64_t begin = row * t.cols + first;
@@ -57,9 +56,7 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
     const RowFactors row_is = row_factors(t, row, block_sums(sums_of(dy, x, factor), warp_sums[turn]));
     store_pack(t.dx + begin, gradients(dy, x, dsum, factor, row_is, partial), vector, columns);
   }
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i)
-    if (t.dweight != nullptr && i < columns) t.partial[blockIdx.x * t.cols + first + i] = partial[i];
+  if (t.dweight != nullptr) store_pack(t.partial + blockIdx.x * t.cols + first, partial, vector, columns);
 }
 
 template <class T, int kAhead>

@@ -23,18 +23,15 @@ constexpr int kCluster = 8;  // blocks; what every GPU with clusters can do
 // partial: a thread's eight columns. The blocks of a cluster leave theirs in shared memory; then each block adds up an
 // eighth of the columns over all of them, in the order of the blocks, and writes it to the cluster's row.
 template <class T>
-__device__ void write_cluster_sums(const Tensors<T>& t, float* own, const float (&partial)[kColumns]) {
+__device__ void write_cluster_sums(const Tensors<T>& t, float* own, const Pack<float>& partial) {
 #if __CUDA_ARCH__ >= 900
   const auto cluster = cooperative_groups::this_cluster();
   __syncthreads();  // `own` has held rows
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) own[i * blockDim.x + threadIdx.x] = partial[i];
+  store_pack(own + threadIdx.x * kColumns, partial, true, kColumns);
   cluster.sync();
-  const unsigned i = cluster.block_rank();  // of each thread's eight columns
+  const int64_t col = int64_t{cluster.block_rank()} * blockDim.x + threadIdx.x;
   float sum = 0.0f;
-  for (unsigned block = 0; block < kCluster; ++block)
-    sum += cluster.map_shared_rank(own, block)[i * blockDim.x + threadIdx.x];
-  const int64_t col = int64_t{threadIdx.x} * kColumns + i;
+  for (unsigned block = 0; block < kCluster; ++block) sum += cluster.map_shared_rank(own, block)[col];
   if (t.dweight != nullptr && col < t.cols) t.partial[blockIdx.x / kCluster * t.cols + col] = sum;
   cluster.sync();  // no block ends while others read its shared memory
 #endif
@@ -49,9 +46,8 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
   auto* own = reinterpret_cast<Pack<T>*>(fetched) + threadIdx.x;
   const unsigned slot = 2 * blockDim.x;  // packs of a row, dy's and x's
   for (int i = 0; i < kAhead; ++i) fetch_ahead(own + i * slot, t, blockIdx.x + int64_t{i} * gridDim.x, first, vector);
-  float partial[kColumns] = {}, factor[kColumns];
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) factor[i] = i < columns ? weight_factor(t, first + i) : 0.0f;
+  const Pack<float> factor = weight_factors(t, first, vector, columns);
+  Pack<float> partial = {};
   int turn = 0, next = 0;
   for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x, turn ^= 1, next = (next + 1) % kAhead) {
     const int64_t begin = row * t.cols + first;

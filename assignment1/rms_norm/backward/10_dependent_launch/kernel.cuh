@@ -32,10 +32,11 @@ __device__ inline void let_next_kernel_start() {
 #endif
 }
 
+// It lets the next kernel start by its end: blocks of the next call that come while these still occupy SMs would be
+// spread unevenly, and they stay for many rows.
 template <class T>
 __global__ void __launch_bounds__(kTile* kTile) dependent_sums_kernel(const Tensors<T> t, int64_t count) {
   wait_for_previous_kernel();
-  let_next_kernel_start();
   add_partial_sums(t, count);
 }
 
@@ -47,9 +48,8 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
   const bool vector = aligned && columns > 0;
   auto* own = reinterpret_cast<Pack<T>*>(fetched) + threadIdx.x;
   const unsigned slot = 2 * blockDim.x;  // packs of a row, dy's and x's
-  float partial[kColumns] = {}, factor[kColumns];
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) factor[i] = i < columns ? weight_factor(t, first + i) : 0.0f;
+  const Pack<float> factor = weight_factors(t, first, vector, columns);
+  Pack<float> partial = {};
   wait_for_previous_kernel();
   for (int i = 0; i < kAhead; ++i) fetch_ahead(own + i * slot, t, blockIdx.x + int64_t{i} * gridDim.x, first, vector);
   int turn = 0, next = 0;
