@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "common/operators/parts.h"
 #include "common/operators/rms_norm_parts.h"
@@ -44,7 +47,18 @@ class Answer : public Oracle {
         dsum_(rms_norm::as_floats(type_, inputs[kDsum], rows_ * cols_)),
         rstd_(static_cast<const float*>(inputs[kRstd])),
         mean_squares_(rms_norm::mean_squares(x_.get(), rows_, cols_)),
-        factor_error_(TypedRmsNorm::float_error(cols_)) {}
+        plain_(rows_),
+        weighted_(rows_),
+        factor_error_(TypedRmsNorm::float_error(cols_)) {
+    parallel_for(rows_, std::max<int64_t>(1, (1 << 16) / cols_), [&](int, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        for (int64_t i = 0; i < cols_; ++i) {
+          const double product = static_cast<double>(dy_[row * cols_ + i]) * static_cast<double>(x_[row * cols_ + i]);
+          plain_[row].add(product);
+          weighted_[row].add(product * static_cast<double>(weight_[i]));
+        }
+    });
+  }
 
   double tolerance() const override { return factor_error_ + unit_roundoff(type_); }
 
@@ -58,14 +72,31 @@ class Answer : public Oracle {
   }
 
  private:
+  struct Sum {
+    double value = 0, magnitudes = 0;
+    void add(double term) {
+      value += term;
+      magnitudes += std::abs(term);
+    }
+  };
+
+  double offset(const Variant& variant) const {
+    return static_cast<double>(static_cast<float>(variant.scalars[kWeightOffset]));
+  }
   double rstd(const Variant& variant, int64_t row) const {
     if (!variant.places[kRstd].absent) return static_cast<double>(rstd_[row]);
     const double eps = static_cast<double>(static_cast<float>(variant.scalars[kEps]));
     return 1.0 / std::sqrt(mean_squares_[row] + eps);
   }
+  // Over a row, of g · x. With an offset the magnitudes are a little more than they need be.
+  Sum products(const Variant& variant, int64_t row) const {
+    if (variant.places[kWeight].absent) return plain_[row];
+    const double o = offset(variant);
+    return {o * plain_[row].value + weighted_[row].value,
+            std::abs(o) * plain_[row].magnitudes + weighted_[row].magnitudes};
+  }
   double factor(const Variant& variant, int64_t col) const {
-    const double offset = static_cast<double>(static_cast<float>(variant.scalars[kWeightOffset]));
-    return variant.places[kWeight].absent ? 1.0 : offset + static_cast<double>(weight_[col]);
+    return variant.places[kWeight].absent ? 1.0 : offset(variant) + static_cast<double>(weight_[col]);
   }
 
   // Rounding is monotonic, so the bounds of the exact value give those of the rounded one. 2^-140 covers what float32
@@ -82,12 +113,7 @@ class Answer : public Oracle {
   // sum of magnitudes; a product in that sum has 3 roundings. Then the subtraction and the addition of dsum.
   void answer_row(const Variant& variant, int64_t row, int64_t col, int64_t length, const Answers& to) const {
     const float *dy = dy_.get() + row * cols_, *x = x_.get() + row * cols_, *dsum = dsum_.get() + row * cols_;
-    double sum = 0.0, magnitudes = 0.0;
-    for (int64_t i = 0; i < cols_; ++i) {
-      const double product = static_cast<double>(dy[i]) * factor(variant, i) * static_cast<double>(x[i]);
-      sum += product;
-      magnitudes += std::abs(product);
-    }
+    const auto [sum, magnitudes] = products(variant, row);
     const double r = rstd(variant, row), e = factor_error_, n = static_cast<double>(cols_);
     const double sum_slack = (row_sum_error(cols_) + 3.0 * u) * magnitudes;
     for (int64_t i = 0; i < length; ++i) {
@@ -103,18 +129,23 @@ class Answer : public Oracle {
 
   // Each term dy · x · rstd: rstd's error and two roundings.
   void answer_columns(const Variant& variant, int64_t first, int64_t count, const Answers& to) const {
-    std::vector<double> sums(count), magnitudes(count);
-    for (int64_t row = 0; row < rows_; ++row) {
-      const float *dy = dy_.get() + row * cols_ + first, *x = x_.get() + row * cols_ + first;
-      const double r = rstd(variant, row);
-      for (int64_t i = 0; i < count; ++i) {
-        const double term = static_cast<double>(dy[i]) * static_cast<double>(x[i]) * r;
-        sums[i] += term;
-        magnitudes[i] += std::abs(term);
-      }
-    }
+    const std::vector<Sum>& sums = columns(variant);
     const double error = factor_error_ + 2.0 * u + column_sum_error(rows_);
-    for (int64_t i = 0; i < count; ++i) set(to, i, sums[i], error * magnitudes[i]);
+    for (int64_t i = 0; i < count; ++i) set(to, i, sums[first + i].value, error * sums[first + i].magnitudes);
+  }
+
+  // The sums over all rows, computed once for each way to get rstd.
+  const std::vector<Sum>& columns(const Variant& variant) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Sum>& sums = columns_[{variant.places[kRstd].absent, variant.scalars[kEps]}];
+    if (!sums.empty()) return sums;
+    sums.resize(cols_);
+    for (int64_t row = 0; row < rows_; ++row) {
+      const float *dy = dy_.get() + row * cols_, *x = x_.get() + row * cols_;
+      const double r = rstd(variant, row);
+      for (int64_t i = 0; i < cols_; ++i) sums[i].add(static_cast<double>(dy[i]) * static_cast<double>(x[i]) * r);
+    }
+    return sums;
   }
 
   int64_t rows_, cols_;
@@ -122,7 +153,10 @@ class Answer : public Oracle {
   rms_norm::Floats dy_, x_, weight_, dsum_;
   const float* rstd_;
   std::vector<double> mean_squares_;
+  std::vector<Sum> plain_, weighted_;  // of each row: of dy · x, and of dy · weight · x
   double factor_error_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<bool, double>, std::vector<Sum>> columns_;
 };
 
 class Description : public Operator {

@@ -13,7 +13,7 @@ struct Body {
     if (threadIdx.y > 0 || col >= t.cols) return;
     float sums[2] = {};
     for (int64_t row = 0; row < t.rows; ++row) sums[row % 2] += parts::Right::term(t, row, col);
-    const int64_t written = t.rows < 2 ? t.rows : 2, wanted = t.rows > 1 ? 3 : 1;
+    const int64_t written = t.rows < 2 ? t.rows : 2, wanted = t.rows > 1 ? 3 : t.rows;
     for (int64_t i = 0; i < written; ++i) t.partial[i * t.cols + col] = sums[i];
     float sum = 0.0f;
     for (int64_t i = 0; i < wanted; ++i) sum += t.partial[i * t.cols + col];  // the fault: i < written
