@@ -21,7 +21,7 @@ struct Problem32 {
 
   explicit Problem32(int form) : variant(given.op.variants(kShape)[form]) {}
   bool has(int place) const { return !variant.places[place].absent; }
-  double at(int place, int64_t i) const { return static_cast<const float*>(given.inputs[place].data())[i]; }
+  double at(int place, int64_t i) const { return element(Type::float32, given.inputs[place].data(), i); }
   std::vector<double> all(int place, int64_t count) const {
     std::vector<double> values(count);
     for (int64_t i = 0; i < count; ++i) values[i] = at(place, i);
@@ -102,7 +102,7 @@ TEST_CASE("the bounds reject what is wrong by little") {
       const double g = p.at(kDy, place) * (1.0 + p.at(kWeight, i)), second = p.at(kX, place) * rstd * rstd * mean;
       const auto bounds = p.oracle(kDx, place);
       const double right = rstd * (g - second) + p.at(kDsum, place);
-      CHECK(bounds.allows(static_cast<float>(right)));
+      CHECK(bounds.allows(rounded(Type::float32, static_cast<float>(right))));
       dx_terms += !bounds.allows(right + rstd * second * 1e-3);  // the mean's part is off by a thousandth
       offsets += !bounds.allows(right - rstd * p.at(kDy, place));
       rstds += !bounds.allows((right - p.at(kDsum, place)) * 1.0001 + p.at(kDsum, place));
@@ -114,7 +114,7 @@ TEST_CASE("the bounds reject what is wrong by little") {
       sum += p.at(kDy, row * cols + i) * p.at(kX, row * cols + i) * p.at(kRstd, row);
       if (row + 2 < rows) without_last = sum;
     }
-    CHECK(p.oracle(kDweight, i).allows(static_cast<float>(sum)));
+    CHECK(p.oracle(kDweight, i).allows(rounded(Type::float32, static_cast<float>(sum))));
     dropped += !p.oracle(kDweight, i).allows(without_last);
   }
   const int64_t all = rows * cols;  // a row of dy is 0
