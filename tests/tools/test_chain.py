@@ -26,7 +26,9 @@ def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
     return [str({**dict.fromkeys(chain_tables.COLUMNS, ""), **known, **values}[name]) for name in chain_tables.COLUMNS]
 
 
-FUNCTIONS = ["forward", "fused_add", "workspace_bytes", "copy", "error"]  # of bench/abi/rms_norm
+FUNCTIONS = (
+    "forward fused_add workspace_bytes copy error backward backward_workspace_bytes".split()
+)  # of bench/abi/rms_norm
 ROWS = [
     row("ours", 2.5),
     row("ours_pdl", 1.75),
