@@ -56,7 +56,7 @@ def test_header_compiles_in_two_files(tmp_path):
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
 
 
-@pytest.mark.parametrize("candidates", ["forward_contiguous", "add_contiguous"])
+@pytest.mark.parametrize("candidates", full_but(["forward_contiguous", "add_contiguous"], "forward_contiguous"))
 def test_the_compiler_does_not_split_stores(candidates, tmp_path):
     """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
     options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]

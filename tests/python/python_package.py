@@ -4,11 +4,12 @@ import fcntl
 import os
 import sys
 
-from conftest import BACKEND, FULL, ROOT, cores, run
+from conftest import BACKEND, FULL, ROOT, TORCH, cores, run
 
 PACKAGE = ROOT / "python"
 BUILD = ROOT / "build/python_package" / BACKEND
 SITE = BUILD / "site"
+TYPES = "usual" if FULL or TORCH else "float32 bfloat16"
 
 
 def pip_install(*arguments, **environment):
@@ -27,7 +28,7 @@ def install():
         lock.seek(0)
         if not this_run or lock.read() != this_run:
             # Settings of scikit-build-core, which not every pip can hand over.
-            settings = {"SKBUILD_BUILD_DIR": str(BUILD / "cmake"), "BACKEND": BACKEND, "RMS_NORM_TYPES": ""}
+            settings = {"SKBUILD_BUILD_DIR": str(BUILD / "cmake"), "BACKEND": BACKEND, "RMS_NORM_TYPES": TYPES}
             if BACKEND == "cpu":  # in a quick run g++ would optimize for longer than the kernels run
                 settings["SKBUILD_CMAKE_DEFINE"] = f"OPTIMIZE_OFTEN={'-O1' if FULL else '-O0'}"
             made = pip_install(PACKAGE, "--upgrade", "--target", SITE, **settings)

@@ -249,7 +249,7 @@ Checks check(const ladder::Device& device) {
   Checks checks = {candidates().size()};
   ladder::Progress progress;
   // One chunk; an odd number of chunks, the last one half empty; rows that fill no group.
-  for (const Matrix& matrix : {Matrix{70, 32}, Matrix{200, 1056}})
+  for (const Matrix& matrix : {Matrix{70, 32}, Matrix{136, 1056}})
     for (const Candidate& candidate : candidates()) {
       const int64_t n = candidate.columns == 1 ? 1 : candidate.table == Table::few ? candidate.columns - 1 : 130;
       const Weights weights(matrix, n, nullptr);
