@@ -85,6 +85,7 @@ def test_tiles_ask_for_what_their_sizes_say():
         assert float(row["activations_megabytes"]) == pytest.approx(n * k / 32 * 36 * -(-m // tile_m) / 1e6, abs=6e-4)
 
 
+@pytest.mark.full
 @pytest.mark.builds(LADDER.path)
 @pytest.mark.parametrize(
     "m, n, k, said",
@@ -103,6 +104,7 @@ def test_any_size_is_right_or_refused_with_a_sentence(m, n, k, said):
     assert result.stdout.count("PASS") == (0 if said else len(LADDER.stages))
 
 
+@pytest.mark.full
 @pytest.mark.builds(f"{LADDER.path}/benchmark_best")
 def test_benchmark_best_takes_three_numbers():
     best = program(f"{LADDER.path}/benchmark_best")

@@ -22,6 +22,7 @@ def verdicts(*options):
     return dict(re.findall(r"^(\w+) +(PASS|skipped)\b", result.stdout, re.MULTILINE))
 
 
+@pytest.mark.full
 @builds
 @pytest.mark.parametrize("dtype, tokens, hidden", [("half", 7, 8), ("bfloat16", 257, 768), ("float", 7, 8192)])
 def test_every_type_is_right_or_refused_with_a_reason(dtype, tokens, hidden):
@@ -30,6 +31,7 @@ def test_every_type_is_right_or_refused_with_a_reason(dtype, tokens, hidden):
     assert found == {stage.name: "skipped" if stage.name in skipped else "PASS" for stage in LADDER.stages}
 
 
+@pytest.mark.full
 @builds
 def test_an_unknown_type_is_a_bad_command_line():
     result = run(program(LADDER.path), "--dtype", "fp8")

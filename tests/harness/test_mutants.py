@@ -7,7 +7,7 @@ import functools
 import re
 
 import pytest
-from conftest import program, run
+from conftest import full_but, program, run
 from ladder.core import ladders
 
 pytestmark = pytest.mark.builds("{ladder.path}/mutants")
@@ -16,10 +16,13 @@ REJECTED, NOT_SHOWN_HERE = 1, 77
 
 
 LADDERS = [ladder for ladder in ladders.all_ladders() if ladder.mutants]
+QUICK = {"W1L1", "matrix"}
 LARGE = {
     "matrix/byte_offset_overflow"
 }  # its fault shows beyond 2 GiB: 40 seconds of a processor and 8 GB, with FULL=1 only
-each_ladder = pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.id)
+each_ladder = pytest.mark.parametrize(
+    "ladder", full_but(LADDERS, *(one for one in LADDERS if one.id in QUICK)), ids=lambda ladder: ladder.id
+)
 
 
 def start(ladder, *arguments):
@@ -38,7 +41,8 @@ def every_mutant():
     for ladder in LADDERS:
         for name in ladder.mutants:
             identity = f"{ladder.id}/{name}"
-            yield pytest.param(ladder, name, id=identity, marks=[pytest.mark.full] if identity in LARGE else [])
+            full = identity in LARGE or ladder.id not in QUICK
+            yield pytest.param(ladder, name, id=identity, marks=[pytest.mark.full] if full else [])
 
 
 @each_ladder

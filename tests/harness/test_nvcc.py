@@ -6,7 +6,7 @@ test_build.py asks whether every file compiles, host code too, and whether two b
 import re
 
 import pytest
-from conftest import FULL, LADDER, NVCC, ROOT, full_but, make, run
+from conftest import FULL, LADDER, NVCC, ROOT, make, run
 
 HEADER_FILES = [ROOT / "tests/headers/rms_norm/alone/first.cu", ROOT / "tests/headers/rms_norm/alone/second.cu"]
 OPTIONS = [f"-I{ROOT}", f"-I{ROOT}/include", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
@@ -36,9 +36,9 @@ def test_what_the_notebook_builds_compiles_for_a_t4(folder):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("arch", full_but(ARCHITECTURES, "75"))
+@pytest.mark.full
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_header_compiles_for_the_gpu(arch, tmp_path):
-    """For the oldest architecture in a quick run; the CPU device compiles what is for sm_90, and the test of stores too."""
     if f"sm_{arch.rstrip('a')}" not in run(NVCC, "--list-gpu-code").stdout.split():
         pytest.skip(f"this nvcc has no sm_{arch}")
     fast = ["-Ofc", "max"] if "--Ofast-compile" in run(NVCC, "--help").stdout else []
@@ -56,7 +56,8 @@ def test_header_compiles_in_two_files(tmp_path):
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
 
 
-@pytest.mark.parametrize("candidates", full_but(["forward_contiguous", "add_contiguous"], "forward_contiguous"))
+@pytest.mark.full
+@pytest.mark.parametrize("candidates", ["forward_contiguous", "add_contiguous"])
 def test_the_compiler_does_not_split_stores(candidates, tmp_path):
     """It does so with plain stores of 16 bytes, and a kernel has four of them then."""
     options = [f"-I{ROOT}", f"-I{ROOT}/include", "-std=c++17", "-O3", "-arch=compute_90", "-ptx"]

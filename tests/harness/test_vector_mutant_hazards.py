@@ -6,6 +6,7 @@ import pytest
 from test_mutant_hazards import ROOT, build, hazards_of, names_in
 
 MUTANTS = ROOT / "assignment1/rms_norm/vector/mutants"
+pytestmark = pytest.mark.full
 
 # name -> (kind, space, what stands in the hazard's lines)
 HAZARDS = {
