@@ -28,7 +28,15 @@ TORCH = os.environ.get("TORCH", "0") not in ("", "0")
 CLANG_FORMAT = pathlib.Path(sys.executable).with_name("clang-format")  # of requirements.txt
 
 # PyTorch is large: its tests run with TORCH=1 only.
-WITH_TORCH = ["document_programs", "python_compilers", "python_suites", "python_torch", "q4_torch", "recognize", "tiny_models"]
+WITH_TORCH = [
+    "document_programs",
+    "python_compilers",
+    "python_suites",
+    "python_torch",
+    "q4_torch",
+    "recognize",
+    "tiny_models",
+]
 collect_ignore = [] if TORCH else [f"python/test_{name}.py" for name in WITH_TORCH]
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.

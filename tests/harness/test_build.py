@@ -144,7 +144,9 @@ def test_stage_by_number_name_or_folder(built, form):
     assert f"{STAGE}  " in output and "PASS" in output and "01_basic" not in output
 
 
-@pytest.mark.parametrize("form", full_but(["nonsense", "99", "", "-1", "'; echo injected; '", "$(HOME)"], "'; echo injected; '"))
+@pytest.mark.parametrize(
+    "form", full_but(["nonsense", "99", "", "-1", "'; echo injected; '", "$(HOME)"], "'; echo injected; '")
+)
 def test_unknown_stage_lists_the_choices(built, form):
     refused = make("stage", f"S={form}", cwd=built)
     assert refused.returncode == 2
