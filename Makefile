@@ -31,7 +31,7 @@ all: $(LADDERS:%=%/linked)
 help:
 	@echo 'make                    build ./$(PROGRAM) and those of the other ladders (rms_norm_vector_test, ...), all stages of one each'
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
-	@echo 'make test               install what is missing, run the quick tests (10 minutes); CI runs all, with FULL=1 TORCH=1.'
+	@echo 'make test               install what is missing, run the quick tests (8 minutes); CI runs all, with FULL=1 TORCH=1.'
 	@echo '                        TORCH=1 installs PyTorch (5 GB) and tests the Python package with it too'
 	@echo '                        one test in ten seconds: .venv/bin/python -m pytest tests/pages/test_questions.py'
 	@echo 'make stage S=05         build and run one stage; S is its number or name (05, vector/05, W2L1/5), a ladder or a folder'
