@@ -27,12 +27,21 @@ def summary(result):
 # --- Answers ------------------------------------------------------------------------------------------------
 
 
+ANSWERS = [("forward", ""), ("reversed", "bfloat16 fused_add:")]
+QUICKLY = [
+    ("forward", "bfloat16 forward:"),
+    ("forward", "bfloat16 backward, from"),
+    ("reversed", "bfloat16 fused_add: row lengths"),
+    ("reversed", "bfloat16 rope"),
+]
+
+
 @builds
-@pytest.mark.parametrize("order, groups", [("forward", ""), ("reversed", "bfloat16 fused_add:")])
+@pytest.mark.parametrize("order, groups", ANSWERS if FULL else QUICKLY)
 def test_answers(order, groups):
     result = run(PROGRAM, "--quick", "--filter", groups, timeout=600, SIMT_ORDER=order)
     passed, failed, _ = summary(result)
-    assert result.returncode == 0 and failed == 0 and passed > 500, result.stdout
+    assert result.returncode == 0 and failed == 0 and passed > (500 if FULL else 30), result.stdout
 
 
 @pytest.mark.full
@@ -48,7 +57,7 @@ def test_long_unaligned_rows_of_large_problems(rows, cols):
 @builds
 def test_every_group_is_listed_and_can_be_chosen():
     listed = run(PROGRAM, "--list").stdout.splitlines()
-    assert len(listed) == len(set(listed)) > 100
+    assert len(listed) == len(set(listed)) > (100 if FULL else 40)
     chosen = run(PROGRAM, "--quick", "--filter", listed[1])
     assert chosen.returncode == 0 and chosen.stdout.count("pass  ") == 1 and listed[1] in chosen.stdout
 
