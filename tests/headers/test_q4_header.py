@@ -204,7 +204,7 @@ def wrong(tmp_path_factory):
 @pytest.mark.parametrize("name", full_but(MUTANTS, "halves_cut_off"))
 def test_wrong_header_is_rejected(wrong, name):
     source, number = MUTANTS[name][2], list(MUTANTS).index(name)
-    given = ["--products"] if source == "main.cu" else []
+    given = ["--products"] if source == "main.cu" and name not in FAULTS else []
     result = run(wrong(source), "--quick", *given, timeout=600, EXCHANGED=str(number))
     assert result.returncode == 1, result.stdout + result.stderr
     said = "FAIL" in result.stdout or "hazard" in result.stderr
