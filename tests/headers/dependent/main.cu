@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <q4_gemm/q4_gemm.cuh>
+#include <rms_norm/backward.cuh>
 #include <rms_norm/rms_norm.cuh>
 #include <rms_norm/rope.cuh>
 #include <string>
@@ -112,6 +113,7 @@ bool run(const std::string& only) {
   const Memory product_workspace(q4_gemm::workspace_size(kM, kMany, kK));
   constexpr int64_t kLong = 40000, kTeamRow = 3000;  // a row for all blocks of the GPU, and one for a team
   const Memory row(4 * kLong), row_out(4 * kLong), odd(4 * 8 * 1001 + 16);
+  const Memory gradients_workspace(rms_norm::backward_workspace_bytes(kMany, kK));
   const Memory norm_workspace(rms_norm::kWorkspaceBytes, 0), positions(2 * sizeof(int64_t), 0);
 
   const auto q4 = [](bool dependent, const Memory* workspace = nullptr) {
@@ -176,6 +178,16 @@ bool run(const std::string& only) {
          const rms_norm::Heads<float> heads = {sums.as<float>(), 2, 2, 1, 64};
          const rms_norm::Rotation<float> rotation = {x.as<const float>(), positions.as<const int64_t>(), 1};
          return rms_norm::qk_norm_rope(heads, none, none, rotation, norm(d));
+       }},
+      {"backward",
+       [&](bool d) {
+         return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), none, sums.as<float>(),
+                                   y.as<float>(), gradients_workspace.as(), kMany, kK, norm(d));
+       }},
+      {"backward, long rows",
+       [&](bool d) {
+         return rms_norm::backward(row.as<const float>(), nullptr, row.as<const float>(), none, row_out.as<float>(),
+                                   static_cast<float*>(nullptr), nullptr, 1, kLong, norm(d));
        }},
       {"forward, a cluster a row", [&](bool d) { return forward(row, 1, 30000, kLong, none, row_out, d); }},
       {"forward, the GPU a row", [&](bool d) { return forward(row, 1, kLong, kLong, none, row_out, d); }},
