@@ -128,6 +128,7 @@ def test_a_missing_fence_is_found_although_the_result_is_right(build):
     assert [(hazard["what"], hazard["space"]) for hazard in hazards] == [("race", "global")]
 
 
+@pytest.mark.full
 @cpu_only
 @pytest.mark.builds(CONTROLS)
 def test_cub_is_skipped_without_a_gpu_and_the_others_pass():

@@ -151,6 +151,7 @@ def test_what_the_document_s_times_mean_in_bytes():
     assert round(times[4] / times[3], 1) == 10.8
 
 
+@pytest.mark.full
 @pytest.mark.builds(LADDER.path)
 @pytest.mark.parametrize(
     "stage, cols, said", [("03", 65505, "no number above 65504"), ("10", 65537, "hold apart"), ("09", 65537, "PASS")]

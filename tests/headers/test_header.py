@@ -72,6 +72,7 @@ def test_bad_command_lines(arguments):
 # --- Compilation --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("standard", full_but(STANDARDS, "c++17"))
 def test_compiles_in_two_files_for_the_cpu_device(tmp_path, standard):
     """g++ sees some mistakes only while it optimizes, which FULL=1 lets it do once."""
@@ -227,6 +228,7 @@ int main() {
 """
 
 
+@pytest.mark.full
 def test_a_checked_build_does_not_wait_for_ever(tmp_path):
     (tmp_path / "checked.cu").write_text(CHECKED, encoding="utf-8")
     options = [f"-I{ROOT}/include", "-std=c++17", *FAST, "-DRMS_NORM_CHECKED", "checked.cu", "-o", "checked"]
@@ -235,7 +237,7 @@ def test_a_checked_build_does_not_wait_for_ever(tmp_path):
     assert "cudaErrorLaunchFailure" in run(tmp_path / "checked", timeout=120).stdout
 
 
-@pytest.mark.parametrize("order", ["forward", "reversed"])
+@pytest.mark.parametrize("order", full_but(["forward", "reversed"], "reversed"))
 def test_teams_of_blocks(tmp_path, order):
     made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", *FAST, *WARNINGS, TEAMS, "-o", "teams", cwd=tmp_path)
     assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
@@ -273,6 +275,7 @@ def test_nothing_in_teams_races(tmp_path):
     assert "hazards: none" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.full
 def test_code_for_an_older_architecture_has_no_clusters(tmp_path):
     """As on a new GPU that runs what was compiled for compute capability 7.5: the instructions are not there."""
     no_clusters = r"__cluster_barrier_arrive_relaxed\(\)", "__trap()"
@@ -462,8 +465,9 @@ NOT_INVARIANT = {
 }
 
 
+@pytest.mark.full
 @builds
-@pytest.mark.parametrize("name", full_but(NOT_INVARIANT, "option ignored"))
+@pytest.mark.parametrize("name", NOT_INVARIANT)
 def test_a_header_that_is_not_batch_invariant_is_rejected(name, tmp_path):
     program = build(tmp_path, "-O0", change=NOT_INVARIANT[name], source=less(tmp_path, "float32 forward"))
     result = run(program, "--quick", "--filter", "float32 forward: batch invariance", timeout=300)
@@ -486,18 +490,18 @@ def analyzed(program, *arguments):
     return result
 
 
+@pytest.mark.full  # tests/harness/test_mutant_hazards.py shows the kind
 @builds
 class TestAnalysis:
     """Rows in registers, several a block and one; long rows in a cluster, and on a workspace in many blocks."""
 
     @pytest.fixture(scope="class")
     def program(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("analysis")
-        return build(folder, "--analyze", source=TESTS / "bfloat16.cu" if FULL else less(folder, "fused_add"))
+        return build(tmp_path_factory.mktemp("analysis"), "--analyze")
 
     @pytest.mark.parametrize(
         "shape",
-        full_but([("20", "64,256,111"), ("3", "1000,4096,8193"), ("1,2", "70000,140001")], ("3", "1000,4096,8193")),
+        [("20", "64,256,111"), ("3", "1000,4096,8193"), ("1,2", "70000,140001")],
     )
     def test_no_hazards(self, program, shape):
         rows, cols = shape
@@ -505,7 +509,6 @@ class TestAnalysis:
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 
-    @pytest.mark.full
     @pytest.mark.parametrize("function, group", [("backward", "bfloat16 backward"), ("rope", "bfloat16 rope")])
     def test_no_hazards_beside_the_norms(self, function, group, tmp_path):
         """Of a few mixtures of types: the accesses of the others differ in their width only."""
@@ -514,7 +517,6 @@ class TestAnalysis:
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 
-    @pytest.mark.full  # tests/harness/test_mutant_hazards.py shows the kind
     def test_sees_a_missing_barrier(self, tmp_path):
         program = build(tmp_path, "--analyze", change=(r"__syncthreads\(\);", ""))
         result = analyzed(program, "--rows", "3", "--cols", "4096")

@@ -83,7 +83,8 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("version", full_but([75, 80, 90], 75))
+@pytest.mark.full
+@pytest.mark.parametrize("version", [75, 80, 90])
 def test_code_for_an_older_architecture_lacks_what_newer_ones_have(tmp_path, version):
     """As on a new GPU that runs what was compiled for an older one. A trap stands for clusters, which it lacks."""
     no_clusters = r"__cluster_barrier_arrive_relaxed\(\)", "__trap()"

@@ -9,7 +9,7 @@ from conftest import BACKEND, FULL, ROOT, TORCH, cores, run
 PACKAGE = ROOT / "python"
 BUILD = ROOT / "build/python_package" / BACKEND
 SITE = BUILD / "site"
-TYPES = "usual" if FULL or TORCH else "float32 bfloat16"
+TYPES = "usual" if FULL or TORCH else "float32"
 
 
 def pip_install(*arguments, **environment):
