@@ -157,6 +157,7 @@ def test_a_sum_by_atomics_has_other_bits_in_another_order():
         assert row["bits"] == ("equal" if row["variant"] == "shuffles" else "differ"), row
 
 
+@pytest.mark.full
 @pytest.mark.builds(f"{LADDER.path}/benchmark_best")
 def test_benchmark_best_helps():
     shown = run(program(f"{LADDER.path}/benchmark_best"), "--help")
@@ -167,6 +168,7 @@ def test_benchmark_best_helps():
         assert word in shown.stdout
 
 
+@pytest.mark.full
 @pytest.mark.builds(f"{LADDER.path}/benchmark_warp_optimized")
 def test_benchmark_warp_optimized_runs_the_documents_five_kernels():
     done = run(program(f"{LADDER.path}/benchmark_warp_optimized"), "--m", 64, "--k", 1024, "--no-small", "--pause", 1)
