@@ -9,8 +9,6 @@
 namespace ladder {
 namespace q4_gemm {
 
-enum Place { kY, kWeights, kX, kScratch };
-
 class Answer : public Oracle {
  public:
   // All elements at once, on all cores: every stage of a ladder is compared with the same ones.
@@ -140,17 +138,6 @@ const Operator& Q4Gemm<W>::get() {
   return description;
 }
 
-template <class W>
-void call(Q4Gemm<W>, void (*launch)(W, const block_q8_1*, float*, float*, int64_t, int64_t, int64_t, cudaStream_t),
-          const Arguments& a, cudaStream_t stream) {
-  const q4::Form<W> form{a.shape[0], a.shape[2] / kBlock};
-  launch(form.of(a.tensors[q4_gemm::kWeights]), a.tensor<const block_q8_1>(q4_gemm::kX), a.tensor<float>(q4_gemm::kY),
-         a.tensor<float>(q4_gemm::kScratch), a.shape[0], a.shape[1], a.shape[2], stream);
-}
-
-template void call(Q4GemmBlocks, Q4GemmBlocks::Launch, const Arguments&, cudaStream_t);
-template void call(Q4GemmRepacked, Q4GemmRepacked::Launch, const Arguments&, cudaStream_t);
-template void call(Q4GemmFragments, Q4GemmFragments::Launch, const Arguments&, cudaStream_t);
 template struct Q4Gemm<const block_q4_0*>;
 template struct Q4Gemm<Repacked>;
 template struct Q4Gemm<Fragments>;

@@ -10,6 +10,10 @@
 #include "common/random.h"
 #include "common/tensor.h"
 
+namespace ladder::q4_gemm {
+enum Place { kY, kWeights, kX, kScratch };  // the operator's tensors
+}
+
 namespace ladder::q4 {
 
 // Whole numbers and scales apart: rows of k whole numbers, and k / 32 scales a row.

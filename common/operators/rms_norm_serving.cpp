@@ -10,7 +10,7 @@ namespace ladder {
 namespace rms_norm_serving {
 
 using Typed = TypedRmsNorm;
-constexpr int kRowGap = Typed::kLlama + 1;  // of the scalars: input_stride - hidden_size
+constexpr int kRowGap = RmsNormServing::kRowGap;
 
 class Description : public Operator {
  public:
@@ -92,19 +92,7 @@ const Operator& ServingNorm<adds_residual, llama>::get() {
   static const rms_norm_serving::Description description(adds_residual, llama);
   return description;
 }
-template <bool adds_residual, bool llama>
-void call(ServingNorm<adds_residual, llama>, RmsNormServing::Launch launch, const Arguments& a, cudaStream_t stream) {
-  using Typed = TypedRmsNorm;
-  const auto gap = static_cast<int64_t>(a.scalars[rms_norm_serving::kRowGap]);
-  launch({a.tensors[Typed::kY], a.tensors[Typed::kX], a.shape[1] + gap,
-          adds_residual ? a.tensors[Typed::kResidual] : nullptr, a.tensors[Typed::kWeight],
-          static_cast<float>(a.scalars[Typed::kEps]), a.shape[0], a.shape[1], static_cast<Dtype>(a.shape[2])},
-         stream);
-}
 
-template void call(RmsNormServing, RmsNormServing::Launch, const Arguments&, cudaStream_t);
-template void call(FusedAddRmsNorm, FusedAddRmsNorm::Launch, const Arguments&, cudaStream_t);
-template void call(FusedAddRmsNormOnce, FusedAddRmsNormOnce::Launch, const Arguments&, cudaStream_t);
 template struct ServingNorm<false, true>;
 template struct ServingNorm<true, true>;
 template struct ServingNorm<true, false>;

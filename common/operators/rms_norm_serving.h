@@ -3,6 +3,7 @@
 //   fused_add_rms_norm:  residual = input + residual, and input = the norm of the new residual, both in place
 #pragma once
 #include "common/operators/dtype.h"
+#include "common/operators/typed_rms_norm.h"
 #include "common/stage.h"
 
 namespace ladder {
@@ -26,6 +27,7 @@ struct ServingCall {
 template <bool adds_residual, bool llama>
 struct ServingNorm {
   using Launch = void (*)(const ServingCall& call, cudaStream_t stream);
+  static constexpr int kRowGap = TypedRmsNorm::kLlama + 1;  // of the scalars: input_stride - hidden_size
   static const Operator& get();
 
   static const char* refuses(const Shape& shape) {

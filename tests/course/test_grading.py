@@ -8,7 +8,7 @@ import re
 
 import pytest
 from conftest import FULL, make, run
-from ladder.grader import exercises, grade
+from ladder.grader import exercises, grade, workplace
 from submitted import LADDERS, Submission, all_of, edited, exercise_of, of, source
 
 pytestmark = pytest.mark.builds()
@@ -30,16 +30,21 @@ class Several(grade.Workplace):
         return [*super().makefile(), "CUFLAGS += -Xcompiler -fno-ipa-icf"]
 
     def main(self):
-        one = self.exercise.stage
-        space = f"ladder::{one.ladder.namespace}::{one.namespace}"
-        stages = ", ".join(f"{space}_{number}::stage" for number in range(len(self.files)))
+        return []
+
+    def student(self):
         return [
             "#define LADDER_ALL_STAGES",
             *(f'#include "{file}"' for file in self.files),
             "#include <cstdlib>",
-            "int main(int argc, char** argv) {",
-            f"  const ladder::AnyStage all[] = {{{stages}}};",
-            '  return ladder::run_all({all[std::atoi(std::getenv("SUBMISSION"))]}, argc, argv);',
+            *workplace.LAUNCH,
+            '  switch (std::atoi(std::getenv("SUBMISSION"))) {',
+            *(
+                f"    case {number}: of({self.space}_{number}::stage, arguments, stream); break;"
+                for number in range(len(self.files))
+            ),
+            "  }",
+            "}",
             "}",
         ]
 
@@ -51,13 +56,13 @@ class OneOfSeveral(grade.Workplace):
         self.exercise, self.file = several.exercise, several.files[number]
         self.path = several.path / str(number)
         self.path.mkdir(exist_ok=True)
-        for kind in ("cpu", "analyze"):
-            text = f'#!/bin/sh\nSUBMISSION={number} exec "{several.built(kind)}" "$@"\n'
-            (self.path / kind).write_text(text, encoding="utf-8")
-            (self.path / kind).chmod(0o755)
+        self.several = several
+        text = f'#!/bin/sh\nSUBMISSION={number} exec "{several.built("judge")}" "$@"\n'
+        (self.path / "judge").write_text(text, encoding="utf-8")
+        (self.path / "judge").chmod(0o755)
 
     def built(self, kind):
-        return self.path / kind
+        return self.path / kind if kind == "judge" else self.several.built(kind)
 
 
 def reports(exercise, texts, folder, name):
@@ -71,7 +76,7 @@ def reports(exercise, texts, folder, name):
         file.write_text(text.replace(space, f"{space[:-2]}_{number} {{"), encoding="utf-8")
         files.append(file)
     several = Several(exercise, files, f"tests/{exercise.id}/{name}")
-    code, output = several.make("cpu", "program", "analyzed")
+    code, output = several.build()
     assert code == 0, output
     said = several.said_of_file(output)
     for number, text in enumerate(texts):

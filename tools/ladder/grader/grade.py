@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from ..core import machine, results, stage
 from ..core.command_line import NOT_YET
 from ..core.ladders import Unusable, options
-from . import exercises, ideas, programs, rules
+from . import exercises, ideas, programs, rules, sandbox, symbols
 from .exercises import MARK, ROOT
 from .workplace import Workplace
 
@@ -140,37 +140,50 @@ def check_values(work, seed, order=None, run=None):
     """The harness's own checks on all edge cases: in both orders of the threads, or in the one given."""
     csv = work.path / f"values{order or ''}.csv"
     csv.unlink(missing_ok=True)
-    command = [work.built("cpu"), *inputs(work.exercise, seed), "--csv", csv]
+    command = [work.built("judge"), *inputs(work.exercise, seed), "--csv", csv]
     run = run or programs.Programs().run
-    code, output = run(command, **({"SIMT_ORDER": order} if order else {}))
+    code, output = run(command, LADDER_RUNNER=runner(work, "runner"), **({"SIMT_ORDER": order} if order else {}))
     said = verdict(work.exercise, work.file, csv, code, output)
     return f"{said} (threads in the shuffled order SIMT_ORDER={order})" if said and order else said
 
 
+def runner(work, kind, *written):
+    """The command that the judge starts to have the kernels run, a word per line; what may be written there."""
+    return "\n".join(sandbox.command([work.built(kind)], programs.SECONDS, written))
+
+
 def analyze(work, seed, run=None):
-    """(the hazards as sentences, the counts) of one run on the exercise's input, after the smallest edge cases."""
+    """(the hazards as sentences, the counts, what is wrong with the values) of one run on the exercise's input, after the
+    smallest edge cases."""
     run = run or programs.Programs().run
     files = {form: work.path / f"analysis.{form}" for form in ("json", "csv")}
-    for path in files.values():
+    values, folder = work.path / "counted.csv", work.path / "counted"
+    for path in (*files.values(), values):
         path.unlink(missing_ok=True)
+    folder.mkdir(exist_ok=True)
     forms = [word for form, path in files.items() for word in (f"--{form}", path)]
-    program = ["--program", work.built("analyze"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
-    code, output = run([ROOT / "simt/analyze", *forms, *program, *([] if work.exercise.edges else ["--no-small"])])
+    program = ["--program", work.built("judge"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
+    program += ["--csv", values, *([] if work.exercise.edges else ["--no-small"])]
+    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder)}
+    code, output = run([ROOT / "simt/analyze", *forms, *program], **where)
     if code == 124:
         many = f"Or does every thread do the work of all? An analysis has {programs.SECONDS} seconds."
-        return [f"the kernel does not end while it is analyzed. {ENDLESS} {many}"], None
+        return [f"the kernel does not end while it is analyzed. {ENDLESS} {many}"], None, ""
     if not files["json"].is_file():
         output = programs.shown_paths(output, work.file)
-        return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None
+        return [f"the program for the counters did not end in good order: {output.strip()[-300:]}"], None, ""
     dump = json.loads(files["json"].read_text(encoding="utf-8"))
     hazards = [hazard_text(work, hazard) for hazard in dump["hazards"]]
     if not dump["kernels"]:
         stopped = "host code accessed device memory" in output or "from the kernel's launch" in " ".join(output.split())
-        return hazards or ([] if stopped else ["your launcher launches no kernel"]), None
+        return hazards or ([] if stopped else ["your launcher launches no kernel"]), None, ""
     text = rules.without_comments(exercises.text_of(work.file), strings=False)
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
-    return hazards, ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
+    counts = ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
+    rows = results.read(values, ["verdict"]) if values.is_file() else []
+    is_right = bool(rows) and rows[0]["verdict"] == "PASS"
+    return hazards, counts, "" if is_right else verdict(work.exercise, work.file, values, 1, output)
 
 
 def hazard_text(work, hazard):
@@ -244,9 +257,11 @@ def judge(work, text, said, waiting=None):
             runs = [pool.submit(check_values, work, seed, order, started.run) for order in (None, str(seed % 1000))]
             analysis = pool.submit(analyze, work, seed, started.run)
             values = [run.result() for run in runs]
-            hazards, report.counts = analysis.result()
+            hazards, report.counts, counted = analysis.result()
     finally:
         started.stop()
+    if not any(values) and not hazards and counted:
+        values.append(f"while the kernels are counted: {counted}")
     hung = [one for one in values if ENDLESS in one]
     report.values = (hung or [one for one in values if one])[:1] + narrow_indices(work, said)
     # A launch that found what an earlier one had left behind goes wrong in ways that are no faults of their own.
@@ -288,10 +303,10 @@ def grade(exercise, file, name="", waiting=None):
     with Workplace.of(exercise, file, name) as work:
         if waiting:
             waiting.now = "building"
-        code, output = work.make("cpu", "program", "analyzed", waiting=waiting)
+        code, output = work.build(waiting)
         if code:
             return Report(build=compiler_errors(work, output))
-        foreign = list(rules.foreign(work))
+        foreign = [*rules.foreign(work), *symbols.refused(work)]
         if foreign:
             return Report(rules=foreign)
         return judge(work, text, work.said_of_file(output), waiting)

@@ -11,6 +11,7 @@ import time
 
 from ..core import machine, results
 from ..core.ladders import ROOT
+from . import sandbox
 
 SECONDS = 40  # of computing, for one run of a program; right kernels take two or three
 HANGS = "cudaErrorLaunchTimeout"
@@ -60,9 +61,9 @@ class Programs:
             if self.hung:
                 return 124, ""
             process = subprocess.Popen(
-                ["sh", "-c", f'ulimit -t {SECONDS}; exec "$@"', "sh", *map(str, command)],
+                [str(word) for word in command],
                 cwd=ROOT,
-                env={**os.environ, **environment},
+                env=sandbox.environment(**environment),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that what it starts ends with it
@@ -96,12 +97,12 @@ def is_first_build():
     return not (ROOT / "build/cpu/libcommon.a").is_file()
 
 
-def make(waiting, *words):
-    """(exit code, what make said); what it compiles is what is waited for."""
+def make(waiting, *words, before=()):
+    """(exit code, what make said); what it compiles is what is waited for. before: the start of the command."""
     environment = {name: value for name, value in os.environ.items() if name not in machine.OF_MAKE}
     of_first = ", the first time the CPU device and the harness as well" if is_first_build() else ""
     process = subprocess.Popen(
-        ["make", *map(str, words)],
+        [*before, "make", *map(str, words)],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

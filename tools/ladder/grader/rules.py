@@ -135,10 +135,10 @@ def directives(bare):
 
 def foreign(work):
     """What the compiler has read of other solutions: rules for text can be circumvented."""
-    listed = (work.built("cpu").parent / "main.cu.o.d").read_text(encoding="utf-8")
+    listed = (work.objects[0].parent / "student.cu.o.d").read_text(encoding="utf-8")
     first = listed.replace("\\\n", " ").partition("\n")[0]
     for word in shlex.split(first.partition(":")[2]):
         path = (work.path / word).resolve()
-        inside = ROOT in path.parents and path not in (work.file.resolve(), work.path / "main.cu")
+        inside = ROOT in path.parents and path not in (work.file.resolve(), work.path / "student.cu")
         if inside and re.search(r"/mutants/|\.cu$|/kernel\.cuh$", str(path)):
             yield f"the compiler read {path.relative_to(ROOT)} for your file, and yours must be your own"

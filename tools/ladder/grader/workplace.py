@@ -5,10 +5,19 @@ import os
 import re
 
 from ..core import machine, results
-from . import exercises, programs
+from . import exercises, programs, sandbox
 from .exercises import ROOT
 
-WARNINGS = "-Xcompiler -Wconversion -Xcompiler -Wsign-conversion"  # for indices that are too narrow
+
+COMPILING = 60  # seconds of computing that each of the compiler's programs may take
+LAUNCH = [
+    "namespace ladder::judged {",
+    "template <class Op>",
+    "static void of(const Stage<Op>& stage, const Arguments& arguments, cudaStream_t stream) {",
+    "  call(Op{}, stage.launch, arguments, stream);",
+    "}",
+    '__attribute__((visibility("default"))) void launch(const Arguments& arguments, cudaStream_t stream) {',
+]
 
 
 class Workplace:
@@ -19,6 +28,10 @@ class Workplace:
         self.path = ROOT / "build/grade" / (name or exercise.id)
         self.path.mkdir(parents=True, exist_ok=True)
         self.write("main.cu", self.main())
+        self.write(self.declared, [exercise.skeleton([])])
+        self.write("judge.cu", self.judge())
+        self.write("runner.cu", self.runner())
+        self.write("student.cu", self.student())
         self.write("Makefile", self.makefile())
 
     @classmethod
@@ -30,24 +43,51 @@ class Workplace:
 
     def makefile(self):
         of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
-        rules = f"include {os.path.relpath(ROOT, self.path)}/mk/stage.mk"
-        return [
-            "NAME := graded",
-            "SOURCES := main.cu",
-            of,
-            rules,
-            f"CUFLAGS += $(if $(filter cpu,$(BACKEND)),{WARNINGS})",
-        ]
+        rules = f"include {os.path.relpath(ROOT, self.path)}/mk/grade.mk"
+        return ["NAME := graded", "SOURCES := main.cu", of, rules]
+
+    @property
+    def space(self):
+        """The namespace of the stage."""
+        one = self.exercise.stage
+        return f"ladder::{one.ladder.namespace}::{one.namespace}"
+
+    @property
+    def declared(self):
+        """The skeleton: what the judge knows of the stage is its name and which inputs it accepts."""
+        return f"declared{self.exercise.stage.source.suffix}"
 
     def main(self):
-        """The program's lines. A stage that is one file brings its own, LADDER_MAIN, unless it is told that others are there."""
-        one = self.exercise.stage
-        where = f"ladder::{one.ladder.namespace}::{one.namespace}::stage"
+        """The program that make try starts. A stage that is one file brings its own, LADDER_MAIN, unless it is told that
+        others are there."""
         return [
             "#define LADDER_ALL_STAGES",
             f'#include "{results.shown(self.file)}"',
             "",
-            f"int main(int argc, char** argv) {{ return ladder::run_all({{{where}}}, argc, argv); }}",
+            f"int main(int argc, char** argv) {{ return ladder::run_all({{{self.space}::stage}}, argc, argv); }}",
+        ]
+
+    def judge(self):
+        return [
+            "#define LADDER_ALL_STAGES",
+            '#include "common/judge/judge.h"',
+            f'#include "{self.declared}"',
+            "",
+            f"int main(int argc, char** argv) {{ return ladder::judge::run({self.space}::stage, argc, argv); }}",
+        ]
+
+    def runner(self):
+        return ['#include "common/judge/runner.h"', "", "int main() { return ladder::judge::run(); }"]
+
+    def student(self):
+        """The student's file as an object of its own, with one function that others see."""
+        return [
+            "#define LADDER_ALL_STAGES",
+            f'#include "{results.shown(self.file)}"',
+            *LAUNCH,
+            f"  of({self.space}::stage, arguments, stream);",
+            "}",
+            "}",
         ]
 
     def write(self, name, lines):
@@ -56,10 +96,22 @@ class Workplace:
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
-    def make(self, backend, *targets, waiting=None):
-        """(exit code, what make said)"""
+    def make(self, backend, *targets, waiting=None, before=()):
+        """(exit code, what make said); before: the start of the command"""
         words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", f"BACKEND={backend}", *targets]
-        return programs.make(waiting or programs.Waiting(), *words)
+        return programs.make(waiting or programs.Waiting(), *words, before=before)
+
+    def build(self, waiting=None):
+        """(exit code, what make said): the judge, and in the sandbox the student's file and the runners. A folder and the
+        ones below it belong to one exercise alone."""
+        code, output = self.make("cpu", "judge", "prepared", waiting=waiting)
+        if code:
+            return code, output
+        folders = [self.path, *(self.built(kind).parent for kind in ("runner", "counts"))]
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        before = sandbox.command([], COMPILING, folders)
+        return self.make("cpu", "LIBS=ready", "CCACHE_DISABLE=1", "runner", waiting=waiting, before=before)
 
     def said_of_file(self, output):
         """What the compiler said of the file when it was compiled last, which may be longer ago than this output."""
@@ -69,7 +121,18 @@ class Workplace:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def built(self, kind):
-        return ROOT / "build" / kind / self.path.relative_to(ROOT) / "graded"
+        """A program: the judge, its runner, the runner that counts, or the one with everything, for cpu or cuda."""
+        backend, name = {
+            "judge": ("cpu", "judge"),
+            "runner": ("cpu", "runner"),
+            "counts": ("analyze", "runner"),
+        }.get(kind, (kind, "graded"))
+        return ROOT / "build" / backend / self.path.relative_to(ROOT) / name
+
+    @property
+    def objects(self):
+        """The student's, of both runners."""
+        return [self.built(kind).parent / "student.cu.o" for kind in ("runner", "counts")]
 
     @property
     def command(self):

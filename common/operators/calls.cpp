@@ -1,0 +1,34 @@
+// How operators call launchers that take their arguments in a form of their own. Apart from the oracles: the process that
+// runs a student's kernels has this file and not them.
+#include "common/operators/q4_parts.h"
+#include "common/operators/rms_norm_serving.h"
+
+namespace ladder {
+
+template <class W>
+void call(Q4Gemm<W>, void (*launch)(W, const block_q8_1*, float*, float*, int64_t, int64_t, int64_t, cudaStream_t),
+          const Arguments& a, cudaStream_t stream) {
+  const q4::Form<W> form{a.shape[0], a.shape[2] / kBlock};
+  launch(form.of(a.tensors[q4_gemm::kWeights]), a.tensor<const block_q8_1>(q4_gemm::kX), a.tensor<float>(q4_gemm::kY),
+         a.tensor<float>(q4_gemm::kScratch), a.shape[0], a.shape[1], a.shape[2], stream);
+}
+
+template void call(Q4GemmBlocks, Q4GemmBlocks::Launch, const Arguments&, cudaStream_t);
+template void call(Q4GemmRepacked, Q4GemmRepacked::Launch, const Arguments&, cudaStream_t);
+template void call(Q4GemmFragments, Q4GemmFragments::Launch, const Arguments&, cudaStream_t);
+
+template <bool adds_residual, bool llama>
+void call(ServingNorm<adds_residual, llama>, RmsNormServing::Launch launch, const Arguments& a, cudaStream_t stream) {
+  using Typed = TypedRmsNorm;
+  const auto gap = static_cast<int64_t>(a.scalars[RmsNormServing::kRowGap]);
+  launch({a.tensors[Typed::kY], a.tensors[Typed::kX], a.shape[1] + gap,
+          adds_residual ? a.tensors[Typed::kResidual] : nullptr, a.tensors[Typed::kWeight],
+          static_cast<float>(a.scalars[Typed::kEps]), a.shape[0], a.shape[1], static_cast<Dtype>(a.shape[2])},
+         stream);
+}
+
+template void call(RmsNormServing, RmsNormServing::Launch, const Arguments&, cudaStream_t);
+template void call(FusedAddRmsNorm, FusedAddRmsNorm::Launch, const Arguments&, cudaStream_t);
+template void call(FusedAddRmsNormOnce, FusedAddRmsNormOnce::Launch, const Arguments&, cudaStream_t);
+
+}  // namespace ladder

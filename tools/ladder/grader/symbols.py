@@ -1,0 +1,80 @@
+"""What a student's object has and what it asks for, as nm lists it: kernels and a launcher need little.
+
+A text can hide a call in many ways, and the linker's symbols cannot. The object may define what is in its own namespace,
+and may ask for what kernels, launchers and the headers that they may include ask for.
+"""
+
+import functools
+import re
+import subprocess
+
+from ..core.ladders import ROOT, Unusable
+
+# Of the C++ library and of the compiler; the CPU device's are read from its headers.
+ALLOWED = re.compile(
+    r"_GLOBAL_OFFSET_TABLE_|operator (new|delete)(\[\])?\(|__cxa_\w+|_Unwind_Resume|__gxx_personality_v0|__dso_handle|"
+    r"__stack_chk_fail|(vtable|typeinfo|typeinfo name|guard variable|VTT) for |DW\.ref\.|std::|__gnu_cxx::|"
+    r"__(tsan|sanitizer_cov|ubsan|asan)_\w+|__tls_get_addr|_?_?mem(cpy|set|move|cmp)(_chk)?$|__assert_fail|"
+    r"(__)?(printf|vprintf|puts|putchar|snprintf|strlen)(_chk)?$|stderr$|stdout$|"
+    r"a?(sin|cos|tan)h?(pi)?f?$|(exp|exp2|exp10|expm1|log|log2|log10|log1p|sqrt|rsqrt|cbrt|rcbrt|pow|fmod|floor|ceil|round|trunc|"
+    r"rint|nearbyint|fabs|fma|fmax|fmin|hypot|erf|erfc|erfcx|tgamma|lgamma|ldexp|frexp|scalbn|ilogb|logb|nextafter|copysign|"
+    r"remainder|lrint|llrint|lround|llround|atan2|sincos|fdim|modf)f?$|"
+    r"(threadIdx|blockIdx|blockDim|gridDim|warpSize)$"
+)
+NO_STREAMS = re.compile(r"std::(basic_[io]*f?stream|basic_filebuf|filesystem|thread|ifstream|ofstream|system|ios_base::Init)")
+# Calls of CUDA's that a launcher may make: none moves memory, none waits, none reports anything to the grader.
+OF_CUDA = re.compile(
+    r"cuda(GetDevice|DeviceGetAttribute|GetDeviceProperties\w*|GetErrorName|GetErrorString|GetLastError|PeekAtLastError|"
+    r"FuncSetAttribute|FuncGetAttributes|LaunchKernel\w*|LaunchCooperativeKernel|Occupancy\w+|FuncSetCacheConfig)\b"
+)
+KIND = {"w": "weak", "u": "unique"}
+
+
+@functools.cache
+def of_the_device():
+    """The names that the CPU device's headers mention, which are all that a file may ask of it."""
+    found = set()
+    for path in (ROOT / "simt").glob("**/include/**/*"):
+        if path.is_file():
+            found.update(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="replace")))
+    return found
+
+
+def listed(objects):
+    """(kind, name) of the symbols that others see or must provide."""
+    done = subprocess.run(["nm", "-C", *map(str, objects)], capture_output=True, text=True)
+    if done.returncode:
+        raise Unusable(f"nm cannot read the student's object: {done.stderr.strip()}")
+    found = (re.match(r"[0-9a-f ]{16} ([A-Zuwvi]) (.*)", line) for line in done.stdout.splitlines())
+    return list(dict.fromkeys(match.groups() for match in found if match))
+
+
+def base(name):
+    """block_barrier of simt::block_barrier(simt::Vote, int), also with what the template returns in front."""
+    plain, depth = "", 0
+    for letter in name:
+        depth += (letter == "<") - (letter == ">")
+        plain += letter if not depth and letter != ">" else ""
+    return plain.partition("(")[0].split(" ")[-1]
+
+
+def is_allowed(name, space):
+    named = base(name)
+    if NO_STREAMS.search(name):
+        return False
+    if named.startswith("simt::"):
+        return all(part in of_the_device() for part in named.split("::")[1:])
+    if OF_CUDA.match(name) or ALLOWED.match(name):
+        return True
+    return named.startswith(("ladder::call", f"{space}::"))
+
+
+def refused(work):
+    """Sentences about symbols that no kernel needs."""
+    for kind, name in listed(work.objects):
+        short = name if len(name) < 80 else f"{name[:76]} ..."
+        if kind in "Uw":
+            if not is_allowed(name, work.space):
+                yield f"the file calls {short}, which has nothing to do with a kernel"
+        elif kind in "TBDRCG" and not base(name).startswith((f"{work.space}::", "ladder::judged::launch")):
+            yield f"the file defines {short} outside its namespace {work.space}, where the grader could mistake it for its own"
