@@ -5,7 +5,8 @@ include $(dir $(lastword $(MAKEFILE_LIST)))stage.mk
 
 OF_GRADE := $(addprefix $(OUT)/,judge.cu.o runner.cu.o student.cu.o)
 CALLS := $(BUILD)/common/operators/calls.cpp.o
-.PHONY: judge runner prepared
+.PHONY: judge runner prepared student
+student: $(OUT)/student.cu.o $(ANALYZED)/student.cu.o
 judge: $(OUT)/judge
 prepared: $(OUT)/runner.cu.o $(CALLS) $(LIBSIMT) $(ANALYSIS)
 runner: $(OUT)/runner $(ANALYZED)/runner

@@ -54,7 +54,8 @@ class Runner {
     process_ = fork();
     if (process_ == 0) {
       // Above the places that they shall have, so that none overwrites another.
-      const int files[] = {fcntl(memory_, F_DUPFD, 10), fcntl(requests[0], F_DUPFD, 10), fcntl(replies[1], F_DUPFD, 10)};
+      const int files[] = {fcntl(memory_, F_DUPFD, 10), fcntl(requests[0], F_DUPFD, 10),
+                           fcntl(replies[1], F_DUPFD, 10)};
       for (int i = 0; i < 3; ++i) dup2(files[i], kMemory + i), close(files[i]);
       execv(arguments[0], arguments.data());
       _exit(127);
@@ -172,7 +173,8 @@ class Runner {
     waitpid(process_, &status, 0);
     process_ = -1;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return "SIGXCPU";
-    if (WIFSIGNALED(status)) return text("the process with your kernels was ended by a signal: %s", strsignal(WTERMSIG(status)));
+    if (WIFSIGNALED(status))
+      return text("the process with your kernels was ended by a signal: %s", strsignal(WTERMSIG(status)));
     return text("the process with your kernels ended with exit code %d", WEXITSTATUS(status));
   }
 

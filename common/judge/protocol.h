@@ -1,5 +1,5 @@
-// What the judge and the process with a student's kernels say to each other: a request and a reply go through pipes, the
-// tensors through memory that both share.
+// What the judge and the process with a student's kernels say to each other: a request and a reply go through pipes,
+// the tensors through memory that both share.
 #pragma once
 #include <unistd.h>
 

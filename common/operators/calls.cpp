@@ -1,5 +1,5 @@
-// How operators call launchers that take their arguments in a form of their own. Apart from the oracles: the process that
-// runs a student's kernels has this file and not them.
+// How operators call launchers that take their arguments in a form of their own. Apart from the oracles: the process
+// that runs a student's kernels has this file and not them.
 #include "common/operators/q4_parts.h"
 #include "common/operators/rms_norm_serving.h"
 

@@ -14,7 +14,7 @@ import time
 import pytest
 from conftest import ROOT, full_but, make, run
 from ladder.core import ladders, machine
-from ladder.grader import exercises, grade, ideas, programs, rules, workplace
+from ladder.grader import exercises, grade, ideas, programs, rules, symbols, workplace
 from ladder.measure import cpu_device
 from submitted import all_of, edited, exercise_of, of, source
 
@@ -134,13 +134,54 @@ def test_comments_and_strings_may_say_anything():
     assert rules.broken(exercise, text, skeleton) == []
 
 
-def test_a_name_over_two_lines_is_found():
+def test_lines_that_go_on_are_joined_and_all_others_stay():
+    assert rules.spliced("a\\\nb\\ \nc\nd\\") == "abc\n\n\nd\\"
+
+
+OF_OBJECTS = [
+    ("U", "simt::launch_kernel(simt::LaunchConfig const&, simt::BoundKernel const*)", ""),
+    ("U", "simt::is_profiling", "calls simt::is_profiling, which has nothing to do"),
+    ("U", "cudaGetDevice(int*)", ""),
+    ("U", "cudaMemcpy(void*, void const*, unsigned long, cudaMemcpyKind)", "calls cudaMemcpy"),
+    ("U", "cudaProfilerStop()", "calls cudaProfilerStop"),
+    ("U", "std::__throw_length_error(char const*)", ""),
+    ("U", "std::basic_ofstream<char, std::char_traits<char> >::basic_ofstream(char const*)", "calls std::basic_of"),
+    ("U", "rsqrtf", ""),
+    ("U", "memcpy", ""),
+    ("U", "system", "calls system, which"),
+    ("U", "open", "calls open, which"),
+    ("U", "__tsan_read4", "calls __tsan_read4"),
+    ("U", "ladder::RmsNorm::get()", "calls ladder::RmsNorm::get()"),
+    ("T", "ladder::matrix::warp_shuffle::kernel(float*)", ""),
+    ("T", "ladder::judged::launch(ladder::Arguments const&, CUstream_st*)", ""),
+    ("T", "main", "defines main outside its namespace ladder::matrix::warp_shuffle"),
+    ("T", "operator new(unsigned long)", "defines operator new"),
+    ("B", "ladder::counter", "defines ladder::counter outside"),
+    ("W", "void simt::combine_shuffle<(simt::Shuffle)3>(simt::Exchange&, unsigned int)", ""),
+]
+
+
+@pytest.mark.parametrize("kind, name, said", OF_OBJECTS, ids=lambda one: str(one)[:24])
+def test_symbols_of_an_object(kind, name, said):
+    found = symbols.sentence(kind, name, "ladder::matrix::warp_shuffle", False)
+    assert said in found if said else not found
+    assert not symbols.sentence("U", "__tsan_read4", "ladder::matrix::warp_shuffle", True)
+
+
+def test_files_that_the_compiler_read_are_known_ones(tmp_path):
+    """The judge's own list is what a file may read, with the CPU device's headers and the system's."""
     exercise = exercises.find("05")
-    skeleton = grade.skeleton(exercise)
-    found = rules.broken(
-        exercise, skeleton.replace("constexpr int kWarpSize", "struct ora\\\ncle;\nconstexpr int kWarpSize"), skeleton
-    )
-    assert any("write it plainly" in line for line in found)
+    work = workplace.Workplace(exercise, tmp_path / exercise.file.name, "tests/foreign")
+    both = f"{ROOT}/common/stage.h {ROOT}/simt/include/cuda_fp16.h /usr/include/math.h {work.file}"
+    for file, more in (
+        (work.built("judge").parent / "judge.cu.o.d", ""),
+        *zip([f.with_name("student.cu.o.d") for f in work.objects], ("", "/etc/hostname")),
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"x: {both} {more}\\\n  {ROOT}/common/types.h\n")
+    assert list(rules.foreign(work)) == ["the compiler read /etc/hostname for your file, and yours must be your own"]
+    work.objects[0].with_name("student.cu.o.d").write_text(f"x: {exercise.stage.source}\n")
+    assert "05_warp_shuffle/kernel.cuh for your file" in next(rules.foreign(work))
 
 
 # --- The ideas, judged from the stored counts of other stages -----------------------------------------------------
@@ -332,7 +373,7 @@ def test_a_gpu_s_time_stands_beside_the_stage_s_own(mine, monkeypatch, capsys, t
     monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
     monkeypatch.setattr(machine, "make", lambda *words, quiet=False: (0, ""))
     monkeypatch.setattr(programs.Programs, "run", start)
-    monkeypatch.setattr(programs, "make", lambda waiting, *words: (0, ""))
+    monkeypatch.setattr(programs, "make", lambda waiting, *words, before: (0, ""))
     monkeypatch.setattr(grade.stage, "target", lambda one: ("", "05*/graded", ""))
     monkeypatch.setattr(grade, "built_for_gpu", lambda one: tmp_path / "program")
     grade.time_on_gpu(exercises.find("05"))

@@ -76,8 +76,10 @@ def reports(exercise, texts, folder, name):
         file.write_text(text.replace(space, f"{space[:-2]}_{number} {{"), encoding="utf-8")
         files.append(file)
     several = Several(exercise, files, f"tests/{exercise.id}/{name}")
-    code, output = several.build()
+    code, output = several.compile()
     assert code == 0, output
+    code, linked = several.link()
+    assert code == 0, linked
     said = several.said_of_file(output)
     for number, text in enumerate(texts):
         yield grade.judge(OneOfSeveral(several, number), text, said)
@@ -165,6 +167,14 @@ def test_a_skeleton_compiles_and_fails(graded, exercise):
 def test_what_does_not_compile_gets_the_compilers_error_and_the_line(graded, one):
     report = graded(exercise_of(one.asked), edited(one))
     assert report.build and any(one.said[0] in line for line in report.lines), report
+
+
+@pytest.mark.parametrize("one", marked(of("cheats"), lambda one: one.name.replace(" ", "_")))
+def test_a_cheat_is_seen_in_its_object_or_its_values(graded, one):
+    report = graded(exercise_of(one.asked), edited(one))
+    assert (
+        not report.passed and not report.build and all(any(said in line for line in report.lines) for said in one.said)
+    ), report
 
 
 def test_a_grade_is_what_the_judge_of_several_says(graded):

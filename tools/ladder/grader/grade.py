@@ -122,8 +122,9 @@ def verdict(exercise, file, csv, code, output):
         line = re.search(r"line \d+", output.partition(f"{exercise.stage.name} FAIL")[0])
         return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}"
     fault = re.search(r"^simt: cudaError\w+: (kernel .*)", output, re.M)
-    if fault and re.search(r"cudaError\w+ \([^)]*\) from the kernel's run", text):
-        text = re.sub(r"cudaError\w+ \([^)]*\) from the kernel's run[^;]*", fault.group(1), text)
+    if fault:
+        stopped = r"cudaError(?!Invalid|LaunchTimeout)\w+ \([^)]*\) from the kernel's (run|launch)[^;]*"
+        text = re.sub(stopped, lambda found: fault.group(1), text)
     refused = re.sub(
         r"cudaErrorInvalid(?:Value|Configuration) \(([^)]*)\) from the kernel's launch",
         r"CUDA refuses your launch (\1)",
@@ -303,12 +304,15 @@ def grade(exercise, file, name="", waiting=None):
     with Workplace.of(exercise, file, name) as work:
         if waiting:
             waiting.now = "building"
-        code, output = work.build(waiting)
+        code, output = work.compile(waiting)
         if code:
             return Report(build=compiler_errors(work, output))
         foreign = [*rules.foreign(work), *symbols.refused(work)]
         if foreign:
             return Report(rules=foreign)
+        code, linked = work.link(waiting)
+        if code:
+            return Report(build=compiler_errors(work, linked))
         return judge(work, text, work.said_of_file(output), waiting)
 
 
@@ -443,6 +447,8 @@ def grade_and_remember(exercise):
         raise Unusable(f"there is no {results.shown(exercise.file)} yet: make exercise S={exercise.asked} writes it")
     if programs.is_first_build():
         print("The first time, the CPU device and the harness are built: two minutes on two cores.", flush=True)
+    if said := sandbox.said_once():
+        print(wrapped(said, ""), flush=True)
     begun = time.monotonic()
     text = exercises.text_of(exercise.file)
     with programs.Waiting() as waiting:

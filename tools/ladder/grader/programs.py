@@ -13,7 +13,7 @@ from ..core import machine, results
 from ..core.ladders import ROOT
 from . import sandbox
 
-SECONDS = 40  # of computing, for one run of a program; right kernels take two or three
+SECONDS = 30  # of computing, for one run of a program, and for a kernel without progress; right ones take two or three
 HANGS = "cudaErrorLaunchTimeout"
 PATIENCE = 10  # seconds of silence
 
@@ -61,9 +61,9 @@ class Programs:
             if self.hung:
                 return 124, ""
             process = subprocess.Popen(
-                [str(word) for word in command],
+                ["sh", "-c", f'ulimit -t {SECONDS}; exec "$@"', "sh", *map(str, command)],
                 cwd=ROOT,
-                env=sandbox.environment(**environment),
+                env=sandbox.environment(SIMT_TIMEOUT=str(SECONDS), **environment),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that what it starts ends with it

@@ -2,12 +2,14 @@
 
 A kernel that is graded must be the student's own, and it must be kernels that compute. So the file includes what its
 skeleton includes, moves nothing between host and device (on the CPU device the host cannot touch the device's memory,
-as on a GPU), and leaves the line that describes the stage as it is.
+as on a GPU), and leaves the line that describes the stage as it is. What a text can hide, the object cannot: symbols.py.
 """
 
+import pathlib
 import re
 import shlex
 
+from ..core import results
 from ..core.ladders import ROOT
 
 # What every exercise may include.
@@ -28,10 +30,6 @@ HEADERS = {
 # (what stands in the code, why it may not)
 FORBIDDEN = [
     (
-        r"\boracle\b|\bOperator\b|(?<!std)(::|\.|->)\s*get\b",
-        "asks for the reference's answer; your kernel must compute it",
-    ),
-    (
         r"\bcuda(Memcpy|Memset|Malloc|Host|MemPrefetch)\w*|\b__managed__\b",
         "moves or sets memory from the host; the launcher gets all memory that it needs, and only kernels may fill it",
     ),
@@ -44,24 +42,34 @@ FORBIDDEN = [
         "waits for the kernel; leave it out: the launcher returns at once, and the grader waits itself",
     ),
     (
-        r"\bcuda(Profiler|DeviceReset)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|"
-        r"\bLADDER_(?!MAIN\b)\w+|\brun_(all|mutants)\b",
+        r"\bcuda(Profiler|DeviceReset)\w*|\bsimt\b|\b__SIMT__\b|\bSIMT_\w+|\b__SANITIZE\w*",
         "would change how the grader looks at your kernels",
     ),
-    (
-        r"\b(getenv|setenv|putenv|system|popen|exit|_exit|_Exit|quick_exit|abort|fopen|freopen|dlopen|dlsym|fork|"
-        r"exec[lv]\w*|sigaction|longjmp|mprotect|mmap)\s*\(|\b[io]?fstream\b",
-        "has nothing to do with a kernel",
-    ),
     (r"\basm\b|\b__asm\w*", "writes machine code; the exercise is about CUDA C++"),
-    (r"\b__attribute__\b|\bgnu\s*::|\b_Pragma\b", "would change how the file is compiled"),
-    (r"\bR\"|%:|\?\?=|##|\w\\\n\w", "is a form of text that the grader does not read; write it plainly"),
-    (r"\bint\s+main\s*\(", "is a program of its own; the grader has one"),
+    (
+        r"\b__attribute\w*|\b_Pragma\b|\[\[(?!\s*(maybe_unused|nodiscard|fallthrough|likely|unlikely|noreturn)\s*\]\])",
+        "would change how the file is compiled",
+    ),
+    (r"\bR\"|%:|<:|\?\?=|##", "is a form of text that the grader does not read; write it plainly"),
     (r"\b(thrust|cub|cublas\w*)\s*::", "calls a library that does the exercise's work"),
 ]
 DIRECTIVES = set("include define undef if ifdef ifndef elif else endif pragma error warning".split())
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\'', re.S)
 STAGE = re.compile(r"inline const Stage<.*?\};", re.S)
+
+
+def spliced(text):
+    """Lines that end in a backslash joined with the next one, as the compiler joins them; every other line where it was."""
+    lines, begin, joined = [], "", 0
+    physical = text.split("\n")
+    for number, line in enumerate(physical, 1):
+        goes_on = re.search(r"\\[ \t]*$", line)
+        if goes_on and number < len(physical):
+            begin, joined = begin + line[: goes_on.start()], joined + 1
+            continue
+        lines += [begin + line, *[""] * joined]
+        begin, joined = "", 0
+    return "\n".join(lines)
 
 
 def without_comments(text, strings=True):
@@ -94,7 +102,7 @@ def included(text):
 
 def broken(exercise, text, skeleton):
     """What is against the rules, as sentences that begin with a line."""
-    joined = re.sub(r"(?<!\w)\\\n", " \n", text)  # a name over two lines is found below
+    joined = spliced(text)
     code, bare = without_comments(joined), without_comments(joined, strings=False)
     found = [*headers(exercise, code, without_comments(skeleton)), *directives(bare)]
     for pattern, why in FORBIDDEN:
@@ -134,11 +142,19 @@ def directives(bare):
 
 
 def foreign(work):
-    """What the compiler has read of other solutions: rules for text can be circumvented."""
-    listed = (work.objects[0].parent / "student.cu.o.d").read_text(encoding="utf-8")
-    first = listed.replace("\\\n", " ").partition("\n")[0]
-    for word in shlex.split(first.partition(":")[2]):
-        path = (work.path / word).resolve()
-        inside = ROOT in path.parents and path not in (work.file.resolve(), work.path / "student.cu")
-        if inside and re.search(r"/mutants/|\.cu$|/kernel\.cuh$", str(path)):
-            yield f"the compiler read {path.relative_to(ROOT)} for your file, and yours must be your own"
+    """What the compiler has read beside what the skeleton includes, the CPU device's headers and the system's."""
+    judge = set(read_by(work, work.built("judge").parent / "judge.cu.o.d"))
+    system = {path.parent for path in judge if ROOT not in path.parents} | {pathlib.Path("/usr")}
+    known = {*judge, work.file.resolve(), work.path / "student.cu"}
+    for listed in work.objects:
+        for path in read_by(work, listed.with_name("student.cu.o.d")):
+            if path in known or ROOT / "simt" in path.parents or system & set(path.parents):
+                continue
+            yield f"the compiler read {results.shown(path)} for your file, and yours must be your own"
+            known.add(path)
+
+
+def read_by(work, listed):
+    """The files that a list of make's names."""
+    first = listed.read_text(encoding="utf-8").replace("\\\n", " ").partition("\n")[0]
+    return [(work.path / word).resolve() for word in shlex.split(first.partition(":")[2])]

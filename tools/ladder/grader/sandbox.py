@@ -20,8 +20,8 @@ FILE = GIGABYTE // 4  # the largest file
 TEMPORARY = GIGABYTE // 2  # of /tmp
 PROCESSES = 512
 SYSTEM = ("/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
-KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CXX", "SUBMISSION", "CCACHE_DISABLE")  # of the environment, and:
-KEPT_BEGIN = ("SIMT_", "LADDER_")
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CXX")  # of the environment, and:
+KEPT_BEGIN = ("SIMT_", "LADDER_", "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")
 
 
 @functools.cache
@@ -52,14 +52,39 @@ def is_used():
     return not missing()
 
 
+def said_once():
+    """A line for the first grade without a sandbox; "" afterwards, and where there is one."""
+    marker = ROOT / "build/grade/no_sandbox.txt"
+    if is_used() or marker.is_file() or asked() == "off":
+        return ""
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.write_text(missing() + "\n", encoding="utf-8")
+    return f"Your kernels run with limits and in no sandbox, which your own files do not need: {missing()}."
+
+
 def prefix(program, written=()):
     """bubblewrap's command line up to the program: these folders may be written."""
-    words = [program, "--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
+    words = [
+        program,
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--setenv",
+        "CCACHE_DISABLE",
+        "1",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    ]
     words += ["--size", str(TEMPORARY), "--tmpfs", "/tmp"]
     for path in ("/usr", *SYSTEM):
         link = os.path.islink(path)
         words += ["--symlink", os.readlink(path), path] if link else ["--ro-bind-try", path, path]
-    for path in {sys.base_prefix, sys.prefix}:  # a Python that is installed elsewhere
+    for path in {
+        os.path.realpath(sys.base_prefix),
+        os.path.realpath(sys.prefix),
+    }:  # a Python that is installed elsewhere
         words += [] if path.startswith(("/usr", str(ROOT))) else ["--ro-bind", path, path]
     words += ["--ro-bind", str(ROOT), str(ROOT)]
     for folder in written:

@@ -14,20 +14,22 @@ from ..core.ladders import ROOT, Unusable
 ALLOWED = re.compile(
     r"_GLOBAL_OFFSET_TABLE_|operator (new|delete)(\[\])?\(|__cxa_\w+|_Unwind_Resume|__gxx_personality_v0|__dso_handle|"
     r"__stack_chk_fail|(vtable|typeinfo|typeinfo name|guard variable|VTT) for |DW\.ref\.|std::|__gnu_cxx::|"
-    r"__(tsan|sanitizer_cov|ubsan|asan)_\w+|__tls_get_addr|_?_?mem(cpy|set|move|cmp)(_chk)?$|__assert_fail|"
+    r"__ubsan_\w+|__tls_get_addr|_?_?mem(cpy|set|move|cmp)(_chk)?$|__assert_fail|"
     r"(__)?(printf|vprintf|puts|putchar|snprintf|strlen)(_chk)?$|stderr$|stdout$|"
     r"a?(sin|cos|tan)h?(pi)?f?$|(exp|exp2|exp10|expm1|log|log2|log10|log1p|sqrt|rsqrt|cbrt|rcbrt|pow|fmod|floor|ceil|round|trunc|"
     r"rint|nearbyint|fabs|fma|fmax|fmin|hypot|erf|erfc|erfcx|tgamma|lgamma|ldexp|frexp|scalbn|ilogb|logb|nextafter|copysign|"
     r"remainder|lrint|llrint|lround|llround|atan2|sincos|fdim|modf)f?$|"
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize)$"
 )
-NO_STREAMS = re.compile(r"std::(basic_[io]*f?stream|basic_filebuf|filesystem|thread|ifstream|ofstream|system|ios_base::Init)")
+NO_STREAMS = re.compile(
+    r"std::(basic_[io]*f?stream|basic_filebuf|filesystem|thread|ifstream|ofstream|system|ios_base::Init)"
+)
 # Calls of CUDA's that a launcher may make: none moves memory, none waits, none reports anything to the grader.
 OF_CUDA = re.compile(
     r"cuda(GetDevice|DeviceGetAttribute|GetDeviceProperties\w*|GetErrorName|GetErrorString|GetLastError|PeekAtLastError|"
     r"FuncSetAttribute|FuncGetAttributes|LaunchKernel\w*|LaunchCooperativeKernel|Occupancy\w+|FuncSetCacheConfig)\b"
 )
-KIND = {"w": "weak", "u": "unique"}
+OF_COUNTING = re.compile(r"__(tsan|sanitizer_cov)_\w+$")  # in the object that is counted, and in no other
 
 
 @functools.cache
@@ -40,9 +42,9 @@ def of_the_device():
     return found
 
 
-def listed(objects):
-    """(kind, name) of the symbols that others see or must provide."""
-    done = subprocess.run(["nm", "-C", *map(str, objects)], capture_output=True, text=True)
+def listed(file):
+    """(kind, name) of the symbols of an object that others see or must provide."""
+    done = subprocess.run(["nm", "-C", str(file)], capture_output=True, text=True)
     if done.returncode:
         raise Unusable(f"nm cannot read the student's object: {done.stderr.strip()}")
     found = (re.match(r"[0-9a-f ]{16} ([A-Zuwvi]) (.*)", line) for line in done.stdout.splitlines())
@@ -60,21 +62,30 @@ def base(name):
 
 def is_allowed(name, space):
     named = base(name)
-    if NO_STREAMS.search(name):
-        return False
     if named.startswith("simt::"):
         return all(part in of_the_device() for part in named.split("::")[1:])
-    if OF_CUDA.match(name) or ALLOWED.match(name):
-        return True
-    return named.startswith(("ladder::call", f"{space}::"))
+    if NO_STREAMS.search(name):
+        return False
+    return bool(OF_CUDA.match(name) or ALLOWED.match(name)) or named.startswith(("ladder::call", f"{space}::"))
+
+
+def sentence(kind, name, space, is_counted):
+    """What is wrong with a symbol; "" if nothing is."""
+    short = name if len(name) < 80 else f"{name[:76]} ..."
+    if kind in "Uw":
+        hooks = is_counted and OF_COUNTING.match(name)
+        if not hooks and not is_allowed(name, space):
+            return f"the file calls {short}, which has nothing to do with a kernel"
+    elif kind in "TBDRCG" and not base(name).startswith((f"{space}::", "ladder::judged::launch")):
+        return f"the file defines {short} outside its namespace {space}"
+    return ""
 
 
 def refused(work):
     """Sentences about symbols that no kernel needs."""
-    for kind, name in listed(work.objects):
-        short = name if len(name) < 80 else f"{name[:76]} ..."
-        if kind in "Uw":
-            if not is_allowed(name, work.space):
-                yield f"the file calls {short}, which has nothing to do with a kernel"
-        elif kind in "TBDRCG" and not base(name).startswith((f"{work.space}::", "ladder::judged::launch")):
-            yield f"the file defines {short} outside its namespace {work.space}, where the grader could mistake it for its own"
+    found = [
+        sentence(kind, name, work.space, file == work.objects[-1])
+        for file in work.objects
+        for kind, name in listed(file)
+    ]
+    return [one for one in dict.fromkeys(found) if one]

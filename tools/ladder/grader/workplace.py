@@ -8,7 +8,6 @@ from ..core import machine, results
 from . import exercises, programs, sandbox
 from .exercises import ROOT
 
-
 COMPILING = 60  # seconds of computing that each of the compiler's programs may take
 LAUNCH = [
     "namespace ladder::judged {",
@@ -101,17 +100,20 @@ class Workplace:
         words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", f"BACKEND={backend}", *targets]
         return programs.make(waiting or programs.Waiting(), *words, before=before)
 
-    def build(self, waiting=None):
-        """(exit code, what make said): the judge, and in the sandbox the student's file and the runners. A folder and the
-        ones below it belong to one exercise alone."""
+    def compile(self, waiting=None):
+        """(exit code, what make said): first the judge, then the student's file, in the sandbox, which may write what make
+        builds in this folder."""
         code, output = self.make("cpu", "judge", "prepared", waiting=waiting)
         if code:
             return code, output
-        folders = [self.path, *(self.built(kind).parent for kind in ("runner", "counts"))]
+        folders = [file.parent for file in self.objects]
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
         before = sandbox.command([], COMPILING, folders)
-        return self.make("cpu", "LIBS=ready", "CCACHE_DISABLE=1", "runner", waiting=waiting, before=before)
+        return self.make("cpu", "LIBS=ready", "student", waiting=waiting, before=before)
+
+    def link(self, waiting=None):
+        return self.make("cpu", "LIBS=ready", "runner", waiting=waiting)
 
     def said_of_file(self, output):
         """What the compiler said of the file when it was compiled last, which may be longer ago than this output."""
