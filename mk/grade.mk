@@ -3,12 +3,12 @@
 # nothing else, once more with the hooks of simt/analyze.
 include $(dir $(lastword $(MAKEFILE_LIST)))stage.mk
 
-OF_GRADE := $(addprefix $(OUT)/,judge.cu.o runner.cu.o student.cu.o)
-CALLS := $(BUILD)/common/operators/calls.cpp.o
+OF_GRADE := $(addprefix $(OUT)/,judge.cu.o student.cu.o)
+RUNNER := $(addprefix $(BUILD)/common/,judge/runner.cpp.o operators/calls.cpp.o)
 .PHONY: judge runner prepared student
 student: $(OUT)/student.cu.o $(ANALYZED)/student.cu.o
 judge: $(OUT)/judge
-prepared: $(OUT)/runner.cu.o $(CALLS) $(LIBSIMT) $(ANALYSIS)
+prepared: $(RUNNER) $(LIBSIMT) $(ANALYSIS)
 runner: $(OUT)/runner $(ANALYZED)/runner
 
 # -Wconversion: for indices that are too narrow
@@ -16,15 +16,15 @@ $(OUT)/student.cu.o $(ANALYZED)/student.cu.o: \
   CUFLAGS += -Xcompiler -fvisibility=hidden -Xcompiler -Wconversion -Xcompiler -Wsign-conversion
 $(OF_GRADE): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
-$(CALLS): prepare
+$(RUNNER): prepare
 	@:
 $(OUT)/judge: $(OUT)/judge.cu.o $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $< $(LIBRARIES) -o $@
-$(OUT)/runner: $(OUT)/student.cu.o $(OUT)/runner.cu.o $(CALLS) $(LIBSIMT)
+$(OUT)/runner: $(OUT)/student.cu.o $(RUNNER) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $(filter %.o,$^) -o $@
-$(ANALYZED)/runner: $(ANALYZED)/student.cu.o $(OUT)/runner.cu.o $(CALLS) $(LIBSIMT) $(ANALYSIS)
+$(ANALYZED)/runner: $(ANALYZED)/student.cu.o $(RUNNER) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$(@F) for analysis"
 	@$(COMPILER) --analyze $(filter %.o,$^) -o $@
 -include $(OF_GRADE:=.d)

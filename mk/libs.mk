@@ -6,10 +6,11 @@ include mk/config.mk
 
 COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu common/operators/*.cpp))
 LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
+RUNNER := $(if $(filter cpu,$(BACKEND)),$(BUILD)/common/judge/runner.cpp.o)  # of mk/grade.mk
 DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)
 
 .PHONY: prepare gpu-code analysis sources FORCE
-prepare: $(LIBCOMMON) $(LIBSIMT) $(DESCRIPTIONS)
+prepare: $(LIBCOMMON) $(LIBSIMT) $(DESCRIPTIONS) $(RUNNER)
 gpu-code: sources $(patsubst %,$(BUILD)/%.fatbin,$(wildcard common/*.cu))
 
 $(BUILD)/tools.ok: scripts/check_tools.sh
@@ -49,4 +50,4 @@ $(patsubst %,$(BUILD)/common/%.cpp.o,command_line options report run_mutants run
 $(LIBCOMMON): $(COMMON_OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
 
--include $(COMMON_OBJECTS:=.d) $(DESCRIPTIONS:=.d)
+-include $(addsuffix .d,$(COMMON_OBJECTS) $(DESCRIPTIONS) $(RUNNER))

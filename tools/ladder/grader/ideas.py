@@ -382,10 +382,13 @@ class Shuffle(Idea):
 
 
 class Threads(Idea):
-    """Threads that share the work. A kernel of few threads has no bank conflicts, no barriers, and no speed."""
+    """Threads that share the work. A kernel of few threads has no bank conflicts, no barriers, and no speed. Where the
+    stage has many, a warp may do what its blocks do."""
+
+    MANY = 2048
 
     def least(self, stage):
-        return float(self.said) if self.said else stage.threads / 8
+        return float(self.said) if self.said else min(stage.threads / 8, self.MANY)
 
     def wish(self, stage):
         return f"the work shared by at least {shown(self.least(stage))} threads, whole warps of them in each access"
@@ -514,8 +517,8 @@ def of(exercise):
 
 
 def floor(exercise):
-    """What every exercise wants, so that no solution is right because it does next to nothing. threads=N: not an
-    eighth of the stage's threads, but N."""
+    """What every exercise wants, so that no solution is right because it does next to nothing. threads=N says
+    how many threads."""
     threads = Threads(exercise, exercise.wants.get("threads", ""))
     return [threads, Together(exercise, ""), Exchange(exercise, "")] + ([] if exercise.input else [Seen(exercise, "")])
 

@@ -29,7 +29,6 @@ class Workplace:
         self.write("main.cu", self.main())
         self.write(self.declared, [exercise.skeleton([])])
         self.write("judge.cu", self.judge())
-        self.write("runner.cu", self.runner())
         self.write("student.cu", self.student())
         self.write("Makefile", self.makefile())
 
@@ -75,9 +74,6 @@ class Workplace:
             f"int main(int argc, char** argv) {{ return ladder::judge::run({self.space}::stage, argc, argv); }}",
         ]
 
-    def runner(self):
-        return ['#include "common/judge/runner.h"', "", "int main() { return ladder::judge::run(); }"]
-
     def student(self):
         """The student's file as an object of its own, with one function that others see."""
         return [
@@ -100,10 +96,13 @@ class Workplace:
         words = ["--no-print-directory", "-C", self.path, f"-j{machine.cores()}", f"BACKEND={backend}", *targets]
         return programs.make(waiting or programs.Waiting(), *words, before=before)
 
+    def prepare(self, waiting=None):
+        return self.make("cpu", "judge", "prepared", waiting=waiting)
+
     def compile(self, waiting=None):
         """(exit code, what make said): first the judge, then the student's file, in the sandbox, which may write what make
         builds in this folder."""
-        code, output = self.make("cpu", "judge", "prepared", waiting=waiting)
+        code, output = self.prepare(waiting)
         if code:
             return code, output
         folders = [file.parent for file in self.objects]

@@ -1,6 +1,5 @@
 // The process with a student's kernels: it has them, the CPU device and nothing else. It gets tensors, launches the
 // kernels on them and hands the tensors back.
-#pragma once
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <signal.h>
@@ -23,6 +22,7 @@ void launch(const Arguments& arguments, cudaStream_t stream);  // the student's 
 }
 
 namespace ladder::judge {
+namespace {
 
 class Runner {
  public:
@@ -125,10 +125,11 @@ class Runner {
   int64_t mapped_ = 0;
 };
 
-inline int run() {
+}  // namespace
+}  // namespace ladder::judge
+
+int main() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with the judge
   signal(SIGINT, SIG_IGN);
-  return Runner().run();
+  return ladder::judge::Runner().run();
 }
-
-}  // namespace ladder::judge
