@@ -5,11 +5,15 @@ What is built and graded is in test_grading.py.
 
 import argparse
 import concurrent.futures
+import functools
 import io
+import json
 import os
 import re
+import shutil
 import sys
 import time
+import types
 
 import pytest
 from conftest import ROOT, full_but, make, run
@@ -262,6 +266,23 @@ def test_kernels_that_the_counters_did_not_see_have_no_idea():
     for row in counts.sums:
         row["distinct_bytes"] = "4"
     assert any("loaded by your kernels, while they are counted" in one for one in ideas.complaints(exercise, counts))
+
+
+def test_the_values_of_the_counted_run_are_judged(tmp_path):
+    exercise = exercises.find("05")
+    work = types.SimpleNamespace(exercise=exercise, file=tmp_path / "x.cuh", path=tmp_path, built=lambda kind: tmp_path / kind)
+    work.file.write_text("")
+    kernel = {"static_shared": 0, "dynamic_shared": 0, "busiest_thread_bytes": 1}
+
+    def run(verdict, command, **environment):
+        assert environment["LADDER_RUNNER"].endswith("/counts") and tmp_path / "judge" in command
+        (tmp_path / "analysis.json").write_text(json.dumps({"hazards": [], "kernels": [kernel]}))
+        shutil.copy(cpu_device.path_of(exercise.stage), tmp_path / "analysis.csv")
+        (tmp_path / "counted.csv").write_text(f"verdict\n{verdict}\n")
+        return 1, f"{exercise.stage.name} {verdict}: 64 x 8192: 3 of 524288 elements wrong"
+
+    said = [grade.analyze(work, 1, functools.partial(run, verdict))[2] for verdict in ("PASS", "FAIL")]
+    assert said == ["", "64 x 8192: 3 of 524288 elements wrong"]
 
 
 # --- The commands ------------------------------------------------------------------------------------------------
