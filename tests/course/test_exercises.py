@@ -270,7 +270,9 @@ def test_kernels_that_the_counters_did_not_see_have_no_idea():
 
 def test_the_values_of_the_counted_run_are_judged(tmp_path):
     exercise = exercises.find("05")
-    work = types.SimpleNamespace(exercise=exercise, file=tmp_path / "x.cuh", path=tmp_path, built=lambda kind: tmp_path / kind)
+    work = types.SimpleNamespace(
+        exercise=exercise, file=tmp_path / "x.cuh", path=tmp_path, built=lambda kind: tmp_path / kind
+    )
     work.file.write_text("")
     kernel = {"static_shared": 0, "dynamic_shared": 0, "busiest_thread_bytes": 1}
 
