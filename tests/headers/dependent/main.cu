@@ -181,8 +181,8 @@ bool run(const std::string& only) {
        }},
       {"backward",
        [&](bool d) {
-         return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), none, sums.as<float>(),
-                                   y.as<float>(), gradients_workspace.as(), kMany, kK, norm(d));
+         return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
+                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), kMany, kK, norm(d));
        }},
       {"backward, long rows",
        [&](bool d) {
