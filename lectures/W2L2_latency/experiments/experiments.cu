@@ -39,10 +39,10 @@ void flush(uint32_t* to) {
   read_once(memory.get(), kFlushed, to);
 }
 
-const AnyStage& named(const Report& report, const std::string& name) {
+const AnyStage& named(const Report& report, const char* name) {
   for (const Result& result : report.results)
     if (result.stage->name == name) return *result.stage;
-  throw std::logic_error(text("the stage %s did not run; leave --stage out", name.c_str()));
+  throw std::logic_error(text("the stage %s did not run; leave --stage out", name));
 }
 
 // What the table is before a walk: as the last walk has left it, only in DRAM, or read once by all SMs.
