@@ -302,7 +302,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       else
         x[v] = load_any(p.x.row(place), v), dy[v] = load_any(p.dy.row(place), v);
     };
-    const auto factors_of = [&](int v, float(&factor)[N]) {
+    using Factors = float[N];
+    const auto factors_of = [&](int v, Factors& factor) {
       if constexpr (kHoldsWeight)
         unpack(weight[v], factor);
       else

@@ -109,6 +109,7 @@ class Ladder:
     # True if the counts of main are not those of analyze times the elements, as where stores do not grow with k: then
     # only what scripts/gpu_check.sh counts on the smaller input is compared with them
     unscalable: bool = False
+    bandwidth: bool = True  # False where a stage's bytes say nothing of its speed: no plot of them
     sweeps: dict = field(default_factory=dict)  # {name: Sweep}
     profiles: dict = field(default_factory=dict)  # {name: Profile}
     # {"FAST": "05_warp_shuffle"}: what a document calls the stages; --stage and S= take these names, too

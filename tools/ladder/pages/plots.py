@@ -11,7 +11,7 @@ import pathlib
 from ..core import ladders, registry, results
 from ..core.results import number
 from ..measure import timed
-from . import any_csv, roofline
+from . import any_csv
 from .drawing import (
     BLACK,
     BLUE,
@@ -44,9 +44,9 @@ def arguments(parser):
 
 @registry.plot("{ladder}_bandwidth")
 def draw_main(folder, ladder, target):
-    """The stages on the main input; the ladder of ceilings has the roofline."""
+    """The stages on the main input."""
     path = folder / ladder.id / results.MAIN
-    if path.is_file() and ladder.id != roofline.LADDER:
+    if path.is_file() and ladder.bandwidth:
         draw_stages(ladder, timed.read(path, ladder), target)
 
 
