@@ -20,7 +20,7 @@ export S ARGS RESULTS GPU GUESS
 $(foreach name,S ARGS GPU GUESS FILE RESULTS BACKEND ARCHS,$(foreach small,$(shell echo $(name) | tr A-Z a-z),$\
   $(if $(filter command line,$(origin $(small))),$(error $(small)=$($(small)): names are capitals; say $(name)=$($(small))))))
 
-.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz bench peers chain tune plots readme site profile \
+.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class bench peers chain tune plots readme site profile \
         programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
@@ -46,6 +46,7 @@ help:
 	@echo 'make try S=05           run your file on the input ARGS="--rows 1 --cols 33"; what its kernels print is shown (10 seconds)'
 	@echo 'make hint S=05          the next hint; make solution S=05 shows the stage, make watch S=05 grades at every save'
 	@echo 'make quiz               a kernel that is wrong on purpose: which line, and what would show it?'
+	@echo 'make class SUBMISSIONS=folder   grade the files of a class, a folder per student, into build/class/gradebook.csv (10 seconds a file)'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
 	@echo '                        S=vector measures one ladder only, S=vector/controls one of its sweeps'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
@@ -70,7 +71,7 @@ help:
 	@echo 'BACKEND=cuda|cpu        nvcc or the CPU device; by default cuda if there are nvcc and a GPU'
 	@echo 'ARCHS="80 90a"          GPU architectures of a cuda build; by default those of this machine'
 	@echo 'ARGS="--rows 7"         options of the program that make run, stage, analyze, peers or chain starts'
-	@echo 'RESULTS=dir             where make bench, make profile and make analyze S=all store results'
+	@echo 'RESULTS=dir             where make bench, make profile, make class and make analyze S=all store results'
 	@echo 'GPU=h200                the GPU whose stored results make plots, make readme and make tune use'
 
 run:
@@ -87,7 +88,7 @@ test:
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
-bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz: \
+bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class: \
   export PYTHONPATH := $(CURDIR)/tools$(addprefix :,$(PYTHONPATH))
 stage:
 	@python3 -B -m ladder stage "$$S"
@@ -103,6 +104,8 @@ start:
 	@python3 -B -m ladder start "$$S" || { code=$$?; [ $$code = 3 ] || exit $$code; }
 quiz:
 	@python3 -B -m ladder quiz "$$S" --guess "$$GUESS" || { code=$$?; [ $$code = 3 ] || exit $$code; }
+class:
+	@python3 -B -m ladder class "$$SUBMISSIONS" --results "$$RESULTS" $$ARGS
 bench:
 	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:

@@ -12,6 +12,7 @@ JOBS = {
     "stage": "ladder.core.stage",
     "grade": "ladder.grader.grade",
     "quiz": "ladder.grader.quiz",
+    "class": "ladder.grader.classroom",
 }
 PAGES = [
     "ladder.pages.ladder_tables",

@@ -52,6 +52,7 @@ class Report:
     hazards: list = field(default_factory=list)
     ideas: list = field(default_factory=list)
     warnings: list = field(default_factory=list)  # the compiler's, of a file that is wrong
+    is_right: bool = False  # whether all values were right, also where a hazard's sentence stands for wrong ones
     counts: object = None  # what was counted, an ideas.Counts
 
     @property
@@ -263,6 +264,7 @@ def judge(work, text, said, waiting=None):
         started.stop()
     if not any(values) and not hazards and counted:
         values.append(f"while the kernels are counted: {counted}")
+    report.is_right = not any(values)
     hung = [one for one in values if ENDLESS in one]
     report.values = (hung or [one for one in values if one])[:1] + narrow_indices(work, said)
     # A launch that found what an earlier one had left behind goes wrong in ways that are no faults of their own.

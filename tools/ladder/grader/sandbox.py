@@ -64,19 +64,8 @@ def said_once():
 
 def prefix(program, written=()):
     """bubblewrap's command line up to the program: these folders may be written."""
-    words = [
-        program,
-        "--unshare-all",
-        "--die-with-parent",
-        "--new-session",
-        "--setenv",
-        "CCACHE_DISABLE",
-        "1",
-        "--proc",
-        "/proc",
-        "--dev",
-        "/dev",
-    ]
+    words = [program, "--unshare-all", "--die-with-parent", "--new-session", "--setenv", "CCACHE_DISABLE", "1"]
+    words += ["--proc", "/proc", "--dev", "/dev"]
     words += ["--size", str(TEMPORARY), "--tmpfs", "/tmp"]
     for path in ("/usr", *SYSTEM):
         link = os.path.islink(path)
@@ -103,6 +92,6 @@ def command(words, seconds, written=()):
 
 
 def environment(**more):
-    """Of what is started: without what is nobody's business, as keys to other machines."""
+    """Of what is started: it has no keys to other machines and no other secrets."""
     kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_BEGIN)}
     return {**kept, **more}
