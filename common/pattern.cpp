@@ -39,7 +39,8 @@ Looked look(const Output& output) {
     first = false;
   }
   const bool several = std::count(looked.wrong.begin(), looked.wrong.end(), 1) > 1;
-  if (!one_factor || (!several && count > 1)) looked.factor = std::numeric_limits<double>::quiet_NaN();
+  const bool is_one = std::abs(looked.factor - 1.0) < 5e-3;  // which is an error of rounding
+  if (!one_factor || is_one || (!several && count > 1)) looked.factor = std::numeric_limits<double>::quiet_NaN();
   return looked;
 }
 
