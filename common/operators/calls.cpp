@@ -1,6 +1,7 @@
 // How operators call launchers that take their arguments in a form of their own. Apart from the oracles: the process
 // that runs a student's kernels has this file and not them.
 #include "common/operators/q4_parts.h"
+#include "common/operators/rms_norm_backward.h"
 #include "common/operators/rms_norm_serving.h"
 
 namespace ladder {
@@ -30,5 +31,18 @@ void call(ServingNorm<adds_residual, llama>, RmsNormServing::Launch launch, cons
 template void call(RmsNormServing, RmsNormServing::Launch, const Arguments&, cudaStream_t);
 template void call(FusedAddRmsNorm, FusedAddRmsNorm::Launch, const Arguments&, cudaStream_t);
 template void call(FusedAddRmsNormOnce, FusedAddRmsNormOnce::Launch, const Arguments&, cudaStream_t);
+
+template <bool repeats_bits>
+void call(BackwardNorm<repeats_bits>, RmsNormBackward::Launch launch, const Arguments& a, cudaStream_t stream) {
+  using namespace rms_norm_backward;
+  launch({a.tensors[kDy], a.tensors[kX], a.tensors[kWeight], a.tensors[kDsum], a.tensor<const float>(kRstd),
+          a.tensors[kDx], a.tensors[kDweight], a.tensor<float>(kRowScratch), a.tensor<float>(kPartial),
+          static_cast<float>(a.scalars[kEps]), static_cast<float>(a.scalars[kWeightOffset]), a.shape[0], a.shape[1],
+          static_cast<Dtype>(a.shape[2])},
+         stream);
+}
+
+template void call(RmsNormBackward, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
+template void call(RmsNormBackwardAnyOrder, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
 
 }  // namespace ladder

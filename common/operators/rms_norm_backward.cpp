@@ -13,9 +13,6 @@
 namespace ladder {
 namespace rms_norm_backward {
 
-enum Place { kDy, kX, kWeight, kDsum, kRstd, kDx, kDweight, kRowScratch, kPartial };
-enum Scalar { kEps, kWeightOffset };
-
 constexpr double u = 0x1p-24;  // the unit roundoff of float32
 
 Type type_of(const Shape& shape) {
@@ -281,18 +278,6 @@ const Operator& BackwardNorm<repeats_bits>::get() {
   static const rms_norm_backward::Description description(repeats_bits);
   return description;
 }
-template <bool repeats_bits>
-void call(BackwardNorm<repeats_bits>, RmsNormBackward::Launch launch, const Arguments& a, cudaStream_t stream) {
-  using namespace rms_norm_backward;
-  launch({a.tensors[kDy], a.tensors[kX], a.tensors[kWeight], a.tensors[kDsum], a.tensor<const float>(kRstd),
-          a.tensors[kDx], a.tensors[kDweight], a.tensor<float>(kRowScratch), a.tensor<float>(kPartial),
-          static_cast<float>(a.scalars[kEps]), static_cast<float>(a.scalars[kWeightOffset]), a.shape[0], a.shape[1],
-          static_cast<Dtype>(a.shape[2])},
-         stream);
-}
-
-template void call(RmsNormBackward, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
-template void call(RmsNormBackwardAnyOrder, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
 template struct BackwardNorm<true>;
 template struct BackwardNorm<false>;
 

@@ -28,6 +28,11 @@ struct BackwardCall {
 
 constexpr int64_t kMostPartials = 512;
 
+namespace rms_norm_backward {
+enum Place { kDy, kX, kWeight, kDsum, kRstd, kDx, kDweight, kRowScratch, kPartial };  // the operator's tensors
+enum Scalar { kEps, kWeightOffset };
+}  // namespace rms_norm_backward
+
 // repeats_bits: the same call must give the same bits each time.
 template <bool repeats_bits>
 struct BackwardNorm {

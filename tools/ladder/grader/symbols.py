@@ -15,7 +15,7 @@ ALLOWED = re.compile(
     r"_GLOBAL_OFFSET_TABLE_|operator (new|delete)(\[\])?\(|__cxa_\w+|_Unwind_Resume|__gxx_personality_v0|__dso_handle|"
     r"__stack_chk_fail|(vtable|typeinfo|typeinfo name|guard variable|VTT) for |DW\.ref\.|std::|__gnu_cxx::|"
     r"__ubsan_\w+|__tls_get_addr|_?_?mem(cpy|set|move|cmp)(_chk)?$|__assert_fail|"
-    r"(__)?(printf|vprintf|puts|putchar|snprintf|strlen)(_chk)?$|stderr$|stdout$|"
+    r"(__)?(printf|vprintf|puts|putchar|snprintf|strlen)(_chk)?$|stderr$|stdout$|clock_gettime$|"
     r"a?(sin|cos|tan)h?(pi)?f?$|(exp|exp2|exp10|expm1|log|log2|log10|log1p|sqrt|rsqrt|cbrt|rcbrt|pow|fmod|floor|ceil|round|trunc|"
     r"rint|nearbyint|fabs|fma|fmax|fmin|hypot|erf|erfc|erfcx|tgamma|lgamma|ldexp|frexp|scalbn|ilogb|logb|nextafter|copysign|"
     r"remainder|lrint|llrint|lround|llround|atan2|sincos|fdim|modf)f?$|"
