@@ -159,7 +159,8 @@ template <int N, bool kAligned, class X, class W, class Y>
 cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device,
                              cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
+    most = std::max<int64_t>(most, 1);
     return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
   };
   if constexpr (has_fast_gradients<X, W, Y>) {
