@@ -17,8 +17,9 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
 # make s=05 would set another variable, and be ignored.
-$(foreach name,S ARGS GPU GUESS FILE RESULTS BACKEND ARCHS,$(foreach small,$(shell echo $(name) | tr A-Z a-z),$\
-  $(if $(filter command line,$(origin $(small))),$(error $(small)=$($(small)): names are capitals; say $(name)=$($(small))))))
+$(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results BACKEND:backend ARCHS:archs,$\
+  $(foreach small,$(lastword $(subst :, ,$(pair))),$(if $(filter command line,$(origin $(small))),$\
+  $(error $(small)=$($(small)): names are capitals; say $(firstword $(subst :, ,$(pair)))=$($(small))))))
 
 .PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class bench peers chain tune plots readme site profile \
         programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean

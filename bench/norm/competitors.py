@@ -3,7 +3,8 @@
 A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -> (y, s), where x and r are rows × cols
 and y and s are outputs of the pool that it may use or leave; what it returns holds the result. One that has gradients
 has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. It works on
-PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites dy. Making one raises Missing where it is not installed;
+PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites
+dy. Making one raises Missing where it is not installed;
 a call raises whatever the library raises where it refuses a shape or a type.
 """
 

@@ -312,9 +312,12 @@ class BackwardContest(Contest):
     """The same of the gradients of x and the weight."""
 
     def __init__(self, gpu, lib, loaded, operator, shape, arguments):
-        known = (isinstance(one, competitors.Missing) or hasattr(one, "backward") for one in loaded.values())
-        loaded = {name: one for (name, one), has in zip(loaded.items(), known) if has}
-        loaded.pop(peer_tables.OURS_INVARIANT, None)  # its dx always is
+        loaded = {
+            name: one
+            for name, one in loaded.items()
+            if name != peer_tables.OURS_INVARIANT  # the header's dx always is
+            and (isinstance(one, competitors.Missing) or hasattr(one, "backward"))
+        }
         super().__init__(gpu, lib, loaded, operator, shape, arguments)
         self.moved = 3 * self.matrix_bytes
         self.pairs = graph_timing.pair_count(self.moved)

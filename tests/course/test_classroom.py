@@ -124,6 +124,7 @@ def test_files_that_are_alike_are_listed(a_class, tmp_path):
     "words, said",
     [
         (["nowhere"], "there is no such folder"),
+        ([""], "say SUBMISSIONS=folder"),
         (["tests/course", "--exercise", "05"], "no folder in it has a file of an exercise"),
         (["tests/course", "--jobs", "0"], "--jobs 0: say 1 or more"),
         (["tests/course", "--exercise", "99"], "S=99"),

@@ -15,7 +15,6 @@ been graded is not graded again until it changes, so an interrupted job goes on 
 """
 
 import concurrent.futures
-import csv
 import itertools
 import json
 import pathlib
@@ -41,7 +40,7 @@ KEPT = re.compile(
 
 
 def arguments(parser):
-    parser.add_argument("submissions", type=pathlib.Path, help="a folder with a folder per student")
+    parser.add_argument("submissions", help="a folder with a folder per student")
     parser.add_argument("--results", default="", metavar="DIRECTORY", help="instead of build/class")
     parser.add_argument(
         "--exercise", action="append", metavar="S", help="05, W1L1/2, ...; by default all that there are"
@@ -67,6 +66,9 @@ def points_of(exercise, report):
 
 def handed_in(submissions, wanted):
     """[(student, exercise, file)], in the order of names and of the course."""
+    if not submissions:
+        raise BadCommand("say SUBMISSIONS=folder: a folder that holds a folder per student")
+    submissions = pathlib.Path(submissions)
     if not submissions.is_dir():
         raise BadCommand(f"SUBMISSIONS={submissions}: there is no such folder; it holds a folder per student")
     found = []
@@ -167,11 +169,6 @@ def similar(files, wanted):
 # --- What is written -------------------------------------------------------------------------------------------
 
 
-def write_csv(path, header, rows):
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-
-
 def total(entry):
     return sum(entry["points"].values()) if entry["points"] else 0
 
@@ -183,15 +180,16 @@ def write_books(folder, students, wanted):
     for student, entries in students.items():
         points = [total(entries[one]) if one in entries else "" for one in asked]
         rows.append([student, sum(point or 0 for point in points), *points])
-    write_csv(folder / "gradebook.csv", ["student", "sum", *asked.values()], rows)
-    rows = [
-        [student, asked[one], total(entry), *(entry["points"] or POINTS).values(), entry["kind"], *entry["said"][:1]]
-        if entry["points"]
-        else [student, asked[one], "", *[""] * len(POINTS), entry["kind"], *entry["said"][:1]]
-        for student, entries in students.items()
-        for one, entry in entries.items()
-    ]
-    write_csv(folder / "grades.csv", ["student", "exercise", "points", *POINTS, "result", "first sentence"], rows)
+    results.write_csv(folder / "gradebook.csv", ["student", "sum", *asked.values()], rows)
+    rows = []
+    for student, entries in students.items():
+        for one, entry in entries.items():
+            parts = entry["points"]
+            given = [total(entry), *parts.values()] if parts else [""] * (1 + len(POINTS))
+            rows.append([student, asked[one], *given, entry["kind"], "".join(entry["said"][:1])])
+    results.write_csv(
+        folder / "grades.csv", ["student", "exercise", "points", *POINTS, "result", "first sentence"], rows
+    )
 
 
 def page(student, entries, asked):
@@ -243,7 +241,7 @@ def junit(students, asked):
 def write(folder, students, wanted, files):
     asked = {exercise.id: exercise.asked for exercise in wanted}
     write_books(folder, students, wanted)
-    write_csv(folder / "similar.csv", ["exercise", "one", "other", "percent"], similar(files, wanted))
+    results.write_csv(folder / "similar.csv", ["exercise", "one", "other", "percent"], similar(files, wanted))
     for part in ("students", "gradescope", "classroom"):
         (folder / part).mkdir(exist_ok=True)
     for student, entries in students.items():
@@ -276,9 +274,8 @@ def run(given):
     remembered = folder / "grades.json"
 
     def store(known):
-        new = remembered.with_suffix(".new")
-        new.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-        new.replace(remembered)
+        text = json.dumps(known, indent=1) + "\n"
+        results.replace(remembered, lambda partial: partial.write_text(text, encoding="utf-8"))
 
     known = read_known(remembered)
     with exercises.locked(folder / ".lock"):

@@ -16,7 +16,6 @@ import contextlib
 import fcntl
 import functools
 import json
-import os
 import re
 import textwrap
 from dataclasses import dataclass
@@ -219,10 +218,8 @@ def is_grade(said):
 
 
 def remember(known):
-    folder_of(MINE / ".progress.json")
-    path = MINE / f".progress.json.{os.getpid()}"
-    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    path.replace(MINE / ".progress.json")  # at once, so that another grader never reads half of it
+    path = folder_of(MINE / ".progress.json") / ".progress.json"
+    results.replace(path, lambda partial: partial.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8"))
 
 
 @contextlib.contextmanager

@@ -43,9 +43,8 @@ def architectures(asked):
                 named = ", ".join(GENERATIONS)
                 raise Unusable(f"TORCH_CUDA_ARCH_LIST={asked}: {word} is no architecture; say 8.9, 9.0+PTX or {named}")
             number = found[1] + found[2]
-            number += (
-                "a" if number == "90" and not found[3] else ""
-            )  # Hopper's own instructions, which PTX for all lacks
+            if number == "90" and not found[3]:
+                number += "a"  # Hopper's own instructions, which PTX for all lacks
             options.append(f"-gencode=arch=compute_{number},code=sm_{number}")
             options += [f"-gencode=arch=compute_{number},code=compute_{number}"] if found[3] else []
     return options

@@ -2,65 +2,24 @@
 // its end.
 #pragma once
 
-#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdint>
 
-#include "assignment1/rms_norm/backward/shared.cuh"
+#include "assignment1/rms_norm/backward/10_dependent_launch/kernel.cuh"
 #include "common/cuda_check.h"
 
 namespace ladder::backward::controls::let_in_early {
 
-// Before this call a kernel must not touch what the kernel before it in the stream writes, nor write what that kernel
-// still uses.
-__device__ inline void wait_for_previous_kernel() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-
-// Once every block has called this, the next kernel's blocks may start where there is room.
-__device__ inline void let_next_kernel_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
+using dependent_launch::gradients_kernel, dependent_launch::let_next_kernel_start,
+    dependent_launch::wait_for_previous_kernel;
 
 template <class T>
 __global__ void __launch_bounds__(kTile* kTile) dependent_sums_kernel(const Tensors<T> t, int64_t count) {
   wait_for_previous_kernel();
   let_next_kernel_start();
   add_partial_sums(t, count);
-}
-
-template <class T, int kAhead>
-__global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T> t, bool aligned) {
-  extern __shared__ uint4 fetched[];
-  __shared__ float2 warp_sums[2][32];
-  const int64_t first = int64_t{threadIdx.x} * kColumns, columns = t.cols - first;
-  const bool vector = aligned && columns > 0;
-  auto* own = reinterpret_cast<Pack<T>*>(fetched) + threadIdx.x;
-  const unsigned slot = 2 * blockDim.x;  // packs of a row, dy's and x's
-  const Pack<float> factor = weight_factors(t, first, vector, columns);
-  Pack<float> partial = {};
-  wait_for_previous_kernel();
-  for (int i = 0; i < kAhead; ++i) fetch_ahead(own + i * slot, t, blockIdx.x + int64_t{i} * gridDim.x, first, vector);
-  int turn = 0, next = 0;
-  for (int64_t row = blockIdx.x; row < t.rows; row += gridDim.x, turn ^= 1, next = (next + 1) % kAhead) {
-    const int64_t begin = row * t.cols + first;
-    __pipeline_wait_prior(kAhead - 1);
-    const Pack<T> dy = vector ? own[next * slot] : load_pack(t.dy + begin, false, columns);
-    const Pack<T> x = vector ? own[next * slot + blockDim.x] : load_pack(t.x + begin, false, columns);
-    fetch_ahead(own + next * slot, t, row + int64_t{kAhead} * gridDim.x, first, vector);
-    const Pack<T> dsum = t.dsum == nullptr ? Pack<T>{} : load_pack(t.dsum + begin, vector, columns);
-    const RowFactors row_is = row_factors(t, row, block_sums(sums_of(dy, x, factor), warp_sums[turn]));
-    store_pack(t.dx + begin, gradients(dy, x, dsum, factor, row_is, partial), vector, columns);
-  }
-  let_next_kernel_start();
-  __pipeline_wait_prior(0);
-  write_cluster_sums(t, reinterpret_cast<float*>(fetched), partial);
 }
 
 template <class T, int kAhead>
