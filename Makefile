@@ -1,6 +1,6 @@
 # The root names the jobs and hands each to the folder that it concerns. The build rules are in mk/.
 ROOT := .
-ifneq ($(filter all stage programs objects gpu-code libs gpu-libs,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all stage programs objects gpu-code libs gpu-libs %/linked %/program %/programs %/objects %/gpu-code,$(or $(MAKECMDGOALS),all)),)
   include mk/config.mk
 else
   SHELL := /bin/bash

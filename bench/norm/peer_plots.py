@@ -5,11 +5,26 @@ from ladder.pages.drawing import BLACK, LINES, VERMILLION, save, start, tidy
 
 from bench.norm import peer_tables
 
+BACKWARD = "peers_backward"
+
 
 @registry.plot("header_peers", "header/peers_plot", "Speed of the header and its peers beside a copy of the same bytes")
-def draw(folder, _, target):
+def draw_forward(folder, _, target):
+    draw(folder, [name for name in peer_tables.FILES if name != BACKWARD], target)
+
+
+@registry.plot(
+    f"header_{BACKWARD}",
+    f"header/{BACKWARD}_plot",
+    "Speed of the gradients and their peers beside a copy of the same bytes",
+)
+def draw_backward(folder, _, target):
+    draw(folder, [BACKWARD], target)
+
+
+def draw(folder, names, target):
     """Time of the copy over each competitor's time: one line per shape, one panel per operator."""
-    tables = [folder / results.HEADER / f"{name}.csv" for name in peer_tables.FILES]
+    tables = [folder / results.HEADER / f"{name}.csv" for name in names]
     tables = [path for path in tables if path.is_file()]
     if not tables:
         return

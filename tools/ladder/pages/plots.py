@@ -205,9 +205,10 @@ def draw_cold_warm(folder, ladder, target):
 @registry.plot("{ladder}_magnitude")
 def draw_magnitude(folder, ladder, target):
     """The error of stages over the magnitude of a row's elements; where a stage wrote no numbers, what it wrote."""
-    places = [folder / ladder.id, results.store() / results.CPU_DEVICE / ladder.id]  # it needs no GPU
-    path = next((place / "magnitude.csv" for place in places if (place / "magnitude.csv").is_file()), None)
-    if not path:
+    path = folder / ladder.id / "magnitude.csv"
+    if not results.stored_gpus(f"{ladder.id}/{path.name}"):  # it needs no GPU
+        path = results.store() / results.CPU_DEVICE / ladder.id / path.name
+    if not path.is_file():
         return
     rows = results.read(path, ["magnitude", "cols", "gpu"])
     target = target.with_name(f"{path.parent.parent.name}_{ladder.id}_magnitude")
