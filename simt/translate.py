@@ -7,8 +7,9 @@ just enough memory of namespaces, classes and functions, and these words are rew
 
     k<<<g, b>>>(x)            ::simt::launch(k, ::simt::LaunchConfig("k", g, b))(x)
     k<<<g, b>>>(x)            ::simt::launch_deduced([&](auto... simt_args) { ::simt::runs::on_both(); k(simt_args...); },
-                              ...)(x)
-                              where k has template arguments to deduce, omitted arguments or overloads
+                              find, ...)(x)
+                              where k has template arguments to deduce, omitted arguments or overloads; find(types...)
+                              is k's address
     __shared__ ...            a reference to the block's memory: see shared_memory.py
     (void*)k<float>           (void*)::simt::handle<k<float>>()
     __global__, __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
@@ -39,6 +40,10 @@ OPERATORS = set(
     not_eq and_eq or_eq xor_eq""".split()
 )
 STATEMENT_WORDS = CONTROL | OPERATORS | {"return", "else", "do", "goto", "co_return", "co_yield", "throw", "case"}
+
+FUNDAMENTAL = set("const bool char short int long unsigned signed float double size_t *".split())
+
+ARCHITECTURES_MACRO = re.compile(r"^\s*#\s*if[^\n]*__CUDA_ARCH__[^\n]*\n\s*#\s*define\s+(\w+)", re.MULTILINE)
 
 REFUSED_NAMES = {
     "cudaSurfaceObject_t": "the CPU device has no surface objects; write the memory through a pointer",
@@ -130,6 +135,7 @@ class Translator:
         self.errors = []  # (offset, sentence)
         self.notes = []  # lines
         self.uses_ptx = False
+        self.shared_bodies = []  # the '{' of each function that runs on both
         self.begin = 0  # the first token of the statement that is being walked
         self.scopes = []  # (kind, name, closing brace) of the namespaces and classes around it
         self.function = None
@@ -260,6 +266,8 @@ class Translator:
             return
         if runs != "as_kernel" and self.declared.get(name, runs) != runs:
             runs = "on_both"
+        if runs == "on_both":
+            self.shared_bodies.append(open_)
         behind = self.source.ends[open_]
         self.edits.append((behind, behind, f" ::simt::runs::{runs}();"))
 
@@ -290,6 +298,30 @@ class Translator:
                 if tokens[after] == "=":
                     stores.append(k)
         return stores
+
+    def bodies(self):
+        """{(file, line of its '{', which one of the line): (start, end)} of the functions that run on both."""
+        found = {}
+        for open_ in self.shared_bodies:
+            line, file, _ = self.source.place(self.source.starts[open_])
+            nth = sum(key[:2] == (file, line) for key in found)
+            found[file, line, nth] = (self.source.starts[open_], self.source.ends[self.match[open_]])
+        return found
+
+    def has_halves(self):
+        """Whether a function that runs on both has lines that __CUDA_ARCH__ chooses, or names a macro that it chooses."""
+        texts = {}
+        for (file, line, _), (_, end) in self.bodies().items():
+            if file not in texts:
+                try:
+                    texts[file] = read_text(unquote(file))
+                except OSError:
+                    texts[file] = ""
+            names = "|".join(["__CUDA_ARCH__", *ARCHITECTURES_MACRO.findall(texts[file])])
+            last = self.source.place(end - 1)[0]
+            if re.search(rf"\b({names})\b", "\n".join(texts[file].split("\n")[line - 1 : last])):
+                return True
+        return False
 
     def in_system_file(self, i):
         return "3" in self.source.place(self.source.starts[i])[2]
@@ -613,7 +645,8 @@ class Translator:
             self.insert_before(
                 launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ::simt::runs::on_both(); "
             )
-            self.replace(launch.open, launch.open, f"(simt_args...); }}, ::simt::LaunchConfig({label}, ")
+            find = self.find_by_types(kernels, text, given)
+            self.replace(launch.open, launch.open, f"(simt_args...); }}, {find}, ::simt::LaunchConfig({label}, ")
             for first, end in given:
                 if self.tokens[first:end] == ["__null"]:
                     self.replace(first, first, "nullptr")
@@ -650,6 +683,23 @@ class Translator:
         has_expansion = any("..." in self.tokens[first:end] for first, end in given)
         omitted = kernel.has_defaults and (has_expansion or len(given) != len(kernel.parameters))
         return omitted or kernel.has_pack or explicit < kernel.template_parameters
+
+    def find_by_types(self, kernels, text, given):
+        """A lambda that gives the address of the launched kernel for the types of its arguments."""
+        if len(given) != len(kernels[0].parameters) or kernels[0].has_pack or "\n" in text:
+            return "nullptr"
+
+        def parameter(n):
+            words = kernels[0].parameters[n] if len(kernels) == 1 else []
+            plain = words if set(words) <= FUNDAMENTAL else words[:-1]  # without its name
+            if plain and set(plain) <= FUNDAMENTAL:
+                return " ".join(plain)
+            return f"::simt::As{'Const' * ('const' in words and '*' in words)}<decltype(simt_{n})>"
+
+        names = [f"auto simt_{n}" for n in range(len(given))]
+        types = ", ".join(map(parameter, range(len(given))))
+        kernel = f"static_cast<void (*)({types})>({text})"
+        return f"[]({', '.join(names)}) -> decltype({kernel}) {{ return {text}; }}"
 
     # Kernels as void pointers and as arguments of the launch functions.
 
@@ -752,15 +802,37 @@ class Translator:
         return sections
 
 
-def translate(text, kernels_apart=False, notes=None, headers=None):
+def with_host_halves(text, host_text):
+    """The device's preprocessed text in which host code runs what the preprocessor leaves of a __host__ __device__
+    function without __CUDA_ARCH__."""
+    text, host_text = restore_blanks(text), restore_blanks(host_text)
+    translators = [Translator(text), Translator(host_text)]
+    for translator in translators:
+        translator.translate()
+    bodies, out, position = [translator.bodies() for translator in translators], [], 0
+    for (file, line, nth), (start, end) in sorted(bodies[0].items(), key=lambda item: item[1]):
+        other = bodies[1].get((file, line, nth))
+        if not other or text[start:end].split() == host_text[slice(*other)].split():
+            continue
+        last = translators[0].source.place(end - 1)[0]
+        out += [text[position:start], "{ if (::simt::in_kernel()) ", text[start:end], " else", f"\n# {line} {file}\n"]
+        out += [host_text[slice(*other)], " }", f"\n# {last} {file}\n"]
+        position = end
+    return "".join(out) + text[position:]
+
+
+def translate(text, kernels_apart=False, notes=None, headers=None, halves=None):
     """The C++ for a text that `g++ -E` printed. Raises TranslateError. Kernels may be kept from being inlined. What a
-    reader should know of the source is added to the notes, and what it must include to the headers."""
+    reader should know of the source is added to the notes, what it must include to the headers, and True to the halves
+    where with_host_halves() has something to do."""
     translator = Translator(restore_blanks(text), kernels_apart)
     translated = translator.translate()
     if notes is not None:
         notes += dict.fromkeys(translator.notes)
     if headers is not None and translator.uses_ptx:
         headers.append("simt/ptx.h")
+    if halves is not None and translator.has_halves():
+        halves.append(True)
     return translated
 
 

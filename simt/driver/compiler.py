@@ -84,17 +84,26 @@ class Compiler:
     def translate(self, path, preprocessed, translated):
         # Imported here, since Python takes a while to read the translator, and only a .cu needs it.
         from preprocessed import read_text, write_text
-        from translate import TranslateError, translate
+        from translate import TranslateError, translate, with_host_halves
 
         text = read_text(preprocessed)
         refuse_toolkit(re.findall(r'^# 1 "(/[^"\n]+)" 1', text, re.MULTILINE))
-        notes, headers = [], []
+        notes, headers, halves = [], [], []
+        kernels_apart = self.command.build["kernels_apart"]
         try:
-            code = translate(text, self.command.build["kernels_apart"], notes, headers)
-            if headers:  # what the translated text needs, which few programs do, so that few pay for it
-                included = [word for header in headers for word in ("-include", header)]
+            code = translate(text, kernels_apart, notes, headers, halves)
+            # What few programs need, so that few pay for it: the header that the translated text needs, and the host's
+            # half of a function that __CUDA_ARCH__ divides.
+            included = [word for header in headers for word in ("-include", header)]
+            if headers:
                 self.preprocess(path, "cu", *included, "-E", "-o", preprocessed)
-                code = translate(read_text(preprocessed), self.command.build["kernels_apart"])
+                text = read_text(preprocessed)
+            if halves:
+                of_host = preprocessed + ".host"
+                self.preprocess(path, "cu", *included, "-U__CUDA_ARCH__", "-E", "-o", of_host)
+                text = with_host_halves(text, read_text(of_host))
+            if headers or halves:
+                code = translate(text, kernels_apart)
         except TranslateError as error:
             print(error, file=sys.stderr)
             raise Failure("")

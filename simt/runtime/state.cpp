@@ -37,6 +37,8 @@ std::recursive_mutex& api_mutex() {
   return *mutex;
 }
 
+bool in_kernel() { return worker; }
+
 cudaError_t sticky() { return sticky_error; }
 void set_sticky(cudaError_t error) { sticky_error = error; }
 bool is_stopped() { return sticky() != cudaSuccess && !runs_on_after_fault; }

@@ -157,3 +157,93 @@ TEST_CASE("reset frees everything") {
   CHECK(cudaFree(device) == cudaSuccess);
   cudaGetLastError();
 }
+
+// A launch copies its arguments once, as a call of the host would, and then their bytes: no thread makes or ends one.
+namespace {
+
+struct Counted {
+  int value;
+  static int made, ended;
+  explicit Counted(int value) : value(value) {}
+  __host__ __device__ Counted(const Counted& other) : value(other.value) { ++made; }
+  __host__ __device__ ~Counted() { ++ended; }
+};
+int Counted::made = 0, Counted::ended = 0;
+
+__global__ void by_value(Counted counted, int* sum) {
+  atomicAdd(sum, counted.value);
+  counted.value = 0;  // each thread's own
+}
+template <class T, class Number>
+__global__ void by_template(const Number* one, T counted, int* sum, unsigned factor) {
+  atomicAdd(sum, counted.value * *one * static_cast<int>(factor));
+  counted.value = 0;
+}
+__global__ void by_reference(const Counted& counted, int* sum) { atomicAdd(sum, counted.value); }
+
+}  // namespace
+
+TEST_CASE("a kernel's arguments are copied as bytes") {
+  int *sum, *one;
+  REQUIRE(cudaMallocManaged(&sum, sizeof(int)) == cudaSuccess);
+  REQUIRE(cudaMallocManaged(&one, sizeof(int)) == cudaSuccess);
+  *one = 1;
+  Counted counted(5);
+  void* arguments[] = {&counted, &sum};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 2;
+  config.blockDim = 32;
+  const auto check = [&](int copies) {
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(*sum == 320);
+    CHECK(Counted::made == copies);
+    CHECK(Counted::ended == copies);
+    *sum = Counted::made = Counted::ended = 0;
+  };
+  *sum = 0;
+  by_value<<<2, 32>>>(counted, sum);
+  check(1);
+  by_template<<<2, 32>>>(one, counted, sum, 1ull);
+  check(1);
+  by_reference<<<2, 32>>>(counted, sum);
+  check(0);
+  CHECK(cudaLaunchKernelEx(&config, by_value, counted, sum) == cudaSuccess);
+  check(1);
+  CHECK(cudaLaunchKernel(by_value, dim3(2), dim3(32), arguments) == cudaSuccess);
+  check(0);
+  cudaFree(sum);
+  cudaFree(one);
+}
+
+namespace {
+
+__host__ __device__ int runs_on_the_device() {
+#ifdef __CUDA_ARCH__
+  return 1;
+#else
+  return 0;
+#endif
+}
+#ifdef __CUDA_ARCH__
+#define REFUSE_NEGATIVE() __trap()
+#else
+#define REFUSE_NEGATIVE() throw std::string("negative")
+#endif
+__host__ __device__ int not_negative(int n) {
+  if (n < 0) REFUSE_NEGATIVE();
+  return n;
+}
+__global__ void ask_where(int* answer) { *answer = not_negative(runs_on_the_device()); }
+
+}  // namespace
+
+TEST_CASE("__CUDA_ARCH__ divides a __host__ __device__ function: host code runs the host's half") {
+  int* answer;
+  REQUIRE(cudaMallocManaged(&answer, sizeof(int)) == cudaSuccess);
+  ask_where<<<1, 1>>>(answer);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(*answer == 1);
+  CHECK(runs_on_the_device() == 0);
+  CHECK_THROWS_AS(not_negative(-1), std::string);
+  cudaFree(answer);
+}

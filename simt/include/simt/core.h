@@ -45,6 +45,8 @@ struct Site {
   static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 };
 
+bool in_kernel();  // by its answer a __host__ __device__ function chooses the half that __CUDA_ARCH__ leaves it
+
 // --- Block ---------------------------------------------------------------------------------------------------------
 enum class Vote { none, count, all, any };
 int block_barrier(Vote vote, int predicate, Site site);

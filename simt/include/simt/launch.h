@@ -78,42 +78,94 @@ class BoundTo final : public BoundKernel {
 // Takes the kernel over and deletes it when it has run, or when the graph that it was captured into goes.
 cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* kernel);
 
-template <class Function, class... Arguments>
-const BoundKernel* bind_arguments(Function function, const Arguments&... arguments) {
-  auto thread = [function, arguments...]() mutable {
-    [&](auto... copies) { function(std::move(copies)...); }(arguments...);  // a thread owns its parameters
-  };
-  return new BoundTo<decltype(thread), sizeof...(Arguments)>(std::move(thread), arguments...);
-}
-
 // Kernels with a reference among their parameters see the caller's object, which must be managed memory.
 template <class T>
 struct Reference {
   T& object;
-  operator T&() const { return object; }
+  explicit Reference(T& object) : object(object) {}
 };
-template <class Parameter, class Argument>
-auto keep(Argument& argument) {
-  using Referenced = std::remove_reference_t<Parameter>;
-  if constexpr (std::is_lvalue_reference_v<Parameter> && !std::is_const_v<Referenced>)
-    return Reference<Argument>{argument};
+
+// A kernel's arguments are copied as bytes: none of their constructors and destructors runs for a launch or in a thread.
+template <class T>
+struct Bytes {
+  alignas(T) unsigned char object[sizeof(T)];
+  explicit Bytes(const T& given) { __builtin_memcpy(object, __builtin_addressof(given), sizeof(T)); }
+};
+
+// Whether g++ passes a class by its address, and lets the caller construct and destroy it.
+template <class T>
+constexpr bool is_passed_by_address =
+    std::is_class_v<T> && !(std::is_trivially_destructible_v<T> &&
+                            std::is_trivially_copy_constructible_v<T> == std::is_copy_constructible_v<T> &&
+                            std::is_trivially_move_constructible_v<T> == std::is_move_constructible_v<T>);
+
+// What a launch keeps of an argument.
+template <class Parameter, class T = std::decay_t<Parameter>>
+using Kept = std::conditional_t<
+    std::is_lvalue_reference_v<Parameter> && !std::is_const_v<std::remove_reference_t<Parameter>>,
+    Reference<std::remove_reference_t<Parameter>>, std::conditional_t<is_passed_by_address<T>, Bytes<T>, T>>;
+
+// A parameter as a thread passes it.
+template <class Parameter>
+using Passed = std::conditional_t<is_passed_by_address<Parameter>, std::decay_t<Parameter>*, Parameter>;
+template <class Parameter, class Copy>
+decltype(auto) pass(Copy& copy) {
+  if constexpr (std::is_lvalue_reference_v<Parameter> && !std::is_const_v<std::remove_reference_t<Parameter>>)
+    return (copy.object);
+  else if constexpr (!is_passed_by_address<std::decay_t<Parameter>>)
+    return std::move(copy);
+  else if constexpr (std::is_reference_v<Parameter>)
+    return static_cast<Parameter>(reinterpret_cast<std::decay_t<Parameter>&>(copy.object));
   else
-    return argument;
+    return reinterpret_cast<std::decay_t<Parameter>*>(copy.object);
+}
+
+// A thread owns its parameters.
+template <class... Parameters>
+const BoundKernel* bind_arguments(void (*kernel)(Parameters...), const Kept<Parameters>&... kept) {
+  const auto function = reinterpret_cast<void (*)(Passed<Parameters>...)>(kernel);
+  auto thread = [function, kept...]() mutable {
+    [&](auto... copies) { function(pass<Parameters>(copies)...); }(kept...);
+  };
+  return new BoundTo<decltype(thread), sizeof...(Parameters)>(std::move(thread), kept...);
+}
+template <class... Parameters, class... Arguments>
+const BoundKernel* bind_converted(void (*kernel)(Parameters...), Arguments&... arguments) {
+  return bind_arguments(kernel, static_cast<Kept<Parameters>>(arguments)...);
 }
 
 // launch(K, config)(arguments...): the parameter types are K's, so nullptr, 0 and {1, 2} convert as in a plain call.
 template <class... Parameters>
 auto launch(void (*kernel)(Parameters...), LaunchConfig config) {
   config.function = reinterpret_cast<const void*>(kernel);
-  return [kernel, config](Parameters... arguments) {
-    launch_kernel(config, bind_arguments(kernel, keep<Parameters>(arguments)...));
-  };
+  return [kernel, config](Parameters... arguments) { launch_kernel(config, bind_converted(kernel, arguments...)); };
 }
 
-// For kernels whose template arguments follow from the call, overloaded ones and those with default arguments.
-template <class Call>
-auto launch_deduced(Call call, LaunchConfig config) {
-  return [call, config](auto... arguments) { launch_kernel(config, bind_arguments(call, arguments...)); };
+// For kernels whose template arguments follow from the call, overloaded ones and those with default arguments. Where
+// an argument is passed by its address, the kernel's own address is needed: find(types...) gives it, if it can.
+template <class T>
+struct Type {
+  using type = T;
+};
+template <class Type>
+using As = typename Type::type;
+template <class Type>
+using AsConst = const std::remove_pointer_t<As<Type>>*;
+
+template <class Call, class Find>
+auto launch_deduced(Call call, Find find, LaunchConfig config) {
+  return [call, find, config](auto... arguments) {
+    constexpr bool needs_address = (false || ... || is_passed_by_address<decltype(arguments)>);
+    if constexpr (needs_address && std::is_invocable_v<Find, Type<decltype(arguments)>...>) {
+      launch_kernel(config, bind_converted(find(Type<decltype(arguments)>()...), arguments...));
+    } else {
+      auto thread = [call, arguments...]() mutable {
+        [&](auto... copies) { call(std::move(copies)...); }(arguments...);
+      };
+      using Bound = BoundTo<decltype(thread), sizeof...(arguments)>;
+      launch_kernel(config, new Bound(std::move(thread), arguments...));
+    }
+  };
 }
 
 // Kernels launched through an untyped pointer: how to bind an array of argument addresses.
@@ -126,7 +178,7 @@ struct TypedBinder {
   template <size_t... I>
   static const BoundKernel* bind_each(void (*kernel)(Parameters...), void** arguments, std::index_sequence<I...>) {
     (void)arguments;
-    return bind_arguments(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
+    return bind_converted(kernel, *static_cast<std::decay_t<Parameters>*>(arguments[I])...);
   }
   static const BoundKernel* bind_all(const void* function, void** arguments) {
     return bind_each(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)), arguments,
@@ -195,7 +247,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   simt::LaunchConfig own = simt::from_cuda(*config);
   own.function = reinterpret_cast<const void*>(kernel);
   return [&](P... converted) {
-    return simt::launch_kernel(own, simt::bind_arguments(kernel, simt::keep<P>(converted)...));
+    return simt::launch_kernel(own, simt::bind_converted(kernel, converted...));
   }(std::forward<A>(arguments)...);
 }
 
