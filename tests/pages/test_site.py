@@ -11,6 +11,7 @@ from ladder.core import markers
 from ladder.core.ladders import Unusable
 from ladder.grader import exercises, grade
 from ladder.pages import site as site_job
+from ladder.pages import site_pages
 
 GENERATOR = pathlib.Path(sys.executable).with_name("zensical")
 
@@ -29,15 +30,27 @@ def test_every_page_has_a_place(assembled):
         assert (assembled.folder / site_job.place_of(page)).is_file(), page
 
 
-def test_the_table_of_exercises_shows_ones_own_progress(tmp_path, monkeypatch):
-    page = exercises.FOLDER / "README.md"
-    text = page.read_text(encoding="utf-8")
+@pytest.fixture
+def progress(tmp_path, monkeypatch):
+    """A function that stores what the grader says of the file of an exercise, in a folder without any."""
     monkeypatch.setattr(exercises, "MINE", tmp_path)
-    assert site_job.with_progress(text) == text
-    one = exercises.find("05")
-    one.file.write_text("mine")
-    exercises.remember({**exercises.progress(), "grades": {one.id: [grade.digest("mine"), ""]}})
-    shown = site_job.with_progress(text)
+
+    def store(asked, said):
+        one = exercises.find(asked)
+        exercises.folder_of(one.file)
+        one.file.write_text("mine")
+        known = exercises.progress()
+        known["grades"][one.id] = [grade.digest("mine"), said]
+        exercises.remember(known)
+
+    return store
+
+
+def test_the_table_of_exercises_shows_ones_own_progress(progress):
+    text = (exercises.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert site_pages.with_progress(text) == text
+    progress("05", "")
+    shown = site_pages.with_progress(text)
     assert f"You have done 1 of {len(exercises.course())} exercises." in shown
     assert re.search(r"^\| `S=05` \|.*\| done \|$", shown, re.M) and re.search(
         r"^\| `S=06` \|.*\| open \|$", shown, re.M
@@ -46,9 +59,58 @@ def test_the_table_of_exercises_shows_ones_own_progress(tmp_path, monkeypatch):
     assert {line.count("|") for line in table} == {5}
 
 
+def test_the_first_page_has_a_picture_a_button_and_the_plan(assembled, progress):
+    text = site_pages.first_page(assembled)
+    assert len(re.findall(r"^\[?!\[", text, re.M)) == 1 and "](plots/" in text
+    assert re.findall(r"\[([^\]]*)\]\(([^)]*)\)\{ \.md-button", text) == [
+        ("Write your first kernel", "exercises/index.md#the-first-one")
+    ]
+    assert text.count("| 1. Threads and bytes |") == 1 and "exercises." not in text.partition("## The plan")[0]
+    first, second, third, *others = exercises.course()
+    progress(first.asked, "")
+    progress(second.asked, "the values are wrong")
+    text = site_pages.first_page(assembled)
+    assert (
+        f"[Go on with {second.stage.name}]({site_job.place_of(second.page)})" in text and "You have done 1 of" in text
+    )
+    for one in exercises.course():
+        progress(one.asked, "")
+    assert "](COURSE.md#advanced){ .md-button" in site_pages.first_page(assembled)
+
+
+@pytest.mark.parametrize("exercise", exercises.course()[:: len(exercises.course()) - 1] + [exercises.find("05")])
+def test_the_page_of_an_exercise_leads(assembled, progress, exercise):
+    """The commands, what the grader wants, the skeleton, the ways on, then hint after hint, and the solution last."""
+    text = site_pages.exercise_page(assembled, exercise, site_job.title_of)
+    skeleton, solution = exercise.skeleton([]).strip(), exercise.stage.source.read_text(encoding="utf-8").strip()
+    parts = [f"make exercise S={exercise.asked}", f"make grade S={exercise.asked}", exercise.task]
+    parts += [f"- {wish}" for wish in grade.wanted(exercise)]
+    parts += [skeleton, "Lecture: [", "(../index.md)"]
+    total = len(exercise.hints)
+    for place, hint in enumerate(exercise.hints, 1):
+        parts += [f"<summary>Hint {place} of {total}</summary>", hint]
+    parts += ["</details>\n\n</details>", "<summary>Solution</summary>", solution, f"make solution S={exercise.asked}"]
+    found = [text.find(part) for part in parts]
+    assert -1 not in found and found == sorted(found)
+    assert text.count("<details") == text.count("</details>") == total + 1
+    assert ("Next: [" in text) == (exercise != exercises.course()[-1])
+    assert "**" not in text.partition(exercise.task)[0]
+    progress(exercise.asked, "")
+    assert "**done**" in site_pages.exercise_page(assembled, exercise, site_job.title_of)
+
+
+def test_the_menu_marks_what_is_done(assembled, progress):
+    assert "✓" not in str(assembled.navigation())
+    progress("05", "")
+    assert str(assembled.navigation()).count("✓") == 1 and "05_warp_shuffle ✓" in str(assembled.navigation())
+
+
 def test_a_link_of_a_page_that_leads_nowhere_is_named_with_its_page(assembled):
     page = ROOT / "README.md"
     assert assembled.target(page, "GLOSSARY.md#lane") == "GLOSSARY.md#lane"
+    assert assembled.target(page, ".github/workflows/ci.yml") == "github/workflows/ci.yml.md", (
+        "no place begins with a dot"
+    )
     with pytest.raises(Unusable, match=r"README.md links lectures/none.md, which is not there"):
         assembled.target(page, "lectures/none.md")
 
@@ -86,7 +148,7 @@ def test_the_menu_has_every_page_of_the_course_once(assembled):
     listed = list(named(assembled.navigation()))
     assert len(listed) == len(set(listed))
     pages = {str(site_job.place_of(page)) for page in assembled.pages}
-    assert set(listed) <= pages
+    assert set(listed) <= pages | {"index.md"}
     assert {name for name in pages if name.startswith(("lectures/", "assignment"))} <= set(listed)
 
 

@@ -2,10 +2,11 @@
 
 exercises/<ladder>/<stage>.md holds, in this order:
     # NAME: TITLE
-    <!-- exercise wants="barriers width" read=1 ... -->     the ideas of ideas.py that the counters must show
+    <!-- exercise wants="barriers width" read=1 ... -->     the ideas of ideas.py that the counters must show; of a
+                                                             ladder outside of lectures/, lecture=W2L1: what teaches it
     the task, in paragraphs that become the first comment of the skeleton
     <details><summary>Hint</summary> ... </details>          two or three, from a push to nearly all
-    <details><summary>Cut</summary> ... </details>           pairs of code blocks: a first line, "..." and a last line
+    <details><summary>Solution</summary> ... </details>      pairs of code blocks: a first line, "..." and a last line
                                                              of the stage's source, which stand there once; then what
                                                              takes the place of these lines and of all between them
 The stage's source holds no marks, so its lines are those of the stored counts. A cut whose lines have changed does not
@@ -16,6 +17,7 @@ import contextlib
 import fcntl
 import functools
 import json
+import pathlib
 import re
 import textwrap
 from dataclasses import dataclass
@@ -24,13 +26,14 @@ from ..core import ladders, markers, results
 from ..core.ladders import ROOT, Unusable
 
 FOLDER = ROOT / "exercises"
+LECTURES = ROOT / "lectures"
 MINE = ROOT / "my"  # the student's, which git does not see
 MARK = "YOUR CODE"  # in the comments of a skeleton that say what is missing
 # The order of the course.
 COURSE = ("W1L1", "W2L1", "W2L2", "W2L3", "matrix", "vector", "precision", "serving", "backward", "q4_gemm")
 
 HEAD = re.compile(r"# (?P<name>\S+): (?P<title>.+)\n+<!-- exercise(?P<words>[^>]*) -->\n")
-DETAILS = re.compile(r"<details><summary>(Hint|Cut)</summary>\n(.*?)\n</details>", re.S)
+DETAILS = re.compile(r"<details><summary>(Hint|Solution)</summary>\n(.*?)\n</details>", re.S)
 CODE = re.compile(r"^```cuda\n(.*?)^```$", re.S | re.M)
 DESCRIBED = re.compile(r'(inline const Stage<\w+> stage\{\s*"[^"]+",\s*)"[^"]*"')
 WIDTH = 120
@@ -65,6 +68,7 @@ class Exercise:
     title: str
     wants: dict  # idea -> the figure wanted, or "" for that of the stage's stored count
     input: dict  # what the counters are counted on, if it is not the ladder's input to analyze
+    lecture: pathlib.Path  # the page that teaches what it needs
     edges: bool  # whether hazards are looked for on the smallest edge cases too; edges=no where that takes a minute
     task: str
     hints: list
@@ -113,6 +117,13 @@ def comment(paragraphs):
     return "".join(f"// {line}".rstrip() + "\n" for line in lines)
 
 
+def lecture_of(name, where):
+    page = next(LECTURES.glob(f"{name}_*/README.md"), None)
+    if not page:
+        raise Unusable(f"{where}: lecture={name} names no folder of lectures/; say lecture=W2L1, for example")
+    return page
+
+
 def page_of(stage):
     return FOLDER / stage.ladder.id / f"{stage.name}.md"
 
@@ -128,6 +139,7 @@ def read(stage):
     wants = dict.fromkeys(values.pop("wants", "").split(), "")
     given = dict(word.split("=") for word in values.pop("input", "").split())
     edges = values.pop("edges", "yes") == "yes"
+    lecture = lecture_of(values.pop("lecture", stage.ladder.id), where)
     wants.update(values)
     hints, cuts = [], []
     for kind, inside in DETAILS.findall(text):
@@ -137,7 +149,7 @@ def read(stage):
         blocks = CODE.findall(inside)
         if not blocks or len(blocks) % 2:
             raise Unusable(
-                f"{where}: Cut needs pairs of ```cuda blocks: lines of the stage, and what takes their place"
+                f"{where}: the solution needs pairs of ```cuda blocks: lines of the stage, and what takes their place"
             )
         for lines, put in zip(blocks[::2], blocks[1::2]):
             lines = lines.rstrip("\n").split("\n")
@@ -145,10 +157,10 @@ def read(stage):
     task = text[head.end() : DETAILS.search(text).start()].strip() if hints else ""
     if not (task and cuts) or words:
         raise Unusable(
-            f"{where} needs a task, hints and a cut, as the first lines of tools/ladder/grader/exercises.py say"
+            f"{where} needs a task, hints and a solution, as the first lines of tools/ladder/grader/exercises.py say"
         )
     given = {name: int(value) for name, value in given.items()}
-    return Exercise(stage, head["title"], wants, given, edges, task, hints, cuts)
+    return Exercise(stage, head["title"], wants, given, lecture, edges, task, hints, cuts)
 
 
 @functools.cache

@@ -75,11 +75,6 @@ def digest(text):
 def head_of(exercise):
     """What the skeleton's first comment says."""
     task = [" ".join(paragraph.split()) for paragraph in exercise.task.split("\n\n")]
-    wanted = [
-        "right values in all checks that the stage has passed, in every order of the threads",
-        "no race and no access outside of memory",
-    ]
-    wanted += ideas.wishes(exercise)
     last = f"make grade S={exercise.asked} checks it, make hint S={exercise.asked} helps."
     title = f"{exercise.stage.name}: {exercise.title}"
     counted = ladder_words(exercise)
@@ -87,8 +82,17 @@ def head_of(exercise):
         f"Exercise {title}.",
         *task,
         f"The grader wants (it counts on {counted}):",
-        *[f"- {one}" for one in wanted],
+        *[f"- {one}" for one in wanted(exercise)],
         last,
+    ]
+
+
+def wanted(exercise):
+    """All that the grader wants, as phrases."""
+    return [
+        "right values in all checks that the stage has passed, in every order of the threads",
+        "no race and no access outside of memory",
+        *ideas.wishes(exercise),
     ]
 
 

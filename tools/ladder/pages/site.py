@@ -16,8 +16,9 @@ import sys
 
 from ..core import ladders, machine, markers, results
 from ..core.ladders import ROOT, Unusable, options
-from ..grader import exercises, grade
+from ..grader import exercises
 from ..measure import analyze
+from . import site_pages
 
 TOOLS = ROOT / "tools/site"
 BUILD = ROOT / "build"
@@ -29,6 +30,16 @@ COMMENT = re.compile(r"^<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
 LOAD = re.compile(  # what a browser would fetch from another place
     r'<(?:img|script|iframe|source)\b[^>]*\bsrc="?((?:https?:)?//[^">\s]*)'
     r'|<link\b(?=[^>]*\brel="?(?:stylesheet|preconnect|icon))[^>]*\bhref="?((?:https?:)?//[^">\s]*)'
+)
+EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>\s*</thead>\s*")
+EMPTY_HEADER = re.compile(r"<th([^>]*)></th>")
+MENU = re.compile(
+    r'<nav class="md-nav" data-md-level="\d+" (?P<by>aria-labelledby="(?P<id>__nav_[\d_]+)_label") aria-expanded="\w+">'
+    r'\s*<label class="md-nav__title" for="(?P=id)">\s*<span class="md-nav__icon md-icon"></span>\s*(?P<name>.*?)\s*</label>',
+    re.S,
+)
+OPENER = re.compile(
+    r'(<label class="[^"]*" for="(?P<id>__nav_[\d_]+)" id="(?P=id)_label" tabindex="0">)(?=\s*<span class="md-nav__icon)'
 )
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 PICTURES = {".png", ".svg"}
@@ -43,6 +54,7 @@ LANGUAGES = {
 }
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what the generator would load for a search from the file system
 NAVIGATION = [
+    ("What it is", "README.md"),
     ("The course", "COURSE.md"),
     ("Commands", "COMMANDS.md"),
     ("Debugging", "DEBUGGING.md"),
@@ -67,8 +79,11 @@ def arguments(parser):
 
 
 def place_of(page):
-    """Where a page of the tree stands in the site, from its top: a folder's README is its index."""
+    """Where a page of the tree stands in the site, from its top: a folder's README is its index, but the tree's own, since
+    the site has a first page of its own."""
     path = page.relative_to(ROOT)
+    if page.parent == ROOT and page.name == "README.md":
+        return path.with_name("about.md")
     return path.with_name("index.md") if path.name == "README.md" else path
 
 
@@ -107,14 +122,18 @@ class Site:
         return os.path.relpath(place, place_of(page).parent) + mark + anchor
 
     def place_of_file(self, file):
-        path = file.relative_to(ROOT)
+        # The generator leaves out what begins with a dot.
+        path = pathlib.Path(*(part.lstrip(".") for part in file.relative_to(ROOT).parts))
         if file.is_dir():
             return path / "index.md"
         return path if file.suffix in PICTURES or is_binary(file) else path.with_name(path.name + ".md")
 
     def translate(self, page):
-        """The page's text with links that fit the site, and without the comments that only the tools read."""
-        text = page.read_text(encoding="utf-8")
+        """The page's text as the site has it."""
+        return self.translated(page, page.read_text(encoding="utf-8"))
+
+    def translated(self, page, text):
+        """The text with links of this page that fit the site, and without the comments that only the tools read."""
 
         def outside_of_code(part):
             part = COMMENT.sub("", part)
@@ -136,10 +155,16 @@ class Site:
         return result + outside_of_code(text[last:])
 
     def add_pages(self, reports):
+        of_pages = {one.page: one for one in exercises.course()}
+        self.write("index.md", site_pages.first_page(self))
         for page in self.pages:
-            text, place = self.translate(page), place_of(page)
+            place = place_of(page)
+            if page in of_pages:
+                text = site_pages.exercise_page(self, of_pages[page], title_of)
+            else:
+                text = self.translate(page)
             if page == exercises.FOLDER / "README.md":
-                text = with_progress(text)
+                text = site_pages.with_progress(text)
             for stage in reports.get(page, []):
                 target = os.path.relpath(report_place(stage), place.parent)
                 text += f"\n[The report of `simt/analyze` on {stage.name}]({target}): every access, with pictures.\n"
@@ -167,8 +192,13 @@ class Site:
             page = ROOT / name
             if page not in self.pages:
                 continue
+            if name == "exercises/README.md":
+                menu.append({title: exercise_menu(page)})
+                continue
             below = [
-                one for one in self.pages if page.name == "README.md" and one != page and page.parent in one.parents
+                one
+                for one in self.pages
+                if page.name == "README.md" and page.parent != ROOT and one != page and page.parent in one.parents
             ]
             menu.append({title: self.branch(page, below) if below else str(place_of(page))})
         return menu
@@ -180,38 +210,29 @@ class Site:
             other: [one for one in below if one.name == "README.md" and one != other and one.parent in other.parents]
             for other in below
         }
-        places = [ladder.folder for ladder in ladders.all_ladders()]  # in the course's order
-        heads = [one for one in below if not parents[one]]
-        heads.sort(key=lambda one: places.index(one.parent) if one.parent in places else len(places))
+        folders = [ladder.folder for ladder in ladders.all_ladders() if "lectures" not in ladder.path.parts]
+        heads = [one for one in below if not parents[one]]  # ladders in the course's order, lectures by name
+        heads.sort(key=lambda one: folders.index(one.parent) if one.parent in folders else len(folders))
         for head in heads:
             under = [one for one in below if one != head and head.name == "README.md" and head.parent in one.parents]
             entries.append({short_title(head): self.branch(head, under) if under else str(place_of(head))})
         return entries
 
 
-def with_progress(text):
-    """The table of all exercises with a column that says which are done; without an exercise that was graded, the text itself."""
-    known = exercises.progress()
-    if not known["grades"]:
-        return text
-    states = {one.asked: grade.state(one, known)[0] for one in exercises.course()}
-    text = re.sub(
-        r"^\| exercise \| .*\|\n\|---.*\|$",
-        lambda head: head.group().replace("|\n", "| yours |\n") + "---|",
-        text,
-        flags=re.M,
-    )
-    text = re.sub(
-        r"^\| `S=(\S+)` \| .*\|$", lambda row: f"{row.group()} {states.get(row.group(1), '')} |", text, flags=re.M
-    )
-    done = sum(state == "done" for state in states.values())
-    return text.replace("\n| exercise | ", f"\nYou have done {done} of {len(states)} exercises.\n\n| exercise | ", 1)
+def exercise_menu(page):
+    """The list, and below it the exercises of each ladder."""
+    found = site_pages.states()
+    of_ladders = {}
+    for one in exercises.course():
+        mark = " ✓" if found.get(one.asked) == "done" else ""
+        of_ladders.setdefault(one.stage.ladder.id, []).append({one.stage.name + mark: str(place_of(one.page))})
+    return [str(place_of(page)), *({name: entries} for name, entries in of_ladders.items())]
 
 
 def short_title(page):
-    """05_warp_shuffle of "05_warp_shuffle: the sum goes through registers", for the menu."""
+    """For the menu: 05_warp_shuffle of "05_warp_shuffle: the sum goes through registers", but a lecture's whole title."""
     title = title_of(page)
-    return title.partition(":")[0] if len(title) > 30 else title
+    return title if "lectures" in page.parts or len(title) <= 30 else title.partition(":")[0]
 
 
 def hidden(file):
@@ -258,11 +279,18 @@ def require_no_loads_from_elsewhere(folder):
     found = [
         f"{page.relative_to(folder)} loads {next(filter(None, load.groups()))}"
         for page in sorted(folder.rglob("*.html"))
-        if page.name != "404.html"  # for a server only
         for load in LOAD.finditer(page.read_text(encoding="utf-8"))
     ]
     if found:
         raise Unusable("\n  ".join([f"{len(found)} loads from elsewhere in {results.shown(folder)}:", *found]))
+
+
+def mended(html):
+    """Without what a screen reader stumbles over: headers of tables that say nothing, and parts of the menu without a name."""
+    html = EMPTY_HEADER.sub(r"<td\1></td>", EMPTY_HEAD.sub("", html))
+    names = {found["id"]: re.sub(r"\s+", " ", found["name"]) for found in MENU.finditer(html)}
+    html = MENU.sub(lambda found: found.group().replace(found["by"], f'aria-label="{names[found["id"]]}"'), html)
+    return OPENER.sub(lambda found: f'{found[1]}<span class="only-read">Pages of {names[found["id"]]}</span>', html)
 
 
 def generate(source, out, navigation):
@@ -282,9 +310,9 @@ def generate(source, out, navigation):
         raise Unusable(f"{said}the generator failed with exit code {done.returncode}")
     for page in (work / "html").rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        if SHIM in text:
-            top = os.path.relpath(work / "html", page.parent)
-            page.write_text(text.replace(SHIM, f"{top}/worker_from_file.js"), encoding="utf-8")
+        top = os.path.relpath(work / "html", page.parent)
+        page.write_text(mended(text).replace(SHIM, f"{top}/worker_from_file.js"), encoding="utf-8")
+    shutil.copyfile(TOOLS / "404.html", work / "html/404.html")
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(work / "html", out)
@@ -297,7 +325,7 @@ def run(given):
     site = Site(work / "pages")
     site.add_pages(reports)
     site.add_files()
-    for name in ("site.css", "worker_from_file.js"):
+    for name in ("site.css", "reachable.js", "worker_from_file.js"):
         shutil.copyfile(TOOLS / name, site.folder / name)
     for stage in sum(reports.values(), []):
         (site.folder / report_place(stage)).parent.mkdir(parents=True, exist_ok=True)
