@@ -13,10 +13,11 @@ fail_python() {
   exit 0
 }
 
-has_gcc12() {
+has_gcc12() { gcc12 >/dev/null; }
+gcc12() {
   local c v
   for c in g++ g++-15 g++-14 g++-13 g++-12; do
-    v=$($c -dumpversion 2>/dev/null) && [ "${v%%.*}" -ge 12 ] && return
+    v=$($c -dumpversion 2>/dev/null) && [ "${v%%.*}" -ge 12 ] && echo "$c" && return
   done
   return 1
 }
@@ -86,6 +87,15 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
   fi
   check
   [ ${#packages[@]} -eq 0 ] || fail "still missing after apt-get install: ${packages[*]}; install it by hand"
+fi
+
+# The CPU device, so that a first compilation does not wait for it.
+if [ "$goal" != plots ] && [ "$goal" != site ]; then
+  device() { env -u MAKEFLAGS -u MFLAGS make -s -C simt CXX="$(gcc12)" "$@"; }
+  device -q || {
+    echo "setup: building the CPU device, which takes a minute or two"
+    device -j"$(nproc)"
+  }
 fi
 
 [ "$goal" != start ] || exit 0

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """g++ ($SIMT_GXX) for translated CUDA, and then the look at its calls of execution_space.py.
 
 It takes the compiler's place under ccache, which so keeps what has passed and nothing else.

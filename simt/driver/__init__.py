@@ -14,4 +14,9 @@ failure.py         what ends simtcc
 
 from pathlib import Path
 
+VERSION = "0.1.0"  # of the CPU device alone; pyproject.toml and version.json take it from here
 SIMT = Path(__file__).resolve().parent.parent
+# In a checkout the headers and the runtime's sources stand beside simtcc; "make install" lays PREFIX/share/simt/simtcc
+# and, as in a CUDA toolkit, PREFIX/include and PREFIX/lib64.
+TOOLKIT = None if (SIMT / "Makefile").exists() else SIMT.parent.parent
+INCLUDES = [TOOLKIT / "include"] if TOOLKIT else [SIMT / "include", SIMT / "extras/include"]

@@ -13,7 +13,7 @@ BUILDS = {
         ).split(),
         "kernels_apart": False,
         "library": "libsimt.a",
-        "link": ["-lboost_context", "-lbacktrace", "-lpthread"],
+        "link": [],
     },
     # --analyze: the compiler's hooks for a race detector and for coverage call those of simt/analysis. Whatever moves,
     # merges or splits accesses is off. Functions are inlined, as nvcc does, since the compiler has no hook for a structure
@@ -30,7 +30,7 @@ BUILDS = {
         "optimization": "-O1",
         "kernels_apart": True,
         "library": "libsimt_analysis.a",
-        "link": ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset", "-lboost_context", "-lbacktrace", "-lpthread"],
+        "link": ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"],
     },
 }
 CUDA_MACROS = (

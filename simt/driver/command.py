@@ -6,6 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from . import TOOLKIT, VERSION
 from .absent import DROPPED_LIBRARIES, REFUSED_LIBRARIES, is_toolkit
 from .builds import BUILDS
 from .failure import wrong_usage
@@ -28,6 +29,19 @@ def words_of(value):
     """The parts of a list option: commas separate, and so do blanks before a dash, as in -Xcompiler "-Wall -Wextra"."""
     parts = [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", value)]
     return [word for part in parts for word in re.split(r"\s+(?=-)", part.strip()) if word]
+
+
+def describe_toolkit():
+    """What CMake reads of nvcc -v: where all is, the last link line, which has the text of LIBRARIES, and GPUs to name."""
+    for line in (
+        f"TOP={TOOLKIT}",
+        f"NVVMIR_LIBRARY_DIR={TOOLKIT}/nvvm/libdevice",
+        f"PATH={os.environ.get('PATH', '')}",
+        f"INCLUDES={shlex.quote(f'-I{TOOLKIT}/include')}",
+        f"LIBRARIES={shlex.quote(f'-L{TOOLKIT}/lib64')}",
+        "ARCHITECTURE=-arch compute_90",
+    ):
+        print("#$", line, file=sys.stderr)
 
 
 class Command:
@@ -119,7 +133,10 @@ class Command:
             print(HELP)
             sys.exit(0)
         if name == "version":
-            print("simtcc: CUDA C++ for the CPU device\nCuda compilation tools, release 13.0, V13.0.0")
+            # The words by which CMake knows nvcc; it then asks for a toolkit, which a checkout is not.
+            driver = "nvcc: NVIDIA (R) Cuda compiler driver\n" if TOOLKIT else ""
+            print(f"{driver}simtcc {VERSION}: CUDA C++ for the CPU device")
+            print("Cuda compilation tools, release 13.0, V13.0.0")
             sys.exit(0)
         if name in ("c", "dc", "E", "M", "MM", "lib", "dlink"):
             self.mode = "c" if name == "dc" else name
@@ -137,6 +154,8 @@ class Command:
             self.options += ["-pg"] if name == "pg" else []
         elif name in ("v", "dryrun"):
             self.verbose, self.dry = True, self.dry or name == "dryrun"
+            if TOOLKIT and name == "v":
+                describe_toolkit()
         elif name == "analyze":
             self.build = BUILDS["analysis"]
         elif name == "keep":

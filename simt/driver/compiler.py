@@ -7,12 +7,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from . import SIMT
+from . import INCLUDES, SIMT, TOOLKIT
 from .absent import refuse_toolkit
 from .builds import BUILDS, CUDA_MACROS, CUDA_WARNINGS
 from .failure import Failure
 from .messages import in_the_students_words
-from .runtime_library import runtime_library
+from .runtime_library import linked_with
 from .tools import Tools
 
 
@@ -32,12 +32,13 @@ class Compiler:
         # libbacktrace does not join a relative folder with that of the compilation, so the debug information has none. Of
         # the two rules the last is tried first: absolute paths stay as they are.
         options += [f"-fdebug-prefix-map=={os.getcwd()}/", "-fdebug-prefix-map=/=/"]
+        options += [f"-fdebug-prefix-map={INCLUDES[0]}=/simt/include"] if TOOLKIT else []
         return options + command.build["compile"] + (CUDA_WARNINGS if language == "cu" else []) + own
 
     def macros_for(self, language):
         options = ["-D__NVCC__", "-D__SIMT__=1"]
-        for folder in ("include", "extras/include"):
-            options += ["-isystem", str(SIMT / folder)]
+        for folder in INCLUDES:
+            options += ["-isystem", str(folder)]
         return options + (CUDA_MACROS if language == "cu" else []) + self.command.macros
 
     def preprocess(self, path, language, *arguments):
@@ -140,9 +141,7 @@ class Compiler:
             output = command.output or "a.out"
             objects = self.compile_all(output)
             items = [objects[item] if isinstance(item, int) else item for item in command.link]
-            library = ["-Wl,--whole-archive", runtime_library(command, self.tools.gxx), "-Wl,--no-whole-archive"]
-            library = library if "optimization" in command.build else library[1:2]
-            self.tools.run_gxx([*items, *library, *command.build["link"], "-o", output])
+            self.tools.run_gxx([*items, *linked_with(command, self.tools.gxx), "-o", output])
         self.write_dependencies()
 
     def show(self):

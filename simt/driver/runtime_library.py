@@ -9,13 +9,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import SIMT
+from . import SIMT, TOOLKIT
 from .failure import Failure
 from .messages import explain
 
 
+def linked_with(command, gxx):
+    """What a program is linked with after its own objects."""
+    link = command.build["link"]
+    if command.build["kernels_apart"]:  # hooks that the program's own code calls, wherever it stands
+        library = str(TOOLKIT / "lib64" / command.build["library"]) if TOOLKIT else runtime_library(command, gxx)
+        link = ["-Wl,--whole-archive", library, "-Wl,--no-whole-archive", *link]
+    elif TOOLKIT:  # as with a CUDA toolkit: CMake looks for these two words
+        return [f"-L{TOOLKIT / 'lib64'}", "-lcudart_static", *link]
+    else:
+        link = [runtime_library(command, gxx), *link]
+    return [*link, *([] if TOOLKIT else ["-lboost_context"]), "-lbacktrace", "-lpthread"]
+
+
 def runtime_library(command, gxx):
-    """The path of the library for a command, built where it is out of date; one simtcc at a time."""
+    """The path of a checkout's library for a command, built where it is out of date; one simtcc at a time."""
     build = Path(os.environ.get("SIMT_BUILD_DIR") or SIMT.parent / "build/simt").resolve()
     library = build / command.build["library"]
     if command.dry:
@@ -43,21 +56,24 @@ def runtime_library(command, gxx):
             f"CXX={shlex.join(gxx)}",
             f"{place}/{library.name}",
         ]
-        code, said = watch(make, environment)
+        code, said = watch(make, environment, " for analyses" if command.build["kernels_apart"] else "")
     if code:
         explain(said)
         raise Failure(f"cannot build the runtime library in {build}")
     return str(library)
 
 
-def watch(command, environment):
-    """(exit code, output) of a command. Its lines are shown while it runs on a terminal, else if it fails."""
+def watch(command, environment, purpose):
+    """(exit code, output) of make. Its lines are shown while it runs on a terminal, else if it fails."""
     is_shown = sys.stderr.isatty()
     said = []
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         for line in process.stdout:
+            if not said:
+                sentence = f"simtcc: building the CPU device{purpose}, which takes a minute or two; later runs need not"
+                print(sentence, file=sys.stderr, flush=True)
             said.append(line)
             if is_shown:
                 sys.stderr.write(line)

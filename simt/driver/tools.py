@@ -16,7 +16,7 @@ from . import SIMT
 from .failure import Failure
 from .messages import explain
 
-CHECKER = [SIMT / "checked_g++.py", SIMT / "execution_space.py"]
+CHECKER = [SIMT / "checked_g++", SIMT / "checked_g++.py", SIMT / "execution_space.py"]
 
 
 def ccache():
@@ -78,7 +78,7 @@ class Tools:
             return
         sys.stdout.flush()
         environment = {"CCACHE_NAMESPACE": self.namespace(), **os.environ, "TMPDIR": self.folder}
-        environment["SIMT_GXX"] = shlex.join(self.gxx)
+        environment["SIMT_GXX"], environment["SIMT_PYTHON"] = shlex.join(self.gxx), sys.executable
         errors = subprocess.PIPE if edit_errors else None
         # A group of its own: when simtcc is stopped, the whole group of compilers is.
         with subprocess.Popen(arguments, stderr=errors, env=environment, start_new_session=True) as process:

@@ -76,8 +76,9 @@ enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, CU_TENSOR_MAP_
 
 // Two dimensions, elements side by side, no interleaving, zeros outside; a swizzled box is as wide as its swizzle. What
 // else CUDA allows is CUDA_ERROR_NOT_SUPPORTED here. Programs get it from cudaGetDriverEntryPointByVersion.
-CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
-                                void* globalAddress, const cuuint64_t* globalDim, const cuuint64_t* globalStrides,
-                                const cuuint32_t* boxDim, const cuuint32_t* elementStrides,
-                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill);
+extern "C" CUresult cuTensorMapEncodeTiled(CUtensorMap* tensorMap, CUtensorMapDataType tensorDataType,
+                                           cuuint32_t tensorRank, void* globalAddress, const cuuint64_t* globalDim,
+                                           const cuuint64_t* globalStrides, const cuuint32_t* boxDim,
+                                           const cuuint32_t* elementStrides, CUtensorMapInterleave interleave,
+                                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
+                                           CUtensorMapFloatOOBfill oobFill);

@@ -8,6 +8,7 @@
 #define __CUDA_RUNTIME_H__
 #define CUDART_VERSION 13000
 
+extern "C" {
 // --- Errors and versions -------------------------------------------------------------------------------------------
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
@@ -58,7 +59,7 @@ cudaError_t cudaCtxResetPersistingL2Cache();
 // --- Memory --------------------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** pointer, size_t size);
 cudaError_t cudaMallocManaged(void** pointer, size_t size, unsigned int flags = cudaMemAttachGlobal);
-cudaError_t cudaMallocHost(void** pointer, size_t size, unsigned int flags = cudaHostAllocDefault);
+cudaError_t cudaMallocHost(void** pointer, size_t size);
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags);
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height);
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent);
@@ -179,6 +180,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 
 cudaError_t cudaProfilerStart();
 cudaError_t cudaProfilerStop();
+}  // extern "C"
 
 // --- Helpers and typed forms ---------------------------------------------------------------------------------------
 inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
@@ -197,7 +199,7 @@ cudaError_t cudaMallocManaged(T** pointer, size_t size, unsigned int flags = cud
 }
 template <class T>
 cudaError_t cudaMallocHost(T** pointer, size_t size, unsigned int flags = cudaHostAllocDefault) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), size, flags);
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), size, flags);
 }
 template <class T>
 cudaError_t cudaHostAlloc(T** pointer, size_t size, unsigned int flags) {

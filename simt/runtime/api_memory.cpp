@@ -57,9 +57,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int flags) {
   });
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t size, unsigned int flags) {
-  return cudaHostAlloc(pointer, size, flags);
-}
+cudaError_t cudaMallocHost(void** pointer, size_t size) { return cudaHostAlloc(pointer, size, cudaHostAllocDefault); }
 
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return api([&] {

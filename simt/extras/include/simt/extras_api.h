@@ -3,6 +3,7 @@
 #include "driver_types.h"
 #include "texture_types.h"
 
+extern "C" {
 // --- Memory pools --------------------------------------------------------------------------------------------------
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
@@ -17,14 +18,6 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
-template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t size, cudaStream_t stream) {
-  return cudaMallocAsync(reinterpret_cast<void**>(pointer), size, stream);
-}
-template <class T>
-cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), size, pool, stream);
-}
 
 // --- Arrays and texture objects ------------------------------------------------------------------------------------
 cudaError_t cudaMallocArray(cudaArray_t* array, const cudaChannelFormatDesc* desc, size_t width, size_t height = 0,
@@ -48,3 +41,14 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object);
 cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource, cudaTextureObject_t object);
 cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* how, cudaTextureObject_t object);
+}  // extern "C"
+
+// --- Typed forms ---------------------------------------------------------------------------------------------------
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, size_t size, cudaStream_t stream) {
+  return cudaMallocAsync(reinterpret_cast<void**>(pointer), size, stream);
+}
+template <class T>
+cudaError_t cudaMallocFromPoolAsync(T** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
+  return cudaMallocFromPoolAsync(reinterpret_cast<void**>(pointer), size, pool, stream);
+}
