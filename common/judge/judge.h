@@ -43,7 +43,6 @@ class Runner {
  public:
   Runner() {
     int requests[2], replies[2];
-    memory_ = memfd_create("tensors", MFD_CLOEXEC);
     if (memory_ < 0 || pipe2(requests, O_CLOEXEC) != 0 || pipe2(replies, O_CLOEXEC) != 0)
       throw std::runtime_error("the judge could not make memory and pipes to share with its runner");
     std::vector<std::string> words = command();
@@ -85,7 +84,7 @@ class Runner {
     request.is_counted = simt::is_profiling;
     request.is_captured = capturing != cudaStreamCaptureStatusNone;
     const std::vector<simt::Allocation> allocations = describe(op, arguments, request);
-    if (!request.is_captured) copy(allocations, cudaMemcpyDeviceToHost);
+    if (!request.is_captured) copy(allocations, request, cudaMemcpyDeviceToHost);
     const Reply reply = answer(request);
     if (reply.end == End::thrown) throw Thrown(reply.text);
     const auto error = static_cast<cudaError_t>(reply.error);
@@ -93,7 +92,7 @@ class Runner {
       throw CudaError(error, std::string("the kernel's launch") + (reply.text[0] ? ": " : "") + reply.text);
     if (reply.end == End::failed) throw CudaError(error, "the kernel's run");
     if (reply.is_elsewhere) cudaStreamSynchronize(cudaStreamLegacy);  // leaves the same error
-    if (!request.is_captured) copy(allocations, cudaMemcpyHostToDevice);
+    if (!request.is_captured) copy(allocations, request, cudaMemcpyHostToDevice);
   }
 
  private:
@@ -133,19 +132,8 @@ class Runner {
     return allocations;
   }
 
-  void copy(const std::vector<simt::Allocation>& allocations, cudaMemcpyKind kind) {
-    int64_t size = 0;
-    for (const simt::Allocation& one : allocations) size += whole(static_cast<int64_t>(one.size));
-    if (size > mapped_) {
-      if (mapped_ > 0) munmap(shared_, static_cast<size_t>(mapped_));
-      void* there = ftruncate(memory_, size) == 0
-                        ? mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0)
-                        : MAP_FAILED;
-      if (there == MAP_FAILED) throw std::bad_alloc();
-      shared_ = static_cast<char*>(there);
-      mapped_ = size;
-    }
-    char* host = shared_;
+  void copy(const std::vector<simt::Allocation>& allocations, const Request& request, cudaMemcpyKind kind) {
+    char* host = shared_.of(request, true);
     for (const simt::Allocation& one : allocations) {
       void* device = reinterpret_cast<void*>(one.begin);
       const bool there = kind == cudaMemcpyHostToDevice;
@@ -178,12 +166,11 @@ class Runner {
     return text("the process with your kernels ended with exit code %d", WEXITSTATUS(status));
   }
 
-  int memory_ = -1, requests_ = -1, replies_ = -1;
+  int memory_ = memfd_create("tensors", MFD_CLOEXEC), requests_ = -1, replies_ = -1;
   pid_t process_ = -1;
   uint64_t nonce_ = 0, number_ = 0;
   std::string ended_;  // how, if it has
-  char* shared_ = nullptr;
-  int64_t mapped_ = 0;
+  SharedMemory shared_{memory_};
 };
 
 // The operator of a stage that another process launches.

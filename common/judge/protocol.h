@@ -1,10 +1,12 @@
 // What the judge and the process with a student's kernels say to each other: a request and a reply go through pipes,
 // the tensors through memory that both share.
 #pragma once
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace ladder::judge {
 
@@ -40,6 +42,39 @@ struct Reply {
 };
 
 inline int64_t whole(int64_t bytes) { return (bytes + kApart - 1) / kApart * kApart; }
+
+// The memory for the tensors of a request, as either process sees it. The judge makes the file as large as it must be.
+class SharedMemory {
+ public:
+  explicit SharedMemory(int file) : file_(file) {}
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedMemory() { unmap(); }
+
+  char* of(const Request& request, bool is_owner) {
+    int64_t size = 0;
+    for (int i = 0; i < request.allocations; ++i) size += whole(request.bytes[i]);
+    if (size <= size_) return begin_;
+    unmap();
+    const auto bytes = static_cast<size_t>(size);
+    void* there = is_owner && ftruncate(file_, size) != 0
+                      ? MAP_FAILED
+                      : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (there == MAP_FAILED) throw std::bad_alloc();
+    size_ = size;
+    return begin_ = static_cast<char*>(there);
+  }
+
+ private:
+  void unmap() {
+    if (size_ > 0) munmap(begin_, static_cast<size_t>(size_));
+    size_ = 0;
+  }
+
+  int file_;
+  char* begin_ = nullptr;
+  int64_t size_ = 0;
+};
 
 // Whether all of it came, or went.
 template <class T>

@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 #include <signal.h>
 #include <simt/stats.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include <cstdio>
@@ -72,7 +71,7 @@ class Runner {
   }
 
   void launch(const Request& request, const Arguments& arguments, Reply& reply) {
-    char* const from = shared(request);
+    char* const from = shared_.of(request, false);
     int64_t begin = 0;
     for (size_t i = 0; i < bytes_.size(); begin += whole(bytes_[i++]))
       CUDA_CHECK(cudaMemcpy(memory_[i].get(), from + begin, static_cast<size_t>(bytes_[i]), cudaMemcpyHostToDevice));
@@ -108,21 +107,9 @@ class Runner {
     CUDA_CHECK(cudaStreamDestroy(stream));
   }
 
-  char* shared(const Request& request) {
-    int64_t size = 0;
-    for (int i = 0; i < request.allocations; ++i) size += whole(request.bytes[i]);
-    if (size <= mapped_) return memory_of_both_;
-    if (mapped_ > 0) munmap(memory_of_both_, static_cast<size_t>(mapped_));
-    void* there = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, kMemory, 0);
-    if (there == MAP_FAILED) throw std::bad_alloc();
-    mapped_ = size;
-    return memory_of_both_ = static_cast<char*>(there);
-  }
-
   std::vector<int64_t> bytes_;
   std::vector<DeviceMemory<char>> memory_;
-  char* memory_of_both_ = nullptr;
-  int64_t mapped_ = 0;
+  SharedMemory shared_{kMemory};
 };
 
 }  // namespace

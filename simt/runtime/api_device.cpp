@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device_limits.h"
+#include "environment.h"
 #include "memory.h"
 #include "state.h"
 
@@ -65,7 +66,7 @@ cudaDeviceProp make_properties() {
   p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = 2048;
   p.major = 9;
   p.minor = 0;
-  p.multiProcessorCount = kMultiprocessors;
+  p.multiProcessorCount = static_cast<int>(multiprocessors());
   p.canMapHostMemory = 1;
   p.concurrentKernels = 1;
   p.asyncEngineCount = 1;

@@ -8,7 +8,8 @@ constexpr size_t kStaticSharedLimit = 48 * 1024;  // bytes a block gets without 
 constexpr size_t kSharedLimit = 227 * 1024;       // bytes after opting in
 constexpr size_t kStackSize = 256 * 1024;         // of a thread; lazily mapped, it touches a few kilobytes
 constexpr unsigned kMaxThreads = 1024;            // per block
-constexpr unsigned kMultiprocessors = 4;          // few, or persistent grids explode
+constexpr unsigned kMultiprocessors =
+    4;  // unless SIMT_MULTIPROCESSORS says otherwise; few, or persistent grids explode
 constexpr unsigned kThreadsPerMultiprocessor = 2048;
 constexpr unsigned kBlocksPerMultiprocessor = 32;
 

@@ -8,15 +8,17 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "device_limits.h"
 #include "launch.h"
 
 namespace simt {
 
 namespace {
 
-constexpr int kMostWorkers = 1024;
+constexpr int kMostWorkers = 1024, kMostMultiprocessors = 1024;
 
 std::string is_not_allowed(const char* variable, const std::string& allowed) {
   return std::string(variable) + " is '" + std::getenv(variable) + "'; it must be " + allowed;
@@ -27,10 +29,10 @@ bool is_set(const char* variable, const char* value) {
   return text && std::strcmp(text, value) == 0;
 }
 
-int asked_number_of_workers() {  // 0 if there is none, or what there is makes no sense
-  const char* text = std::getenv("SIMT_WORKERS");
+int asked_number(const char* variable, int most) {  // 0 if there is none, or what there is makes no sense
+  const char* text = std::getenv(variable);
   const int asked = text ? std::atoi(text) : 0;
-  return asked >= 1 && asked <= kMostWorkers ? asked : 0;
+  return asked >= 1 && asked <= most ? asked : 0;
 }
 
 // SIMT_ORDER: forward (default), reversed, or the seed of a shuffle.
@@ -76,17 +78,24 @@ std::string set_copies(Launch& launch) {
 std::string read_environment(Launch& launch) {
   launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
   launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
-  if (std::getenv("SIMT_WORKERS") && !asked_number_of_workers())
-    return is_not_allowed("SIMT_WORKERS", "a number from 1 to " + std::to_string(kMostWorkers));
+  for (const auto& [variable, most] :
+       {std::pair{"SIMT_WORKERS", kMostWorkers}, std::pair{"SIMT_MULTIPROCESSORS", kMostMultiprocessors}})
+    if (std::getenv(variable) && !asked_number(variable, most))
+      return is_not_allowed(variable, "a number from 1 to " + std::to_string(most));
   const std::string wrong = set_order(launch);
   return wrong.empty() ? set_copies(launch) : wrong;
 }
 
 unsigned workers_asked() {
-  if (const int asked = asked_number_of_workers()) return static_cast<unsigned>(asked);
+  if (const int asked = asked_number("SIMT_WORKERS", kMostWorkers)) return static_cast<unsigned>(asked);
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1u, static_cast<unsigned>(CPU_COUNT(&cpus)));
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+unsigned multiprocessors() {
+  static const int asked = asked_number("SIMT_MULTIPROCESSORS", kMostMultiprocessors);
+  return asked ? static_cast<unsigned>(asked) : kMultiprocessors;
 }
 
 }  // namespace simt

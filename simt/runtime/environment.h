@@ -8,6 +8,7 @@ struct Launch;
 
 // Puts what they say into the launch. The sentence says which of them has a value that is not allowed; empty if none.
 std::string read_environment(Launch& launch);
-unsigned workers_asked();  // SIMT_WORKERS, or as many as there are cores
+unsigned workers_asked();    // SIMT_WORKERS, or as many as there are cores
+unsigned multiprocessors();  // SIMT_MULTIPROCESSORS as it is when this is called first, or kMultiprocessors
 
 }  // namespace simt

@@ -47,7 +47,7 @@ cudaError_t validate(const LaunchConfig& c) {
       c.grid.z % c.cluster_size.z)
     return cudaErrorInvalidClusterSize;
   const int resident = blocks_per_multiprocessor(static_cast<int>(volume(c.block)), c.shared);
-  if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * kMultiprocessors)
+  if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * multiprocessors())
     return cudaErrorCooperativeLaunchTooLarge;
   return cudaSuccess;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "device_limits.h"
+#include "environment.h"
 #include "simt/launch.h"
 
 namespace simt {
@@ -23,7 +24,7 @@ cudaError_t occupancy_block_size(int* grid, int* block, size_t (*shared_of)(void
     if (blocks * size <= best_threads) continue;
     best_threads = blocks * size;
     *block = size;
-    *grid = blocks * static_cast<int>(kMultiprocessors);
+    *grid = blocks * static_cast<int>(multiprocessors());
   }
   return best_threads ? cudaSuccess : refuse(cudaErrorInvalidValue);
 }

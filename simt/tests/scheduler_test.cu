@@ -342,7 +342,7 @@ TEST_CASE("a pointer that is no kernel") {
 }
 
 TEST_CASE("an environment variable with a value that is not allowed") {
-  for (const char* variable : {"SIMT_ORDER", "SIMT_COPIES", "SIMT_WORKERS"}) {
+  for (const char* variable : {"SIMT_ORDER", "SIMT_COPIES", "SIMT_WORKERS", "SIMT_MULTIPROCESSORS"}) {
     Environment wrong(variable, "sideways");
     const std::string text = fault_of(cudaErrorInitializationError, [] { nothing<<<1, 1>>>(); });
     CHECK(contains(text, std::string(variable) + " is 'sideways'; it must be"));

@@ -268,6 +268,16 @@ def test_kernels_that_the_counters_did_not_see_have_no_idea():
     assert any("loaded by your kernels, while they are counted" in one for one in ideas.complaints(exercise, counts))
 
 
+def test_a_grid_fills_a_larger_gpu_too():
+    exercise = exercises.find("W1L1/3")
+    counts = ideas.stored(exercise)
+    counts.elsewhere = (6, 12288)
+    assert not ideas.complaints(exercise, counts)
+    counts.elsewhere = (6, counts.threads)
+    (said,) = ideas.complaints(exercise, counts)
+    assert "one with 6 multiprocessors holds 12,288 threads, and your launcher starts 8,192 there" in said
+
+
 def test_the_values_of_the_counted_run_are_judged(tmp_path):
     exercise = exercises.find("05")
     work = types.SimpleNamespace(
@@ -280,7 +290,7 @@ def test_the_values_of_the_counted_run_are_judged(tmp_path):
         assert environment["LADDER_RUNNER"].endswith("/counts") and tmp_path / "judge" in command
         (tmp_path / "analysis.json").write_text(json.dumps({"hazards": [], "kernels": [kernel]}))
         shutil.copy(cpu_device.path_of(exercise.stage), tmp_path / "analysis.csv")
-        (tmp_path / "counted.csv").write_text(f"verdict\n{verdict}\n")
+        (tmp_path / "analysis_values.csv").write_text(f"verdict\n{verdict}\n")
         return 1, f"{exercise.stage.name} {verdict}: 64 x 8192: 3 of 524288 elements wrong"
 
     said = [grade.analyze(work, 1, functools.partial(run, verdict))[2] for verdict in ("PASS", "FAIL")]

@@ -54,7 +54,8 @@ def own_folder(given):
     found = exercises.of_file(given.file)
     if not found:
         raise ladders.BadCommand(f"{given.file} is the file of no exercise")
-    print(results.shown(workplace.Workplace(found, found.file).path))
+    with workplace.Workplace.of(found, found.file) as work:
+        print(results.shown(work.path))
 
 
 def analyze_options(given):

@@ -13,6 +13,7 @@ from ..measure import cpu_device
 
 FEW = 0.02  # a line with less than this share of its kind's requests is an edge
 LARGEST = 16  # bytes that one lane moves; what is larger is a bulk copy
+MULTIPROCESSORS = 4  # of the CPU device, and so of the stored counts
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Counts:
     code: str = ""  # a student's, without comments
     shared_bytes: int = 0  # of a block, of a student's kernel
     busiest_bytes: int = 0  # of global memory, moved by the busiest thread of each launch, of a student's kernels
+    elsewhere: tuple = ()  # (multiprocessors, threads) on a larger device, of a student's kernels
 
     @classmethod
     def read(cls, path, given, *more):
@@ -358,15 +360,29 @@ class Blocks(AtMost):
 
 
 class Fills(Idea):
-    """A grid that just fills the GPU: as many threads as the device holds at once."""
+    """A grid that just fills the GPU: as many threads as the device holds at once, also on a larger device."""
 
     def wish(self, stage):
-        return f"a grid that fills the GPU, whatever the input's size: {shown(stage.threads)} threads here, and no more"
+        threads = f"{shown(stage.threads)} threads on the {MULTIPROCESSORS} multiprocessors here"
+        return f"a grid that just fills the GPU, whatever the input's size: {threads}, more on a larger GPU"
 
     def complaint(self, mine, stage):
-        if 0.9 * stage.threads <= mine.threads <= stage.threads:
+        if not self.is_full(mine.threads, stage.threads):
+            return (
+                f"wants a grid that just fills the GPU, {shown(stage.threads)} threads: yours has {shown(mine.threads)}"
+            )
+        many, threads = mine.elsewhere or (MULTIPROCESSORS, mine.threads)
+        wanted = stage.threads * many // MULTIPROCESSORS
+        if self.is_full(threads, wanted):
             return ""
-        return f"wants a grid that just fills the GPU, {shown(stage.threads)} threads: yours has {shown(mine.threads)}"
+        return (
+            f"wants a grid that just fills any GPU: one with {many} multiprocessors holds {shown(wanted)} threads, and your "
+            f"launcher starts {shown(threads)} there. resident_blocks asks the GPU how many blocks it holds"
+        )
+
+    @staticmethod
+    def is_full(threads, wanted):
+        return 0.9 * wanted <= threads <= wanted
 
 
 class Shuffle(Idea):
