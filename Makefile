@@ -17,12 +17,12 @@ LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
 # make s=05 would set another variable, and be ignored.
-$(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results BACKEND:backend ARCHS:archs,$\
+$(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results OUT:out SUBMISSIONS:submissions BACKEND:backend ARCHS:archs,$\
   $(foreach small,$(lastword $(subst :, ,$(pair))),$(if $(filter command line,$(origin $(small))),$\
   $(error $(small)=$($(small)): names are capitals; say $(firstword $(subst :, ,$(pair)))=$($(small))))))
 
-.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class bench peers chain tune plots readme site profile \
-        programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
+.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class student-tree bench \
+        peers chain tune plots readme site profile programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -48,6 +48,7 @@ help:
 	@echo 'make hint S=05          the next hint; make solution S=05 shows the stage, make watch S=05 grades at every save'
 	@echo 'make quiz               a kernel that is wrong on purpose: which line, and what would show it?'
 	@echo 'make class SUBMISSIONS=folder   grade the files of a class, a folder per student, into build/class/gradebook.csv (10 seconds a file)'
+	@echo 'make student-tree OUT=folder    write the tree that students get: skeletons, no solutions (5 seconds)'
 	@echo 'make bench              measure the GPU of this machine, store the results in profiling_results/<gpu>/ (minutes);'
 	@echo '                        S=vector measures one ladder only, S=vector/controls one of its sweeps'
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
@@ -85,11 +86,13 @@ run:
 	@$(MAKE) -j"$$(nproc)" all
 
 test:
+	@[ -d tests ] || { echo 'test: this tree has no tests of the course; make grade checks your exercises' >&2; exit 2; }
 	@scripts/setup.sh test
 	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
-bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class: \
+bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class \
+  student-tree: \
   export PYTHONPATH := $(CURDIR)/tools$(addprefix :,$(PYTHONPATH))
 stage:
 	@python3 -B -m ladder stage "$$S"
@@ -107,6 +110,8 @@ quiz:
 	@python3 -B -m ladder quiz "$$S" --guess "$$GUESS" || { code=$$?; [ $$code = 3 ] || exit $$code; }
 class:
 	@python3 -B -m ladder class "$$SUBMISSIONS" --results "$$RESULTS" $$ARGS
+student-tree:
+	@python3 -B -m ladder student-tree "$$OUT"
 bench:
 	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:
@@ -150,11 +155,12 @@ gpu-code: $(COMPILED:%=%/gpu-code)
 
 # What an editor asks for: the program of FILE, a stage's or an exercise's.
 debug:
-	@folder=$$(dirname '$(FILE)'); \
-	case '$(FILE)' in my/*) folder=$$(PYTHONPATH=tools python3 -B -m ladder own-folder '$(FILE)') || exit 2 ;; esac; \
+	@folder=$$(dirname '$(FILE)') locked=; \
+	case '$(FILE)' in my/*) folder=$$(PYTHONPATH=tools python3 -B -m ladder own-folder '$(FILE)') || exit 2; \
+	  locked="flock -o $$folder/.lock" ;; esac; \
 	grep -qs 'mk/stage\.mk$$' "$$folder/Makefile" || \
 	{ echo "debug: FILE='$(FILE)' has no program; give a file beside a Makefile, or an exercise of my/" >&2; exit 2; }; \
-	$(MAKE) -C "$$folder" debug FILE='$(notdir $(FILE))'
+	$$locked $(MAKE) -C "$$folder" debug FILE='$(notdir $(FILE))'
 compile_commands.json:
 	@PYTHONPATH=tools python3 -B -m ladder.core.editor
 

@@ -13,6 +13,7 @@ JOBS = {
     "grade": "ladder.grader.grade",
     "quiz": "ladder.grader.quiz",
     "class": "ladder.grader.classroom",
+    "student-tree": "ladder.grader.student_tree",
 }
 PAGES = [
     "ladder.pages.ladder_tables",

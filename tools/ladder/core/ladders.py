@@ -14,6 +14,8 @@ from dataclasses import MISSING, dataclass, field, fields
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DEFAULT = "matrix"  # the ladder of S=05
+# In the tree that students get: the stages whose kernels are left out, and only their skeletons are there, a line each.
+LEFT_OUT = "exercises/left_out.txt"
 
 
 class Unusable(Exception):
@@ -61,6 +63,16 @@ class Stage:
     @property
     def number(self):
         return int(re.search(r"\d+", self.name).group())
+
+    @property
+    def asked(self):
+        """What S= says of it at its shortest: 05, vector/07, W2L1/5."""
+        number = str(self.number) if self.source.suffix == ".cu" else f"{self.number:02}"
+        return number if self.ladder.id == DEFAULT else f"{self.ladder.id}/{number}"
+
+    @property
+    def is_left_out(self):
+        return self.id in left_out(ROOT)
 
     @property
     def namespace(self):
@@ -242,6 +254,13 @@ def all_ladders():
             if other.id == ladder.id:
                 raise Unusable(f"{ladder.path} and {other.path} would both be the ladder {ladder.id}; rename one")
     return ladders
+
+
+@functools.cache
+def left_out(root):
+    """The ids of the stages whose kernels this tree has not."""
+    path = root / LEFT_OUT
+    return frozenset(path.read_text(encoding="utf-8").split("\n")) if path.is_file() else frozenset()
 
 
 def options(given):

@@ -4,6 +4,7 @@ They go to build/generated/<ladder's path>/, and are touched only where they cha
 Every make starts this module by itself, python3 -m ladder.core.sources, since to import all of the jobs takes longer.
 """
 
+import re
 import sys
 
 from . import editor, ladders
@@ -23,11 +24,27 @@ def require_names(path, name, namespace):
             )
 
 
+def operators(stage):
+    """The headers of operators that its source includes."""
+    return re.findall(r'^#include "(common/operators/\S+)"', stage.source.read_text(encoding="utf-8"), re.M)
+
+
+def named(stage):
+    """The stage in the list; of one whose kernel is left out, a stage that refuses every input."""
+    if not stage.is_left_out:
+        return f"{stage.namespace}::stage"
+    kind = re.search(r"^inline const (Stage<\w+>)", stage.source.read_text(encoding="utf-8"), re.M).group(1)
+    said = f"it is an exercise: make exercise S={stage.asked}"
+    refuses = f'{{0, [](const Shape&) {{ return "{said}"; }}}}'
+    return f'{kind}{{"{stage.name}", "{said}", nullptr, {refuses}}}'
+
+
 def stages(ladder):
     """stages.cuh: every stage of the ladder, in order."""
     for stage in ladder.stages:
         require_names(stage.source, stage.name, f"ladder::{ladder.namespace}::{stage.namespace}")
-    included = [stage.source.relative_to(ROOT) for stage in ladder.stages]
+    included = [own.relative_to(ROOT) for stage in ladder.stages if not stage.is_left_out for own in [stage.source]]
+    included += [header for stage in ladder.stages if stage.is_left_out for header in operators(stage)]
     lines = [
         MADE.format(f"the folders of {ladder.path}"),
         "#pragma once",
@@ -38,7 +55,7 @@ def stages(ladder):
     lines += [f'#include "{path}"' for path in dict.fromkeys(included)]
     lines += ["", f"namespace ladder::{ladder.namespace} {{", ""]
     lines += ["inline const std::vector<AnyStage> stages = {"]
-    lines += [f"    {stage.namespace}::stage," for stage in ladder.stages]
+    lines += [f"    {named(stage)}," for stage in ladder.stages]
     return "\n".join([*lines, "};", "", f"}}  // namespace ladder::{ladder.namespace}", ""])
 
 

@@ -32,11 +32,17 @@ def start(asked, job):
     target = "run" if job == "stage" else "analyze"
     own = exercises.of_file(asked)
     if own:
-        asked = str(workplace.Workplace(own, own.file).path)
+        with workplace.Workplace.of(own, own.file) as work:
+            return make(work.path, target, *backend)
     folder = (ladders.ROOT / asked).resolve()
     if asked and (folder / "Makefile").is_file() and ladders.ROOT in folder.parents:
         return make(folder, target, *backend)  # mutants, a benchmark, a folder of one's own
     found = ladders.find(asked)
+    if isinstance(found, Stage) and found.is_left_out:
+        raise Unusable(
+            f"{found.id} is an exercise, and its kernel is not in this tree; make exercise S={found.asked} writes the "
+            f"skeleton to my/, and make {job} S=my/... takes your file"
+        )
     if not isinstance(found, Stage) or found.folder != found.ladder.folder:
         return make(found.folder, target, *backend)
     if found.source.suffix == ".cu":

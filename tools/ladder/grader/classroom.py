@@ -155,7 +155,8 @@ def similar(files, wanted):
         }
         if not texts:
             continue
-        texts["the stage's own solution"] = exercise.stage.source.read_text(encoding="utf-8")
+        if not exercise.stage.is_left_out:
+            texts["the stage's own solution"] = exercise.stage.source.read_text(encoding="utf-8")
         skeleton = shingles(grade.skeleton(exercise))
         own = {name: shingles(text) - skeleton for name, text in texts.items()}
         names = [name for name, runs in own.items() if len(runs) >= LEAST_SHINGLES]

@@ -10,7 +10,7 @@ exercises/<ladder>/<stage>.md holds, in this order:
                                                              of the stage's source, which stand there once; then what
                                                              takes the place of these lines and of all between them
 The stage's source holds no marks, so its lines are those of the stored counts. A cut whose lines have changed does not
-apply any more, and a test applies all of them.
+apply any more, and a test applies all of them. In the tree that students get, the cuts are made: no page has any.
 """
 
 import contextlib
@@ -80,9 +80,7 @@ class Exercise:
 
     @property
     def asked(self):
-        """What S= says of it: 05, vector/07, W2L1/5."""
-        number = str(self.stage.number) if self.stage.source.suffix == ".cu" else f"{self.stage.number:02}"
-        return number if self.stage.ladder.id == ladders.DEFAULT else f"{self.stage.ladder.id}/{number}"
+        return self.stage.asked
 
     @property
     def page(self):
@@ -155,7 +153,7 @@ def read(stage):
             lines = lines.rstrip("\n").split("\n")
             cuts.append(Cut(lines[0], lines[-1], put))
     task = text[head.end() : DETAILS.search(text).start()].strip() if hints else ""
-    if not (task and cuts) or words:
+    if not task or bool(cuts) == stage.is_left_out or words:
         raise Unusable(
             f"{where} needs a task, hints and a solution, as the first lines of tools/ladder/grader/exercises.py say"
         )

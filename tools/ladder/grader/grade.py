@@ -158,20 +158,33 @@ def runner(work, kind, *written):
     return "\n".join(sandbox.command([work.built(kind)], programs.SECONDS, written))
 
 
+def count(work, seed, run, name, *more, **environment):
+    """(exit code, output, the files that were written) of a run on the exercise's input whose kernels are counted."""
+    files = {form: work.path / f"{name}.{form}" for form in ("json", "csv")}
+    forms = [word for form, path in files.items() for word in (f"--{form}", path)]
+    files["values"], folder = work.path / f"{name}_values.csv", work.path / "counted"
+    for path in files.values():
+        path.unlink(missing_ok=True)
+    folder.mkdir(exist_ok=True)
+    program = ["--program", work.built("judge"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
+    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder), **environment}
+    code, output = run([ROOT / "simt/analyze", *forms, *program, "--csv", files["values"], *more], **where)
+    return code, output, files
+
+
+def threads_elsewhere(work, seed, run):
+    """(multiprocessors, threads of the largest launch) on a larger device: a grid that fills it, too, is not written down."""
+    many = ideas.MULTIPROCESSORS + 1 + seed % 4
+    csv = count(work, seed, run, "elsewhere", "--no-small", SIMT_MULTIPROCESSORS=str(many))[2]["csv"]
+    return many, ideas.Counts.read(csv, work.exercise.given).threads if csv.is_file() else 0
+
+
 def analyze(work, seed, run=None):
     """(the hazards as sentences, the counts, what is wrong with the values) of one run on the exercise's input, after the
     smallest edge cases."""
     run = run or programs.Programs().run
-    files = {form: work.path / f"analysis.{form}" for form in ("json", "csv")}
-    values, folder = work.path / "counted.csv", work.path / "counted"
-    for path in (*files.values(), values):
-        path.unlink(missing_ok=True)
-    folder.mkdir(exist_ok=True)
-    forms = [word for form, path in files.items() for word in (f"--{form}", path)]
-    program = ["--program", work.built("judge"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
-    program += ["--csv", values, *([] if work.exercise.edges else ["--no-small"])]
-    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder)}
-    code, output = run([ROOT / "simt/analyze", *forms, *program], **where)
+    code, output, files = count(work, seed, run, "analysis", *([] if work.exercise.edges else ["--no-small"]))
+    values = files["values"]
     if code == 124:
         many = f"Or does every thread do the work of all? An analysis has {programs.SECONDS} seconds."
         return [f"the kernel does not end while it is analyzed. {ENDLESS} {many}"], None, ""
@@ -187,6 +200,8 @@ def analyze(work, seed, run=None):
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
     counts = ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
+    if "fills" in work.exercise.wants:
+        counts.elsewhere = threads_elsewhere(work, seed, run)
     rows = results.read(values, ["verdict"]) if values.is_file() else []
     is_right = bool(rows) and rows[0]["verdict"] == "PASS"
     return hazards, counts, "" if is_right else verdict(work.exercise, work.file, values, 1, output)
@@ -598,5 +613,7 @@ def hint(given):
 
 def solution(given):
     one = exercises.find(given.exercise).stage
+    if one.is_left_out:
+        raise Unusable(f"this tree has no solutions; make hint S={one.asked} helps, and your instructor has them")
     print(one.source.read_text(encoding="utf-8"))
     print(f"// {results.shown(one.source)}; {results.shown(one.page)} explains it.")

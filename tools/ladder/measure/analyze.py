@@ -58,7 +58,7 @@ def run(given):
     asked, slash, all_of = given.stage.rpartition("/")
     if all_of != "all":
         return stage.start(given.stage, "analyze")
-    stages = ladders.stages_of(asked or "all")
+    stages = [one for one in ladders.stages_of(asked or "all") if not one.is_left_out]
     work, out = machine.workplace(f"analyze_all/{os.getpid()}")  # two of these may run at the same time
     of_stages = list(dict.fromkeys(one.ladder for one in stages))
     for ladder in of_stages:
