@@ -34,7 +34,7 @@ def named(stage):
     if not stage.is_left_out:
         return f"{stage.namespace}::stage"
     kind = re.search(r"^inline const (Stage<\w+>)", stage.source.read_text(encoding="utf-8"), re.M).group(1)
-    said = f"it is an exercise: make exercise S={stage.asked}"
+    said = f"the kernel is an exercise; make exercise S={stage.asked}"
     refuses = f'{{0, [](const Shape&) {{ return "{said}"; }}}}'
     return f'{kind}{{"{stage.name}", "{said}", nullptr, {refuses}}}'
 
