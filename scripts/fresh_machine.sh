@@ -1,7 +1,8 @@
 #!/bin/bash
 # Usage: fresh_machine.sh bookworm|trixie|forky|jammy|noble [COMMAND ...]
 # Makes a fresh Debian 12, 13 or 14, Ubuntu 22.04 or 24.04 with debootstrap, clones HEAD into it and runs the README's two
-# commands there, or those that are given (each one argument, such as 'make test FULL=1'). Needs root and the network.
+# commands there as an ordinary user who may use sudo, or those that are given (each one argument, such as
+# 'make test FULL=1'). Needs root and the network.
 #   FOLDER=dir       where the machine is made and kept, with a new clone each time; default: in /var/tmp, and deleted
 #   MIRROR=url       where the distribution's packages come from
 #   PACKAGES='a b'   more packages: with PACKAGES=g++-13 trixie compiles with Ubuntu 24.04's g++, and with
@@ -40,11 +41,13 @@ trap 'exit 130' INT TERM HUP
 if [ ! -e "$machine/.made" ]; then
   [ -z "$(ls -A "$machine")" ] || refuse "$machine is neither empty nor a machine that was made here; name another FOLDER."
   echo "fresh_machine: making $distribution from $mirror in $machine"
-  packages="git make ca-certificates ${PACKAGES:-}"
+  packages="git make ca-certificates sudo ${PACKAGES:-}"
   unshare --mount debootstrap --variant=minbase --components=$components --include="$(echo $packages | tr ' ' ,)" \
     "$distribution" "$machine" "$mirror" "$script" >"$machine.log" 2>&1 ||
     { tail -n 5 "$machine.log" >&2; refuse "debootstrap failed (its last lines are above, all of them in $machine.log)."; }
   rm "$machine.log"
+  chroot "$machine" useradd --create-home --shell /bin/bash student
+  echo 'student ALL=(ALL) NOPASSWD: ALL' >"$machine/etc/sudoers.d/student"
   touch "$machine/.made"
 fi
 cat /etc/ssl/certs/ca-certificates.crt >"$machine/etc/ssl/certs/ca-certificates.crt"
@@ -52,15 +55,16 @@ cat /etc/resolv.conf >"$machine/etc/resolv.conf"
 course=/srv/course
 rm -rf "$machine$course"
 git clone -q "file://$repository" "$machine$course"
-echo "fresh_machine: $distribution with $(git -C "$machine$course" log -1 --format='%h, "%s"')"
+chroot "$machine" chown -R student: "$course"
+echo "fresh_machine: $distribution with $(git -C "$repository" log -1 --format='%h, "%s"')"
 
 # Runs with its own /proc, pseudo-terminals and shared memory. The bash that waits is process 1, which no Ctrl-C ends.
 inside() { # inside COMMAND
-  env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  env -i HOME=/home/student USER=student LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt $(env | grep -iE '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || true) \
     unshare --mount --pid --fork --kill-child bash -c '
       mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" &&
-      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot "$0" bash -c "cd $1 && $2; exit"' \
+      mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts" && exec chroot --userspec=student:student "$0" bash -c "cd $1 && $2; exit"' \
     "$machine" "$course" "$1" </dev/null
 }
 

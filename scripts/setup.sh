@@ -16,12 +16,16 @@ fail_python() {
 has_gcc12() { gcc12 >/dev/null; }
 gcc12() {
   local c v
-  for c in g++ g++-15 g++-14 g++-13 g++-12; do
+  for c in ${CXX:-} g++ g++-15 g++-14 g++-13 g++-12; do
     v=$($c -dumpversion 2>/dev/null) && [ "${v%%.*}" -ge 12 ] && echo "$c" && return
   done
   return 1
 }
-has_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
+# The compiler knows its own folders, and those of CPATH. Before there is one, only the usual place can be looked at.
+has_header() {
+  local gxx
+  if gxx=$(gcc12); then "$gxx" -E -P -x c++ - <<<"#include <$1>" >/dev/null 2>&1; else [ -e "/usr/include/$1" ]; fi
+}
 no_ccache=build/no-ccache # written if ccache could not be installed, so that setup tries only once
 has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
 can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
@@ -60,27 +64,33 @@ if [ "$goal" = test ] && ! has_ccache && { [ ${#packages[@]} -gt 0 ] || can_inst
   wished=(ccache)
 fi
 if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
-  by_hand="install by hand: ${packages[*]}"
-  command -v apt-get >/dev/null || fail "there is no apt-get here; $by_hand"
+  # If the default g++ is older than 12, a newer one goes beside it.
+  version_of() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9]*:\)\?//p'; }
+  choose_gxx() {
+    local i v
+    for i in "${!packages[@]}"; do
+      [ "${packages[i]}" = g++ ] || continue
+      v=$(version_of g++)
+      [ "${v%%.*}" -ge 12 ] 2>/dev/null || [ -z "$v" ] || packages[i]=g++-12
+    done
+    by_hand="apt-get update && apt-get install ${packages[*]}"
+  }
+  command -v apt-get >/dev/null || fail "there is no apt-get here; install what Debian and Ubuntu call ${packages[*]}"
+  choose_gxx
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || fail "neither root nor sudo; as root: apt-get install ${packages[*]}"
+    command -v sudo >/dev/null || fail "neither root nor sudo; as root: $by_hand"
     as_root=(sudo)
-    [ -t 0 ] || sudo -n true 2>/dev/null || fail "sudo asks for a password; type: sudo apt-get install ${packages[*]}"
+    [ -t 0 ] || sudo -n true 2>/dev/null || fail "sudo asks for a password; type: sudo ${by_hand/&& /&& sudo }"
   fi
   echo "setup: installing through apt-get"
-  apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" >/dev/null; }
+  # sudo forgets the proxy.
+  mapfile -t proxies < <(env | grep -iE '^(https?|ftp|no)_proxy=')
+  apt() { "${as_root[@]}" env "${proxies[@]}" DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@" >/dev/null; }
   install() { apt install -y --no-install-recommends "$@"; }
-  apt update || [ ${#packages[@]} -eq 0 ] || fail "apt-get update failed (see above); $by_hand"
-
-  # If the default g++ is older than 12, install a newer one beside it.
-  version_of() { apt-cache policy "$1" | sed -n 's/^  Candidate: \([0-9]*:\)\?//p'; }
-  for i in "${!packages[@]}"; do
-    [ "${packages[i]}" = g++ ] || continue
-    v=$(version_of g++)
-    [ "${v%%.*}" -ge 12 ] 2>/dev/null || packages[i]=g++-12
-  done
-  [ ${#packages[@]} -eq 0 ] || install "${packages[@]}" || fail "apt-get install failed (see above); $by_hand"
+  apt update || [ ${#packages[@]} -eq 0 ] || fail "apt-get update failed (see above); by hand: $by_hand"
+  choose_gxx
+  [ ${#packages[@]} -eq 0 ] || install "${packages[@]}" || fail "apt-get install failed (see above); by hand: $by_hand"
   if [ ${#wished[@]} -gt 0 ] && ! install "${wished[@]}"; then
     echo "setup: ccache could not be installed (see above); going on without it"
     mkdir -p build && touch $no_ccache
