@@ -79,16 +79,16 @@ help:
 run:
 	@scripts/setup.sh run
 	@[ -e $(PROGRAM) ] || echo 'run: the first build compiles the CPU device or the kernels for the GPU, the harness and every stage'
-	@$(MAKE) -j"$$(nproc)" $(firstword $(LADDERS))/linked
+	@$(MAKE) -j"$$(python3 -B simt/driver/jobs.py)" $(firstword $(LADDERS))/linked
 	@mkdir -p build/run && ./$(PROGRAM) --csv build/run/rms_norm_matrix.csv $$ARGS
 	@[ ! -e .venv/installed.txt ] || .venv/bin/python plots/plot_bandwidth.py --run build/run/rms_norm_matrix.csv
 	@echo 'run: now the programs of the other ladders, $(wordlist 2,9,$(PROGRAMS:%=./%)); Ctrl-C leaves them out'
-	@$(MAKE) -j"$$(nproc)" all
+	@$(MAKE) -j"$$(python3 -B simt/driver/jobs.py)" all
 
 test:
 	@[ -d tests ] || { echo 'test: this tree has no tests of the course; make grade checks your exercises' >&2; exit 2; }
 	@scripts/setup.sh test
-	@.venv/bin/python -m pytest -rs -n auto --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
+	@.venv/bin/python -m pytest -rs -n "$$(python3 -B simt/driver/jobs.py)" --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
 bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class \

@@ -83,23 +83,25 @@ class Bench {
 class Work {
  public:
   Work(const std::vector<AnyStage>& stages, const Options& options) {
-    report_.options = options;
     report_.device = current_device();
+    report_.options = options;
+    report_.options.shape = fitting_shape(stages, options, report_.device);
     report_.thread_order = asked_thread_order(report_.device.cpu);
     for (const size_t position : options.stages) {
       Result& result = report_.results.emplace_back();
       result.stage = &stages[position];
-      result.reason = why_skipped(stages[position], options.shape, report_.device);
+      result.reason = why_skipped(stages[position], report_.options.shape, report_.device);
       if (!result.reason.empty()) result.verdict = Verdict::skipped;
     }
     // The copy kernel moves whole floats, so it would have nothing to do for fewer bytes, and a launcher may launch
     // nothing.
     const bool moves = std::all_of(report_.results.begin(), report_.results.end(), [&](const Result& result) {
-      return streamed_bytes(*result.stage->op, options) >= 2 * sizeof(float);
+      return streamed_bytes(*result.stage->op, report_.options) >= 2 * sizeof(float);
     });
     timing_ = options.timing && !report_.device.cpu && moves;
     for (const Result& result : report_.results)
-      if (result.verdict != Verdict::skipped) require_memory(*result.stage->op, options.shape, report_.device, timing_);
+      if (result.verdict != Verdict::skipped)
+        require_memory(*result.stage->op, report_.options.shape, report_.device, timing_);
   }
 
   Report run() {
@@ -225,8 +227,9 @@ class Work {
 Report check_stages(const std::vector<AnyStage>& stages, const Options& options) { return Work(stages, options).run(); }
 
 // Stages of one operator share their tensors.
-void launch_once(const std::vector<AnyStage>& stages, const Options& options) {
+void launch_once(const std::vector<AnyStage>& stages, Options options) {
   const Device device = current_device();
+  options.shape = fitting_shape(stages, options, device);
   std::printf("%s\n", device.line().c_str());
   std::optional<Case> main_case;
   std::optional<Problem> problem;

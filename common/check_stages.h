@@ -8,6 +8,6 @@ namespace ladder {
 Report check_stages(const std::vector<AnyStage>& stages, const Options& options);
 
 // For a profiler: launches each stage once on the main input; no other kernel runs in this process.
-void launch_once(const std::vector<AnyStage>& stages, const Options& options);
+void launch_once(const std::vector<AnyStage>& stages, Options options);
 
 }  // namespace ladder

@@ -1,40 +1,28 @@
 #include "common/memory_check.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstdint>
+#include <cstdio>
 #include <string>
+#include <vector>
 
 #include "common/errors.h"
 #include "common/text.h"
 #include "common/timing.h"
+#include "simt/runtime/capacity.h"
 
 namespace ladder {
 namespace {
 
-// The number after a word in a file of the system; 0: there is none.
-double number_after(const std::string& wanted, const char* path) {
-  std::ifstream file(path);
-  double number = 0;
-  for (std::string word; file >> word;)
-    if (word == wanted && file >> number) return number;
-  return 0;
+std::string options_of(const Operator& op) {
+  std::string options;
+  for (const Parameter& parameter : op.parameters())
+    if (parameter.choices.empty()) options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
+  return options;
 }
 
-// Host memory that can still be had, within the limit of the container too; 0: unknown. What a container has cached of
-// files counts as used there, but is given up when memory is short.
-double available_host_bytes() {
-  double available = 1024.0 * number_after("MemAvailable:", "/proc/meminfo");
-  double limit = 0, used = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
-    const double cached = number_after("inactive_file", "/sys/fs/cgroup/memory.stat");
-    available = std::min(available, std::max(limit - used + cached, 0.0));
-  }
-  return available;
-}
-
-}  // namespace
-
-void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
+// "": there is enough; or what there is too little of, "needs 1.2 GB of memory, 0.5 GB are free".
+std::string lack_of_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
   const std::vector<Tensor> all = op.tensors(shape);
   double tensors = 0, slack = 64e6;
   for (const Tensor& tensor : all) {
@@ -44,20 +32,65 @@ void require_memory(const Operator& op, const Shape& shape, const Device& device
   // The copy kernel's buffers are given back before the pool is made.
   const double pool = timing ? Pool::bytes(all, op.plain(), device) : 0.0;
   const double on_device = std::max(tensors, pool) + slack;
-  const double on_host = tensors + slack + (device.cpu ? on_device : 0.0);
-  std::string options;
-  for (const Parameter& parameter : op.parameters())
-    if (parameter.choices.empty()) options += (options.empty() ? "--" : " or --") + std::string(parameter.name);
-  const auto refuse = [&](double needed, double available, const char* where) {
-    throw UsageError(text("%s: needs %.1f GB of %s memory, %.1f GB are free; give smaller %s",
-                          shape_text(op, shape).c_str(), needed / 1e9, where, available / 1e9, options.c_str()));
+  const double on_host = tensors + slack;
+  size_t free_on_device = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free_on_device, &total));
+  const simt::Capacity host = simt::host_capacity();
+  struct Memory {
+    double needed;
+    size_t free;
+    std::string name;
   };
-  const double host = available_host_bytes();
-  if (host > 0 && on_host > host) refuse(on_host, host, "host");
-  if (device.cpu) return;
-  size_t free_bytes = 0, total_bytes = 0;
-  CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-  if (on_device > static_cast<double>(free_bytes)) refuse(on_device, static_cast<double>(free_bytes), "GPU");
+  std::vector<Memory> memories = {{on_device, free_on_device, "GPU memory"}};
+  if (host.total > 0) memories.push_back({on_host, host.free, "host memory"});
+  if (device.cpu) {  // both are the host's, and what the host locks is taken from the device's addresses
+    const bool limited = simt::address_space() != SIZE_MAX;
+    memories = {{on_host + on_device, free_on_device, limited ? "memory within ulimit -v" : "memory"}};
+  }
+  for (const Memory& memory : memories)
+    if (memory.needed > static_cast<double>(memory.free))
+      return text("needs %.1f GB of %s, %.1f GB are free", memory.needed / 1e9, memory.name.c_str(),
+                  static_cast<double>(memory.free) / 1e9);
+  return "";
+}
+
+// Halves the largest number of the shape; false where none can be smaller.
+bool halve(const Operator& op, Shape& shape) {
+  const std::vector<Parameter> parameters = op.parameters();
+  int largest = -1;
+  for (int i = 0; i < static_cast<int>(parameters.size()); ++i) {
+    const Parameter& p = parameters[i];
+    if (!p.choices.empty() || shape[i] / 2 < std::max(p.lowest, p.step)) continue;
+    if (largest < 0 || shape[i] > shape[largest]) largest = i;
+  }
+  if (largest < 0) return false;
+  shape.values[largest] = shape[largest] / 2 / parameters[largest].step * parameters[largest].step;
+  return true;
+}
+
+}  // namespace
+
+void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
+  const std::string lack = lack_of_memory(op, shape, device, timing);
+  if (lack.empty()) return;
+  throw UsageError(
+      text("%s: %s; give smaller %s", shape_text(op, shape).c_str(), lack.c_str(), options_of(op).c_str()));
+}
+
+Shape fitting_shape(const std::vector<AnyStage>& stages, const Options& options, const Device& device) {
+  Shape shape = options.shape;
+  if (!device.cpu || options.shape_given) return shape;
+  for (const size_t position : options.stages) {
+    const Operator& op = *stages[position].op;
+    const Shape wanted = shape;
+    const std::string lack = lack_of_memory(op, wanted, device, false);
+    if (lack.empty()) continue;
+    while (!lack_of_memory(op, shape, device, false).empty())
+      if (!halve(op, shape)) require_memory(op, wanted, device, false);
+    std::printf("%s %s: the input is %s; %s choose another\n", shape_text(op, wanted).c_str(), lack.c_str(),
+                shape_text(op, shape).c_str(), options_of(op).c_str());
+  }
+  return shape;
 }
 
 }  // namespace ladder

@@ -123,6 +123,7 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
   line.add_flag("--list", options.list, "List the stages and stop");
   line.parse(argc, argv);
 
+  for (const Parameter& p : parameters) options.shape_given |= line.was_given(std::string("--") + p.name);
   options.timing = !no_timing && !options.analyze;
   options.small = !no_small;
   if (options.profile && line.was_given("--csv"))

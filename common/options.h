@@ -12,6 +12,7 @@ namespace ladder {
 struct Options {
   std::vector<size_t> stages;  // positions in the ladder, ascending
   Shape shape;                 // of the main input
+  bool shape_given = false;    // by the command line
   Variant variant;             // of the main input: what is left out
   uint64_t seed = 1;
   int iterations = 50;

@@ -5,6 +5,8 @@ ROOT := .
 include mk/config.mk
 
 COMMON_OBJECTS := $(patsubst %,$(BUILD)/%.o,$(wildcard common/*.cpp common/*.cu common/operators/*.cpp))
+# How much memory there is, libsimt.a knows on the CPU device.
+COMMON_OBJECTS += $(if $(filter cuda,$(BACKEND)),$(BUILD)/simt/runtime/capacity.cpp.o)
 LADDERS := $(patsubst %/ladder.json,%,$(shell find assignment* lectures -name ladder.json 2>/dev/null))
 RUNNER := $(if $(filter cpu,$(BACKEND)),$(BUILD)/common/judge/runner.cpp.o)  # of mk/grade.mk
 DESCRIPTIONS := $(LADDERS:%=$(BUILD)/%/ladder.cpp.o)

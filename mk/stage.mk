@@ -135,7 +135,7 @@ $(ANALYZED)/%.cu.o: %.cu $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 ANALYSIS := $(ROOT)/build/simt/libsimt_analysis.a
 $(ANALYSIS): prepare
 ifneq ($(LIBS),ready)
-	@$(MAKE) -s -C $(ROOT)/simt -j"$$(nproc)" BUILD=../build/simt CXX='$(CXX)' ../build/simt/$(@F)
+	@$(MAKE) -s -C $(ROOT)/simt -j"$$(python3 -B $(ROOT)/simt/driver/jobs.py)" BUILD=../build/simt CXX='$(CXX)' ../build/simt/$(@F)
 endif
 
 $(ANALYZED)/$(NAME): $(ANALYZED)/main.cu.o $(filter-out $(OUT)/main.cu.o,$(OBJECTS)) $(LIBRARIES) $(LIBSIMT) $(ANALYSIS)

@@ -46,12 +46,13 @@ if [ ! -e "$machine/.made" ]; then
     "$distribution" "$machine" "$mirror" "$script" >"$machine.log" 2>&1 ||
     { tail -n 5 "$machine.log" >&2; refuse "debootstrap failed (its last lines are above, all of them in $machine.log)."; }
   rm "$machine.log"
-  chroot "$machine" useradd --create-home --shell /bin/bash student
+  chroot "$machine" useradd --create-home --home-dir /srv/student --shell /bin/bash student
   echo 'student ALL=(ALL) NOPASSWD: ALL' >"$machine/etc/sudoers.d/student"
   touch "$machine/.made"
 fi
 cat /etc/ssl/certs/ca-certificates.crt >"$machine/etc/ssl/certs/ca-certificates.crt"
 cat /etc/resolv.conf >"$machine/etc/resolv.conf"
+echo "127.0.0.1 localhost $(uname -n)" >"$machine/etc/hosts"
 course=/srv/course
 rm -rf "$machine$course"
 git clone -q "file://$repository" "$machine$course"
@@ -60,7 +61,7 @@ echo "fresh_machine: $distribution with $(git -C "$repository" log -1 --format='
 
 # Runs with its own /proc, pseudo-terminals and shared memory. The bash that waits is process 1, which no Ctrl-C ends.
 inside() { # inside COMMAND
-  env -i HOME=/home/student USER=student LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  env -i HOME=/srv/student USER=student LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt $(env | grep -iE '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || true) \
     unshare --mount --pid --fork --kill-child bash -c '
       mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" &&

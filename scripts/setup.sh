@@ -104,7 +104,7 @@ if [ "$goal" != plots ] && [ "$goal" != site ]; then
   device() { env -u MAKEFLAGS -u MFLAGS make -s -C simt CXX="$(gcc12)" "$@"; }
   device -q || {
     echo "setup: building the CPU device, which takes a minute or two"
-    device -j"$(nproc)"
+    device -j"$(python3 -B simt/driver/jobs.py)"
   }
 fi
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import SIMT, TOOLKIT
 from .failure import Failure
+from .jobs import jobs
 from .messages import explain
 
 
@@ -33,30 +34,23 @@ def runtime_library(command, gxx):
     library = build / command.build["library"]
     if command.dry:
         return str(library)
-    try:
-        build.mkdir(parents=True, exist_ok=True)
-        lock = open(build / "lock", "w")
-    except OSError as error:
-        raise Failure(f"{build}: {error.strerror}; set SIMT_BUILD_DIR to a folder for the runtime library")
     if not shutil.which("make"):
         raise Failure("make, which builds the runtime library, is not installed: apt-get install make")
     place = os.path.relpath(build, SIMT)  # the checkout may lie in a folder with blanks, which make cannot name
     if re.search(r"\s", place):
         raise Failure(f"SIMT_BUILD_DIR={build}: make needs a path without blanks")
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    make = ["make", "-s", "-C", str(SIMT), f"BUILD={place}", f"CXX={shlex.join(gxx)}", f"{place}/{library.name}"]
+    try:
+        build.mkdir(parents=True, exist_ok=True)
+        lock = open(build / "lock", "w")
+    except OSError as error:  # others' files, which need not be written if they are up to date
+        if subprocess.run([*make, "-q"], env=environment, capture_output=True).returncode == 0:
+            return str(library)
+        raise Failure(f"{build}: {error.strerror}; set SIMT_BUILD_DIR to a folder for the runtime library")
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        make = [
-            "make",
-            "-s",
-            "-C",
-            str(SIMT),
-            f"-j{os.cpu_count()}",
-            f"BUILD={place}",
-            f"CXX={shlex.join(gxx)}",
-            f"{place}/{library.name}",
-        ]
-        code, said = watch(make, environment, " for analyses" if command.build["kernels_apart"] else "")
+        code, said = watch([*make, f"-j{jobs()}"], environment, " for analyses" if command.build["kernels_apart"] else "")
     if code:
         explain(said)
         raise Failure(f"cannot build the runtime library in {build}")

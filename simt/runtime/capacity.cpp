@@ -1,5 +1,8 @@
 #include "capacity.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -26,13 +29,16 @@ size_t read_number(const std::string& path, const std::string& key = "") {
 // Narrows the capacity by the limits of a control group and of its parents. The group's path may be relative to a root
 // that a container does not see; then only the mount's own root counts.
 void apply_limits(Capacity& capacity, const std::string& mount, std::string group, const char* limit_file,
-                  const char* usage_file, const char* cache_key) {
+                  const char* usage_file, const std::string& of_all) {
   for (;;) {
     const std::string folder = mount + group + "/";
     const size_t limit = read_number(folder + limit_file), usage = read_number(folder + usage_file);
     if (limit != kNone && usage != kNone) {
-      const size_t cache = read_number(folder + "memory.stat", cache_key);  // reclaimable
-      const size_t used = cache == kNone || cache > usage ? usage : usage - cache;
+      size_t used = usage;
+      for (const char* cached : {"inactive_file", "active_file"}) {  // the kernel gives them up
+        const size_t bytes = read_number(folder + "memory.stat", of_all + cached);
+        if (bytes < used) used -= bytes;
+      }
       capacity.total = std::min(capacity.total, limit);
       capacity.free = std::min(capacity.free, limit > used ? limit - used : 0);
     }
@@ -53,13 +59,18 @@ Capacity host_capacity() {
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     std::string path = line.substr(second + 1);
     if (path == "/") path.clear();
-    if (controllers == ",,")
-      apply_limits(capacity, "/sys/fs/cgroup", path, "memory.max", "memory.current", "inactive_file");
+    if (controllers == ",,") apply_limits(capacity, "/sys/fs/cgroup", path, "memory.max", "memory.current", "");
     if (controllers.find(",memory,") != std::string::npos)
-      apply_limits(capacity, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes",
-                   "total_inactive_file");
+      apply_limits(capacity, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_");
   }
   return capacity;
+}
+
+size_t address_space() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNone;
+  const size_t pages = read_number("/proc/self/statm"), taken = pages == kNone ? 0 : pages * sysconf(_SC_PAGESIZE);
+  return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
 }
 
 }  // namespace simt

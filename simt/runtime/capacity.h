@@ -1,4 +1,4 @@
-// How much memory this machine can give to the device.
+// How much memory and address space this process can have.
 #pragma once
 #include <cstddef>
 
@@ -9,5 +9,9 @@ struct Capacity {
   size_t free;   // of it, what can still be had without swapping
 };
 Capacity host_capacity();
+
+// The address space that the process may still take: ulimit -v, less what it has; without a limit, the largest size_t.
+size_t address_space();
+constexpr size_t kWorkerSpace = static_cast<size_t>(512) << 20;  // a block's stacks, and what else a worker maps
 
 }  // namespace simt

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "capacity.h"
 #include "device_limits.h"
 #include "launch.h"
 
@@ -88,9 +89,11 @@ std::string read_environment(Launch& launch) {
 
 unsigned workers_asked() {
   if (const int asked = asked_number("SIMT_WORKERS", kMostWorkers)) return static_cast<unsigned>(asked);
+  static const size_t most = std::clamp<size_t>(address_space() / kWorkerSpace, 1, kMostWorkers);
   cpu_set_t cpus;
-  if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return std::max(1u, static_cast<unsigned>(CPU_COUNT(&cpus)));
-  return std::max(1u, std::thread::hardware_concurrency());
+  const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
+  const size_t cores = known ? static_cast<size_t>(CPU_COUNT(&cpus)) : std::thread::hardware_concurrency();
+  return static_cast<unsigned>(std::clamp<size_t>(cores, 1, most));
 }
 
 unsigned multiprocessors() {

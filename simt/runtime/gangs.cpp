@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "capacity.h"
 #include "scheduler_parts.h"
 
 namespace simt {
@@ -15,7 +16,10 @@ constexpr size_t kCanary = 64;  // bytes checked past the end of a block's share
 char* map_pages(size_t size) {
   void* pages = mmap(nullptr, size + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED || mprotect(static_cast<char*>(pages) + kGuard, size, PROT_READ | PROT_WRITE) != 0) {
-    std::fprintf(stderr, "simt: out of memory for the stacks and shared memory of resident threads\n");
+    std::fprintf(
+        stderr,
+        "simt: out of memory for the stacks and shared memory of resident threads, which take 400 MiB of addresses "
+        "for a block of 1024 threads: raise ulimit -v, or set SIMT_WORKERS=1\n");
     std::abort();
   }
   return static_cast<char*>(pages) + kGuard;
@@ -23,7 +27,9 @@ char* map_pages(size_t size) {
 
 // The blocks' shared memory lies within 2 GiB: inline PTX keeps the lower half of an address, also of another block's.
 static char* map_arena() {
-  constexpr size_t kAll = size_t{1} << 30, kOne = (kSharedLimit + kGuard - 1) / kGuard * kGuard + kGuard;
+  // Less where ulimit -v leaves less.
+  static const size_t kAll = std::min(size_t{1} << 30, address_space() / 16);
+  constexpr size_t kOne = (kSharedLimit + kGuard - 1) / kGuard * kGuard + kGuard;
   static void* const reserved = mmap(nullptr, kAll, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   static std::atomic<size_t> used{kGuard};
   const size_t at = used.fetch_add(kOne);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -31,9 +32,10 @@ constexpr size_t kLarge = 2 * kHuge;                    // allocations of this s
 constexpr size_t kPoisonLimit = static_cast<size_t>(1)
                                 << 30;  // larger allocations stay untouched zero pages until used
 constexpr size_t kSmallestGap = 64 << 10, kLargestGap = 64 << 20;  // between allocations
-constexpr size_t kRemembered = 4096;                               // freed allocations that reports can still name
-constexpr int kPoison = 0xFF;                                      // a NaN in every floating-point format
-constexpr double kProtectionBudget = 0.02;                         // seconds
+constexpr size_t kSmallestSpace = 16 << 20;
+constexpr size_t kRemembered = 4096;        // freed allocations that reports can still name
+constexpr int kPoison = 0xFF;               // a NaN in every floating-point format
+constexpr double kProtectionBudget = 0.02;  // seconds
 
 size_t page_size() {
   static const size_t size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -57,6 +59,7 @@ struct Space {
   uintptr_t base = 0, next = 0, end = 0;
   std::map<uintptr_t, Allocation> live, foreign;
   std::deque<Allocation> freed;
+  size_t largest_gap = kLargestGap;
   size_t credit = 0;  // bytes to hand out before the machine is asked again for its free memory
   std::mutex mutex;   // the fault handler of a worker reads while the launching thread holds api_mutex()
 
@@ -67,14 +70,20 @@ struct Space {
 
   Space() {
     install_fault_handlers();
-    for (size_t size = static_cast<size_t>(1) << 44; size >= static_cast<size_t>(1) << 32; size /= 2) {
+    // Where the address space is limited, the program and its workers get a third of it.
+    const size_t left = address_space(), others = std::max(left / 3, kWorkerSpace);
+    const size_t most = left > others ? std::min(static_cast<size_t>(1) << 44, (left - others) / kHuge * kHuge) : 0;
+    for (size_t size = most; size >= kSmallestSpace; size = size / 2 / kHuge * kHuge) {
       void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (range == MAP_FAILED) continue;
       base = reinterpret_cast<uintptr_t>(range);
       end = base + size;
       next = base + kSmallestGap;
+      largest_gap = std::clamp(size / 256, kSmallestGap, kLargestGap);
       return;
     }
+    std::fprintf(stderr, "simt: the CPU device needs %zu MiB of address space, and %zu MiB are left: raise ulimit -v\n",
+                 (kWorkerSpace + kSmallestSpace) >> 20, left >> 20);
   }
 };
 
@@ -205,6 +214,21 @@ size_t allocation_limit() {
   return limit;
 }
 
+// Where an allocation goes, or 0: past all others, so that no address is used twice; if such a place does not exist, as
+// in a small space, between those that live.
+uintptr_t place_for(const Space& s, size_t mapped, size_t gap) {
+  const size_t alignment = mapped >= kLarge ? kHuge : page_size();
+  const auto is_free = [&](uintptr_t start, uintptr_t end) { return start + mapped + gap <= end; };
+  uintptr_t start = round_up(s.next, alignment);
+  if (is_free(start, s.end)) return start;
+  start = round_up(s.base + kSmallestGap, alignment);
+  for (const auto& [begin, a] : s.live) {
+    if (is_free(start, pages_of(a).begin)) return start;
+    start = round_up(pages_of(a).end + gap, alignment);
+  }
+  return is_free(start, s.end) ? start : 0;
+}
+
 bool fits(Space& s, size_t size) {
   constexpr size_t kCredit = 16 << 20;
   if (size > s.credit) {
@@ -248,15 +272,19 @@ class Accounted {
 }  // namespace
 
 size_t total_memory() {
-  static const size_t total = host_capacity().total;
+  static const size_t total = std::min(host_capacity().total, space().end - space().base);
   return total;
 }
 
 size_t free_memory() {
   size_t taken = reserve();
-  for (const auto& [begin, a] : space().live) taken += untouched(a);
+  size_t room = space().end - space().base;
+  for (const auto& [begin, a] : space().live) {
+    taken += untouched(a);
+    room -= std::min(room, a.size);
+  }
   const size_t now = host_capacity().free;
-  return now > taken ? now - taken : 0;
+  return std::min(room, now > taken ? now - taken : 0);
 }
 
 size_t allocated_with(unsigned pool) {
@@ -268,12 +296,11 @@ size_t allocated_with(unsigned pool) {
 
 cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags) {
   Space& s = space();
-  if (size > s.end - s.next) return cudaErrorMemoryAllocation;
+  if (size > s.end - s.base) return cudaErrorMemoryAllocation;
   const size_t padded = round_up(size, kAlignment), mapped = round_up(padded, page_size());
-  const size_t gap = std::clamp(mapped, kSmallestGap, kLargestGap);
-  const uintptr_t start = round_up(s.next, mapped >= kLarge ? kHuge : page_size());
-  if (start + mapped + gap > s.end || s.live.size() >= allocation_limit() || !fits(s, mapped))
-    return cudaErrorMemoryAllocation;
+  const size_t gap = std::clamp(mapped, kSmallestGap, s.largest_gap);
+  const uintptr_t start = place_for(s, mapped, gap);
+  if (!start || s.live.size() >= allocation_limit() || !fits(s, mapped)) return cudaErrorMemoryAllocation;
   const Allocation a{start + mapped - padded, size, kind, made_by, flags};
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
@@ -286,7 +313,7 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   }
   fill_guards(a);
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.next = round_up(pages.end + gap, page_size());
+  s.next = std::max(s.next, round_up(pages.end + gap, page_size()));
   s.live.emplace(a.begin, a);
   if (kind == MemoryKind::device && s.protecting && !s.open) {
     const Accounted accounted(s);

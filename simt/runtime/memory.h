@@ -1,5 +1,5 @@
 // The device's address space: a large reserved range in which every allocation has pages of its own between
-// inaccessible ones, and no address is used twice, so that overruns and uses after free fault.
+// inaccessible ones, and no address is used twice while the range lasts, so that overruns and uses after free fault.
 #pragma once
 #include <cstddef>
 #include <cstdint>

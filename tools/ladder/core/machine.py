@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from . import ladders, results
 from .ladders import Unusable
@@ -83,7 +84,7 @@ def make(*words, quiet=False):
 
 def build(*targets):
     """Builds programs with nvcc; make's own messages say what is missing."""
-    if make(f"-j{os.cpu_count()}", "BACKEND=cuda", *targets) != 0:
+    if make(f"-j{output_of(sys.executable, '-B', 'simt/driver/jobs.py').strip()}", "BACKEND=cuda", *targets) != 0:
         raise Unusable("the build failed, see above; nothing was measured")
 
 
