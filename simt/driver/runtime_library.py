@@ -50,7 +50,9 @@ def runtime_library(command, gxx):
         raise Failure(f"{build}: {error.strerror}; set SIMT_BUILD_DIR to a folder for the runtime library")
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        code, said = watch([*make, f"-j{jobs()}"], environment, " for analyses" if command.build["kernels_apart"] else "")
+        code, said = watch(
+            [*make, f"-j{jobs()}"], environment, " for analyses" if command.build["kernels_apart"] else ""
+        )
     if code:
         explain(said)
         raise Failure(f"cannot build the runtime library in {build}")

@@ -85,7 +85,8 @@ struct Reference {
   explicit Reference(T& object) : object(object) {}
 };
 
-// A kernel's arguments are copied as bytes: none of their constructors and destructors runs for a launch or in a thread.
+// A kernel's arguments are copied as bytes: none of their constructors and destructors runs for a launch or in a
+// thread.
 template <class T>
 struct Bytes {
   alignas(T) unsigned char object[sizeof(T)];
@@ -101,9 +102,10 @@ constexpr bool is_passed_by_address =
 
 // What a launch keeps of an argument.
 template <class Parameter, class T = std::decay_t<Parameter>>
-using Kept = std::conditional_t<
-    std::is_lvalue_reference_v<Parameter> && !std::is_const_v<std::remove_reference_t<Parameter>>,
-    Reference<std::remove_reference_t<Parameter>>, std::conditional_t<is_passed_by_address<T>, Bytes<T>, T>>;
+using Kept =
+    std::conditional_t<std::is_lvalue_reference_v<Parameter> && !std::is_const_v<std::remove_reference_t<Parameter>>,
+                       Reference<std::remove_reference_t<Parameter>>,
+                       std::conditional_t<is_passed_by_address<T>, Bytes<T>, T>>;
 
 // A parameter as a thread passes it.
 template <class Parameter>
