@@ -6,14 +6,14 @@ from pathlib import Path
 
 from .failure import Failure
 
-DROPPED_LIBRARIES = {"cudart", "cudart_static", "cuda", "cudadevrt", "nvToolsExt", "culibos", "cublas"}
+DROPPED_LIBRARIES = {"cudart", "cudart_static", "cuda", "cudadevrt", "nvToolsExt", "culibos", "cublas", "curand"}
 REFUSED_LIBRARIES = re.compile(
-    r"(cublas(?!$)|curand|cufft|cusparse|cusolver|cutensor|cudnn|nccl|npp|nvrtc|nvjpeg|nvml|"
+    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|nccl|npp|nvrtc|nvjpeg|nvml|"
     r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
 )
 ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
     ("cublas", "this part of cuBLAS"),
-    ("curand", "cuRAND"),
+    ("curand", "this part of cuRAND"),
     ("cufft", "cuFFT"),
     ("cusparse", "cuSPARSE"),
     ("cusolver", "cuSOLVER"),
@@ -40,8 +40,10 @@ ABSENT_NAMES = [  # what g++ finds undeclared
         "CUDA's driver API; use the functions of the runtime, cudaMalloc and its like",
     ),
     (r"cudaSurface\w*|surf[123]D\w+", "surfaces; write the memory through a pointer"),
-    (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the products of matrices of <cublas_v2.h>"),
+    (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the levels 1 and 2, and the products of matrices"),
+    (r"curand\w+|CURAND_\w+", "this part of cuRAND; its kernels have the generators XORWOW and Philox"),
 ]
+WHAT_THERE_IS = "it has CUDA's runtime, Thrust, and most of cuRAND and cuBLAS"
 TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
 
 
@@ -49,7 +51,7 @@ def refuse_header(header, known=ABSENT_HEADERS):
     """Say so where an included path belongs to a part of CUDA that the device does not have."""
     for start, owner in known:
         if header.startswith(start):
-            raise Failure(f"the CPU device does not have {owner} ({header}); it has kernels and CUDA's runtime")
+            raise Failure(f"the CPU device does not have {owner} ({header}); {WHAT_THERE_IS}")
 
 
 def is_toolkit(folder):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import TOOLKIT, VERSION
-from .absent import DROPPED_LIBRARIES, REFUSED_LIBRARIES, is_toolkit
+from .absent import DROPPED_LIBRARIES, REFUSED_LIBRARIES, WHAT_THERE_IS, is_toolkit
 from .builds import BUILDS
 from .failure import wrong_usage
 from .options import (
@@ -218,9 +218,7 @@ class Command:
 
     def add_library(self, library):
         if REFUSED_LIBRARIES.match(library):
-            raise wrong_usage(
-                f"-l{library}: the CPU device does not have this library; it has CUDA's runtime and no more"
-            )
+            raise wrong_usage(f"-l{library}: the CPU device does not have this library; {WHAT_THERE_IS}")
         if library not in DROPPED_LIBRARIES:
             self.link.append(f"-l{library}")
 

@@ -1,5 +1,6 @@
-// The part of cuBLAS that programs compare their own products of matrices with. A product runs on this machine's BLAS,
-// which is looked for at the first call; SIMT_BLAS names another library. Without one, the call is refused.
+// cuBLAS for float and double: vectors (level 1), a matrix and vectors (level 2, no banded or packed ones), and
+// products of matrices. A product runs on this machine's BLAS, which is looked for at the first call; SIMT_BLAS names
+// another library. Without one, the call is refused. All else are plain loops.
 #pragma once
 #include <cuda_fp16.h>
 
@@ -31,6 +32,8 @@ enum cublasOperation_t : int {
   CUBLAS_OP_HERMITAN = 2,
   CUBLAS_OP_CONJG = 3
 };
+enum cublasFillMode_t : int { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 };
+enum cublasDiagType_t : int { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 };
 enum cublasPointerMode_t : int { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 };
 enum cublasMath_t : int {
   CUBLAS_DEFAULT_MATH = 0,
@@ -67,6 +70,58 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* 
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t size);
 const char* cublasGetStatusName(cublasStatus_t status);
 const char* cublasGetStatusString(cublasStatus_t status);
+
+// --- Copies between host and device: n elements `inc` apart, and columns `ld` elements apart
+// ---------------------------
+cublasStatus_t cublasSetVector(int n, int elementSize, const void* host, int incx, void* device, int incy);
+cublasStatus_t cublasGetVector(int n, int elementSize, const void* device, int incx, void* host, int incy);
+cublasStatus_t cublasSetMatrix(int rows, int columns, int elementSize, const void* host, int lda, void* device,
+                               int ldb);
+cublasStatus_t cublasGetMatrix(int rows, int columns, int elementSize, const void* device, int lda, void* host,
+                               int ldb);
+cublasStatus_t cublasSetVectorAsync(int n, int elementSize, const void* host, int incx, void* device, int incy,
+                                    cudaStream_t stream);
+cublasStatus_t cublasGetVectorAsync(int n, int elementSize, const void* device, int incx, void* host, int incy,
+                                    cudaStream_t stream);
+cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int elementSize, const void* host, int lda, void* device,
+                                    int ldb, cudaStream_t stream);
+cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int elementSize, const void* device, int lda, void* host,
+                                    int ldb, cudaStream_t stream);
+
+// --- Levels 1 and 2 ------------------------------------------------------------------------------------------------
+// Indices that I?amax and I?amin give count from one. Results and factors are host memory, or device memory after
+// cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE).
+#define SIMT_LEVELS(L, l, T)                                                                                           \
+  cublasStatus_t cublasI##l##amax(cublasHandle_t handle, int n, const T* x, int incx, int* result);                    \
+  cublasStatus_t cublasI##l##amin(cublasHandle_t handle, int n, const T* x, int incx, int* result);                    \
+  cublasStatus_t cublas##L##asum(cublasHandle_t handle, int n, const T* x, int incx, T* result);                       \
+  cublasStatus_t cublas##L##nrm2(cublasHandle_t handle, int n, const T* x, int incx, T* result);                       \
+  cublasStatus_t cublas##L##dot(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int incy, T* result);  \
+  cublasStatus_t cublas##L##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x, int incx, T* y, int incy);  \
+  cublasStatus_t cublas##L##scal(cublasHandle_t handle, int n, const T* alpha, T* x, int incx);                        \
+  cublasStatus_t cublas##L##copy(cublasHandle_t handle, int n, const T* x, int incx, T* y, int incy);                  \
+  cublasStatus_t cublas##L##swap(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy);                        \
+  cublasStatus_t cublas##L##rot(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy, const T* c, const T* s); \
+  cublasStatus_t cublas##L##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n, const T* alpha,            \
+                                 const T* A, int lda, const T* x, int incx, const T* beta, T* y, int incy);            \
+  cublasStatus_t cublas##L##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y, \
+                                int incy, T* A, int lda);                                                              \
+  cublasStatus_t cublas##L##symv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* A,      \
+                                 int lda, const T* x, int incx, const T* beta, T* y, int incy);                        \
+  cublasStatus_t cublas##L##syr(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* x,       \
+                                int incx, T* A, int lda);                                                              \
+  cublasStatus_t cublas##L##syr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T* alpha, const T* x,      \
+                                 int incx, const T* y, int incy, T* A, int lda);                                       \
+  cublasStatus_t cublas##L##trmv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,                   \
+                                 cublasDiagType_t diagonal, int n, const T* A, int lda, T* x, int incx);               \
+  cublasStatus_t cublas##L##trsv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t op,                   \
+                                 cublasDiagType_t diagonal, int n, const T* A, int lda, T* x, int incx);               \
+  cublasStatus_t cublas##L##geam(cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m, int n,    \
+                                 const T* alpha, const T* A, int lda, const T* beta, const T* B, int ldb, T* C,        \
+                                 int ldc);
+SIMT_LEVELS(S, s, float)
+SIMT_LEVELS(D, d, double)
+#undef SIMT_LEVELS
 
 // C = alpha A B + beta C, column by column, as BLAS has it. Batches lie `stride` elements apart.
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m,

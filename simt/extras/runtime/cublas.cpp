@@ -11,18 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "cublas_context.h"
 #include "memory.h"
-#include "state.h"
 
 using namespace simt;
-
-struct cublasContext {
-  static constexpr uint64_t kKnown = 0x63754264617321;
-  uint64_t known = kKnown;
-  cudaStream_t stream = nullptr;
-  cublasMath_t math = CUBLAS_DEFAULT_MATH;
-  cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST;
-};
 
 namespace {
 
@@ -62,16 +54,6 @@ Gemm<float> gemm() {
 template <>
 Gemm<double> gemm() {
   return blas().dgemm;
-}
-
-bool is_known(cublasHandle_t handle) { return handle && handle->known == cublasContext::kKnown; }
-
-cublasStatus_t status_of(cudaError_t error) {
-  return error == cudaSuccess                 ? CUBLAS_STATUS_SUCCESS
-         : error == cudaErrorNotSupported     ? CUBLAS_STATUS_NOT_SUPPORTED
-         : error == cudaErrorInvalidValue     ? CUBLAS_STATUS_INVALID_VALUE
-         : error == cudaErrorMemoryAllocation ? CUBLAS_STATUS_ALLOC_FAILED
-                                              : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 size_t size_of(cudaDataType type) {
