@@ -831,6 +831,8 @@ def translate(text, kernels_apart=False, notes=None, headers=None, halves=None):
         notes += dict.fromkeys(translator.notes)
     if headers is not None and translator.uses_ptx:
         headers.append("simt/ptx.h")
+    if headers is not None and "__nv_atomic_" in text:
+        headers.append("simt/nv_atomic.h")
     if halves is not None and translator.has_halves():
         halves.append(True)
     return translated

@@ -43,7 +43,8 @@ ABSENT_NAMES = [  # what g++ finds undeclared
     (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the levels 1 and 2, and the products of matrices"),
     (r"curand\w+|CURAND_\w+", "this part of cuRAND; its kernels have the generators XORWOW and Philox"),
 ]
-WHAT_THERE_IS = "it has CUDA's runtime, Thrust, and most of cuRAND and cuBLAS"
+WHAT_THERE_IS = "it has CUDA's runtime, and most of cuBLAS and cuRAND"
+REMOVED_NAMES = re.compile(r"__(shfl|shfl_up|shfl_down|shfl_xor|all|any|ballot)")  # since compute capability 7.0
 TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from .absent import ABSENT_NAMES, refuse_header, refuse_toolkit
+from .absent import ABSENT_NAMES, REMOVED_NAMES, refuse_header, refuse_toolkit
 from .failure import Failure
 
 
@@ -45,6 +45,11 @@ def explain(errors):
     for name in re.findall(
         r"error: [^\n]*?['‘]([\w:]+)['’][^\n]* (?:declared|name a type|a member of|incomplete)", errors
     ):
+        if REMOVED_NAMES.fullmatch(name):
+            raise Failure(
+                f"CUDA has no {name} since compute capability 7.0: write {name}_sync(0xffffffff, ...), whose first argument "
+                "names the lanes that take part"
+            )
         for pattern, sentence in ABSENT_NAMES:
             if re.fullmatch(pattern, name):
                 raise Failure(f"the CPU device does not have {sentence} ({name})")

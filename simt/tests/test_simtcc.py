@@ -279,8 +279,7 @@ def test_help_and_version(folder):
         (["one.cu", "-ptx"], "-ptx"),
         (["-cubin", "one.cu"], "no GPU code"),
         (["one.cu", "-lcublasLt"], "does not have this library"),
-        (["one.cu", "-lcurand"], "does not have this library"),
-        (["one.cu", "-lcufft"], "does not have this library"),
+        (["one.cu", "-lcufft"], "does not have this library; it has CUDA's runtime, and most of cuBLAS"),
         (["one.cu", "-lcudnn"], "does not have this library"),
         (["one.cu", "-c", "value.cu", "-o", "x.o"], "one source file"),
         (["one.cu", "-c", "-o", "absent/x.o"], "no folder absent"),
@@ -341,6 +340,7 @@ def test_what_cub_has_for_a_whole_device_is_refused(folder):
         ("#include <cuda.h>\nint main() { cuInit(0); }", "CUDA's driver API; use the functions of the runtime"),
         ("#include <cuda.h>\nCUmodule module;", "CUDA's driver API"),
         ("#include <cublas_v2.h>\nint main() { cublasStrsm(); }", "this part of cuBLAS"),
+        ("#include <curand_kernel.h>\nint main() { curandStateMRG32k3a_t s; }", "this part of cuRAND"),
         ("int main() { undeclared(); }", ""),
     ],
 )
@@ -348,6 +348,11 @@ def test_what_is_not_declared_is_named(folder, code, words):
     (folder / "d.cu").write_text(code)
     said = simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
     assert ("the CPU device does not have" in said) == bool(words) and words in said
+
+
+def test_a_shuffle_of_older_gpus_is_said_in_todays_words(folder):
+    (folder / "d.cu").write_text("__global__ void k(int* x) { *x = __shfl_xor(*x, 1); }\n")
+    assert "write __shfl_xor_sync(0xffffffff, ...)" in simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
 
 
 def test_a_product_of_matrices_without_a_blas_is_refused_at_the_call(folder):

@@ -98,3 +98,30 @@ TEST_CASE("mathematical constants, and ranges for a profiler that is not there")
   CHECK(CUDART_INF_F == INFINITY);
   CHECK(nvtxRangePush("range") == nvtxRangePop());
 }
+
+// --- nvcc's built-ins for atomics ------------------------------------------------------------------------------------
+
+__global__ void count_by_builtins(unsigned* at, unsigned* seen) {
+  __nv_atomic_fetch_add(at, 2, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_max(at + 1, threadIdx.x, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_BLOCK);
+  unsigned expected = 0;
+  if (__nv_atomic_compare_exchange_n(at + 2, &expected, threadIdx.x + 1, false, __NV_ATOMIC_ACQ_REL,
+                                     __NV_ATOMIC_RELAXED))
+    __nv_atomic_store_n(at + 3, 77u, __NV_ATOMIC_RELEASE);
+  else
+    seen[threadIdx.x] = expected;
+  if (__nv_atomic_load_n(at + 3, __NV_ATOMIC_ACQUIRE) == 77)
+    __nv_atomic_or(at + 4, 1u << threadIdx.x, __NV_ATOMIC_RELAXED);
+}
+
+TEST_CASE("__nv_atomic_*") {
+  Device<unsigned> at(5), seen(32);
+  count_by_builtins<<<1, 32>>>(at.data, seen.data);
+  const auto got = at.host(), lanes = seen.host();
+  CHECK(got[0] == 64);
+  CHECK(got[1] == 31);
+  REQUIRE(got[2] >= 1);
+  REQUIRE(got[2] <= 32);
+  for (unsigned lane = 0; lane < 32; ++lane) CHECK(lanes[lane] == (lane + 1 == got[2] ? 0 : got[2]));
+  CHECK(got[4] == ~0u);
+}
