@@ -230,13 +230,31 @@ class Translator:
         return tuple(name for kind, name, _ in self.scopes if kind == "namespace" and name)
 
     def on_semicolon(self, i):
-        if not self.function and "(" in self.tokens[self.begin : i]:
+        if self.function:
+            self.note_discarded(i)
+        elif "(" in self.tokens[self.begin : i]:
             kind, name = self.classify(self.begin, i)
             self.note_function(kind, name, i)
             if kind == "function" and not self.in_system_file(i):
                 self.note_declaration(name, i)
         self.begin = i + 1
         return i + 1
+
+    def note_discarded(self, i):
+        """A call of CUDA that is a statement of its own, ending at i: what it returns is thrown away."""
+        tokens, k = self.tokens, self.match[i - 1] - 1 if self.tokens[i - 1] == ")" else -1
+        if k < 1 or not tokens[k].startswith("cuda") or tokens[k].endswith("_t"):
+            return
+        first = k - (tokens[k - 1] == "::")
+        before = tokens[first - 1]
+        opened = self.match[first - 1] if before == ")" else -1
+        begins = before in (";", "{", "}", "else", "do") or opened > 0 and tokens[opened - 1] in CONTROL
+        if (
+            begins
+            and not self.in_system_file(i)
+            and self.runs(self.function.head, self.function.open) in ("on_host", "on_both")
+        ):
+            self.insert_before(first, f'::simt::Discarded("{tokens[k]}"), ')
 
     def note_function(self, kind, name, end):
         """Remember a host function of a namespace: it may overload a kernel."""

@@ -17,6 +17,7 @@
 #include "recorder.h"
 #include "scheduler.h"
 #include "symbols.h"
+#include "unread.h"
 
 namespace simt::analysis {
 
@@ -148,6 +149,7 @@ void write_dump() {
   const char* path = std::getenv("SIMT_ANALYSIS");
   static std::atomic<bool> written_before{false};
   if (!path || !*path || written_before.exchange(true)) return;
+  lose_all();
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   std::vector<const Kernel*> observed;  // not those of files from an ordinary build
@@ -156,6 +158,7 @@ void write_dump() {
   const std::string text =
       Members()("version", 1)("program", quoted(std::string(program, length > 0 ? static_cast<size_t>(length) : 0)))(
           "kernels", array(observed, [](const Kernel* k) { return kernel_json(*k); }))("hazards", hazards_json())(
+          "unread", array(all_said(), [](const std::string& sentence) { return quoted(sentence); }))(
           "error", last_error.empty() ? "null" : quoted(last_error))
           .str() +
       "\n";

@@ -129,6 +129,7 @@ def as_json(analysis):
         "program": analysis.program,
         "kernels": [kernel_json(kernel, analysis.sources) for kernel in analysis.kernels],
         "hazards": [hazard_json(hazard, analysis.sources) for hazard in analysis.hazards],
+        "unread": analysis.unread,
         "error": analysis.error,
     }
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -215,6 +215,7 @@ class Analysis:
     program: str
     kernels: list
     hazards: list
+    unread: list  # errors outside kernels: those that no call asked for, and host memory as an argument
     error: str
     sources: Sources
 
@@ -344,4 +345,5 @@ def read(dump):
     faulty = {hazard.kernel for hazard in hazards if hazard.what not in ("race", "uninitialized")}
     for kernel in kernels:
         kernel.stopped = kernel.name in faulty
-    return Analysis(dump["program"], kernels, one_for_each_pair_of_lines(hazards), dump.get("error"), Sources())
+    hazards = one_for_each_pair_of_lines(hazards)
+    return Analysis(dump["program"], kernels, hazards, dump.get("unread") or [], dump.get("error"), Sources())

@@ -130,9 +130,14 @@ def hazard_text(position, hazard, sources, width, style):
 
 
 def hazards_text(analysis, width, style):
-    if not analysis.hazards:
+    if not analysis.hazards and not analysis.unread:
         return [style.bold("hazards: none on the path that ran")]
-    lines = [style.alarm(f"hazards: {len(analysis.hazards)}")]
+    lines = [style.alarm(f"errors outside kernels: {len(analysis.unread)}")] if analysis.unread else []
+    for sentence in analysis.unread:
+        lines += ["", *wrapped(sentence, width, 2)]
+    if not analysis.hazards:
+        return lines
+    lines += [""] * bool(lines) + [style.alarm(f"hazards: {len(analysis.hazards)}")]
     for position, hazard in enumerate(analysis.hazards[:MOST_HAZARDS], 1):
         lines += ["", *hazard_text(position, hazard, analysis.sources, width, style)]
     left_out = len(analysis.hazards) - MOST_HAZARDS

@@ -234,8 +234,9 @@ def page(analysis, every_shape=False):
     """The whole report as one HTML text."""
     title = f"Analysis of {escape(analysis.program.rsplit('/', 1)[-1])}"
     hazards = "".join(hazard_html(hazard, analysis.sources) for hazard in analysis.hazards)
-    hazards = hazards or "<p>None on the path that ran.</p>"
-    error = f'<p class="hazard"><b>{escape(analysis.error)}</b></p>' if analysis.error else ""
+    hazards = hazards or ("" if analysis.unread else "<p>None on the path that ran.</p>")
+    errors = [*analysis.unread, *filter(None, [analysis.error])]
+    error = "".join(f'<p class="hazard"><b>{escape(sentence)}</b></p>' for sentence in errors)
     shapes = analysis.shapes(every_shape)
     kernels = "".join(kernel_html(kernel, others, analysis.sources) for kernel, others in shapes)
     notes = "".join(f"<p><b>{name}</b>: {escape(text)}</p>" for name, text in NOTES.items())

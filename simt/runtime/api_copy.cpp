@@ -2,6 +2,7 @@
 #include <link.h>
 
 #include <cstring>
+#include <string>
 
 #include "memory.h"
 #include "streams.h"
@@ -33,9 +34,54 @@ bool span(const Box& box, Extent extent, size_t& size) {
   return multiply_add(box.row_pitch, extent.height - 1, size) && multiply_add(box.slice_pitch, extent.depth - 1, size);
 }
 
-cudaError_t check_range(Side side, const Box& box, Extent extent) {
-  size_t size;
-  return span(box, extent, size) && stands_on(side, box.pointer, size) ? cudaSuccess : cudaErrorInvalidValue;
+// Only the program's own variables are symbols: no temporaries, no strings.
+bool is_variable(const void* address, bool writable) {
+  struct Search {
+    uintptr_t address;
+    unsigned flags;
+    bool found;
+  } search{reinterpret_cast<uintptr_t>(address), static_cast<unsigned>(writable ? PF_R | PF_W : PF_R), false};
+  const auto visit = [](dl_phdr_info* object, size_t, void* data) {
+    auto& s = *static_cast<Search*>(data);
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+      if (segment.p_type == PT_LOAD && (segment.p_flags & s.flags) == s.flags && s.address >= begin &&
+          s.address < begin + segment.p_memsz)
+        s.found = true;
+    }
+    return static_cast<int>(s.found);
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+// Why a range may not be on a side of a copy.
+std::string why_not(Side side, const char* role, const void* pointer, size_t size) {
+  Allocation a;
+  const bool is_known = find_allocation(pointer, a);
+  if (is_known && (side == Side::device || a.kind != MemoryKind::device))
+    return std::string("its ") + role + " has " +
+           std::to_string(a.begin + a.size - reinterpret_cast<uintptr_t>(pointer)) + " bytes left in its " +
+           std::to_string(a.size) + "-byte allocation (" + a.made_by + "), and " + std::to_string(size) +
+           " are asked for";
+  if (side == Side::host)
+    return std::string("its ") + role + " is " + (is_known ? "device memory" : describe_address(pointer)) +
+           ", and the direction says host memory; the destination comes first, then the source";
+  if (is_variable(pointer, false))
+    return std::string("its ") + role +
+           " is a variable of the program, and the direction says device memory; copy a __constant__ or __device__ "
+           "variable with cudaMemcpyToSymbol or cudaMemcpyFromSymbol; otherwise the destination comes first";
+  return std::string("its ") + role + " is " + describe_address(pointer) + ", and " +
+         (is_host_memory(pointer) ? "the direction says device memory; the destination comes first, then the source"
+                                  : "it must be live device memory");
+}
+
+cudaError_t check_range(Side side, const char* role, const Box& box, Extent extent) {
+  size_t size = 0;
+  if (span(box, extent, size) && stands_on(side, box.pointer, size)) return cudaSuccess;
+  explain(why_not(side, role, box.pointer, size));
+  return cudaErrorInvalidValue;
 }
 
 Side infer(const void* pointer) {
@@ -53,8 +99,8 @@ cudaError_t check_copy(const Box& dst, const Box& src, Extent extent, cudaMemcpy
     to = infer(dst.pointer);
     from = infer(src.pointer);
   }
-  const cudaError_t error = check_range(to, dst, extent);
-  return error == cudaSuccess ? check_range(from, src, extent) : error;
+  const cudaError_t error = check_range(to, "destination", dst, extent);
+  return error == cudaSuccess ? check_range(from, "source", src, extent) : error;
 }
 
 cudaError_t copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
@@ -73,7 +119,8 @@ cudaError_t copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind k
 
 cudaError_t check_set(const Box& dst, Extent extent) {
   if (extent.empty()) return cudaSuccess;
-  return extent.width > dst.row_pitch ? cudaErrorInvalidPitchValue : check_range(Side::device, dst, extent);
+  return extent.width > dst.row_pitch ? cudaErrorInvalidPitchValue
+                                      : check_range(Side::device, "destination", dst, extent);
 }
 
 // Fills with a value of 1, 2 or 4 bytes.
@@ -251,28 +298,6 @@ class Symbol {
   uintptr_t begin_;
   bool added_;
 };
-
-// Only the program's own variables are symbols: no temporaries, no strings.
-bool is_variable(const void* address, bool writable) {
-  struct Search {
-    uintptr_t address;
-    unsigned flags;
-    bool found;
-  } search{reinterpret_cast<uintptr_t>(address), static_cast<unsigned>(writable ? PF_R | PF_W : PF_R), false};
-  const auto visit = [](dl_phdr_info* object, size_t, void* data) {
-    auto& s = *static_cast<Search*>(data);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const auto& segment = object->dlpi_phdr[i];
-      const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-      if (segment.p_type == PT_LOAD && (segment.p_flags & s.flags) == s.flags && s.address >= begin &&
-          s.address < begin + segment.p_memsz)
-        s.found = true;
-    }
-    return static_cast<int>(s.found);
-  };
-  dl_iterate_phdr(visit, &search);
-  return search.found;
-}
 
 cudaError_t copy_symbol(const void* symbol, bool write, size_t size, size_t count, size_t offset, const Box& dst,
                         const Box& src, cudaMemcpyKind kind, cudaStream_t stream, bool async) {

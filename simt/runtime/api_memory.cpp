@@ -1,4 +1,6 @@
 // Allocation, and what pointers are.
+#include <string>
+
 #include "memory.h"
 #include "state.h"
 
@@ -13,7 +15,21 @@ cudaError_t allocate_for_api(void** pointer, size_t size, MemoryKind kind, const
   const cudaError_t error = check_unsafe_call();
   if (error != cudaSuccess) return error;
   *pointer = nullptr;
-  return size ? allocate(pointer, size, kind, made_by, flags) : cudaSuccess;
+  const cudaError_t allocated = size ? allocate(pointer, size, kind, made_by, flags) : cudaSuccess;
+  if (allocated != cudaSuccess)
+    explain("it asks for " + std::to_string(size) + " bytes, and the device has " + std::to_string(free_memory()) +
+            " left");
+  return allocated;
+}
+
+cudaError_t refuse_to_free(const void* pointer, const char* with) {
+  Allocation a;
+  const bool is_known = find_allocation(pointer, a);
+  const bool is_start = is_known && a.begin == reinterpret_cast<uintptr_t>(pointer);
+  explain(is_start   ? std::string("its pointer is from ") + a.made_by + ", which " + with + " does not free"
+          : is_known ? std::string("its pointer is not the start of the allocation (") + a.made_by + ")"
+                     : "its pointer is " + describe_address(pointer) + ", and only a live allocation can be freed");
+  return cudaErrorInvalidValue;
 }
 
 // The live allocation that begins at the pointer.
@@ -83,7 +99,7 @@ cudaError_t cudaFree(void* pointer) {
     Allocation a;
     cudaError_t error = check_unsafe_call();
     if (error != cudaSuccess || !pointer) return error;
-    if (!find_exactly(pointer, a) || a.kind == MemoryKind::pinned) return cudaErrorInvalidValue;
+    if (!find_exactly(pointer, a) || a.kind == MemoryKind::pinned) return refuse_to_free(pointer, "cudaFree");
     note_host_wait();
     release(a.begin);
     return cudaSuccess;
@@ -95,7 +111,7 @@ cudaError_t cudaFreeHost(void* pointer) {
     Allocation a;
     cudaError_t error = check_unsafe_call();
     if (error != cudaSuccess || !pointer) return error;
-    if (!find_exactly(pointer, a) || a.kind != MemoryKind::pinned) return cudaErrorInvalidValue;
+    if (!find_exactly(pointer, a) || a.kind != MemoryKind::pinned) return refuse_to_free(pointer, "cudaFreeHost");
     release(a.begin);
     return cudaSuccess;
   });

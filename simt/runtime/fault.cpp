@@ -18,6 +18,7 @@
 #include "places.h"
 #include "progress.h"
 #include "scheduler.h"
+#include "unread.h"
 #include "worker_pool.h"
 
 namespace simt {
@@ -88,6 +89,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     std::fprintf(stderr, "simt: %shost code accessed device memory at %s, %s; copy it with cudaMemcpy\n", line.c_str(),
                  address, describe_address(info->si_addr).c_str());
   }
+  lose_all();
   if (before_death) before_death();
   ::signal(signal, SIG_DFL);  // returns to the faulting instruction, which now ends the process
 }

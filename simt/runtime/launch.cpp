@@ -32,31 +32,52 @@ std::string refused;
 
 uint64_t volume(dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; }
 
-// The codes are those of CUDA 13.0 on an H200; releases before it answered cudaErrorInvalidConfiguration for the first
-// two.
-cudaError_t validate(const LaunchConfig& c) {
-  if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return cudaErrorInvalidValue;
-  if (!volume(c.block) || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || volume(c.block) > kMaxThreads)
-    return cudaErrorInvalidValue;
-  const KernelState state = state_of(c.function);
-  const size_t limit = c.function ? static_cast<size_t>(state.max_dynamic_shared) : kSharedLimit;
-  if (c.shared > limit) return cudaErrorInvalidValue;
-  const uint64_t cluster = volume(c.cluster_size);
-  const unsigned largest = state.non_portable_cluster ? kLargestCluster : kPortableCluster;
-  if (!cluster || cluster > largest || c.grid.x % c.cluster_size.x || c.grid.y % c.cluster_size.y ||
-      c.grid.z % c.cluster_size.z)
-    return cudaErrorInvalidClusterSize;
-  const int resident = blocks_per_multiprocessor(static_cast<int>(volume(c.block)), c.shared);
-  if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * multiprocessors())
-    return cudaErrorCooperativeLaunchTooLarge;
-  return cudaSuccess;
-}
-
 std::string size_text(dim3 d, const char* unit) {
   std::string result = std::to_string(d.x);
   if (d.y != 1 || d.z != 1) result += " x " + std::to_string(d.y);
   if (d.z != 1) result += " x " + std::to_string(d.z);
   return result + " " + unit + (volume(d) == 1 ? "" : "s");
+}
+
+// The codes are those of CUDA 13.0 on an H200; releases before it answered cudaErrorInvalidConfiguration for the first
+// two.
+cudaError_t validate(const LaunchConfig& c) {
+  const auto refuse = [](cudaError_t error, const std::string& why) {
+    explain(why);
+    return error;
+  };
+  if (!volume(c.grid) || c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
+    return refuse(cudaErrorInvalidValue,
+                  "its grid has " + size_text(c.grid, "block") +
+                      (volume(c.grid) ? ", and the most is 2147483647 x 65535 x 65535" : ", and it needs at least 1"));
+  if (!volume(c.block) || c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || volume(c.block) > kMaxThreads)
+    return refuse(cudaErrorInvalidValue,
+                  "its blocks have " + size_text(c.block, "thread") +
+                      (volume(c.block) ? ", and the most is 1024 in all and 64 in z" : ", and each needs at least 1"));
+  const KernelState state = state_of(c.function);
+  const size_t limit = c.function ? static_cast<size_t>(state.max_dynamic_shared) : kSharedLimit;
+  if (c.shared > limit)
+    return refuse(cudaErrorInvalidValue,
+                  "it asks for " + std::to_string(c.shared) + " bytes of dynamic shared memory, and the most is " +
+                      std::to_string(limit) +
+                      (limit < kSharedLimit ? " unless cudaFuncSetAttribute sets the kernel's "
+                                              "cudaFuncAttributeMaxDynamicSharedMemorySize, up to " +
+                                                  std::to_string(kSharedLimit)
+                                            : ""));
+  const uint64_t cluster = volume(c.cluster_size);
+  const unsigned largest = state.non_portable_cluster ? kLargestCluster : kPortableCluster;
+  if (!cluster || cluster > largest || c.grid.x % c.cluster_size.x || c.grid.y % c.cluster_size.y ||
+      c.grid.z % c.cluster_size.z)
+    return refuse(cudaErrorInvalidClusterSize, "its cluster has " + size_text(c.cluster_size, "block") +
+                                                   ", the most is " + std::to_string(largest) + ", and the grid of " +
+                                                   size_text(c.grid, "block") + " must be a multiple of it");
+  const int resident = blocks_per_multiprocessor(static_cast<int>(volume(c.block)), c.shared);
+  if (c.cooperative && volume(c.grid) > static_cast<uint64_t>(resident) * multiprocessors())
+    return refuse(cudaErrorCooperativeLaunchTooLarge,
+                  "its grid has " + size_text(c.grid, "block") + ", and only " +
+                      std::to_string(static_cast<uint64_t>(resident) * multiprocessors()) +
+                      " are on the device at once, which a cooperative launch needs");
+  return cudaSuccess;
 }
 
 std::string describe(const LaunchConfig& c) {
@@ -100,11 +121,13 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.overlaps = config.dependent ? launch_before() : 0;
   launch.stream = config.stream;
   launch.body = &kernel;
-  for (const auto& [position, pointer] : kernel)
-    if (is_host_memory(pointer))
-      return fault(cudaErrorIllegalAddress, "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
-                                                " points to host memory; allocate it with cudaMalloc and copy it "
-                                                "with cudaMemcpy");
+  for (const auto& [position, pointer] : kernel) {
+    if (!is_host_memory(pointer)) continue;
+    const std::string sentence = "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
+                                 " points to host memory; allocate it with cudaMalloc and copy it with cudaMemcpy";
+    add_said(sentence);
+    return fault(cudaErrorIllegalAddress, sentence);
+  }
   note_launch(launch.id = ++launches);
   if (!kAnalysis && launch.id == 1) on_exit(hint_at_exit, nullptr);
   launch.threads = static_cast<unsigned>(volume(config.block));

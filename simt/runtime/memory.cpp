@@ -18,6 +18,7 @@
 
 #include "capacity.h"
 #include "fault.h"
+#include "unread.h"
 
 // __managed__ variables are in a section of this name.
 extern "C" __attribute__((weak)) char __start_simt_managed[], __stop_simt_managed[];
@@ -406,6 +407,8 @@ bool stands_on(Side side, const void* pointer, size_t size) {
 
 std::string describe_address(const void* pointer) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+  const std::string failed = address < 65536 ? failed_allocation() : "";
+  if (!failed.empty()) return "null, or near it: " + failed;
   if (!address) return "null";
   if (address < 65536) return "null plus " + bytes(address);
   if (is_host_memory(pointer)) return "host memory";

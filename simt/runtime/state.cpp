@@ -42,7 +42,9 @@ bool in_kernel() { return worker; }
 cudaError_t sticky() { return sticky_error; }
 void set_sticky(cudaError_t error) { sticky_error = error; }
 bool is_stopped() { return sticky() != cudaSuccess && !runs_on_after_fault; }
+cudaError_t last_error_of_thread() { return last_error; }
 void clear_errors() {
+  lose_all();
   runs_on_after_fault = false;
   sticky_error = cudaSuccess;
   last_error = cudaSuccess;
@@ -50,8 +52,10 @@ void clear_errors() {
 
 cudaError_t record(cudaError_t error) {
   if (sticky() != cudaSuccess) error = sticky();
-  if (error != cudaSuccess) last_error = error;
-  return error;
+  if (error == cudaSuccess) return error;
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  lose();
+  return last_error = error;
 }
 
 namespace {
@@ -79,13 +83,17 @@ cudaError_t not_supported(const std::string& sentence) {
 
 using namespace simt;
 
+cudaError_t cudaPeekAtLastError() {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  was_read();
+  return record(last_error);
+}
+
 cudaError_t cudaGetLastError() {
-  const cudaError_t error = record(last_error);
+  const cudaError_t error = cudaPeekAtLastError();
   last_error = cudaSuccess;
   return error;
 }
-
-cudaError_t cudaPeekAtLastError() { return record(last_error); }
 
 const char* cudaGetErrorName(cudaError_t error) { return error_text(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return error_text(error).text; }

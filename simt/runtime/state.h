@@ -6,6 +6,7 @@
 
 #include "cuda_runtime_api.h"
 #include "simt/core.h"
+#include "unread.h"
 
 namespace simt {
 
@@ -18,6 +19,7 @@ std::recursive_mutex& api_mutex();  // every API call holds it
 cudaError_t record(cudaError_t error);
 void set_sticky(cudaError_t error);  // after a kernel fault: every later call returns it until cudaDeviceReset
 void clear_errors();
+cudaError_t last_error_of_thread();
 cudaError_t sticky();
 bool is_stopped();  // by a sticky error: nothing is done any more
 
@@ -36,6 +38,7 @@ template <class Body>
 cudaError_t api(Body&& body) {
   refuse_in_kernel();
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  forget_explanation();
   if (in_host_function) return record(cudaErrorNotPermitted);
   if (is_stopped()) return record(sticky());
   return record(body());

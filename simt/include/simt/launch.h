@@ -20,9 +20,12 @@ struct LaunchConfig {
   bool cooperative = false;
   bool dependent = false;          // may start before the launch before it has ended
   const void* function = nullptr;  // where it is known: the key of cudaFuncSetAttribute
+  const char* file;
+  int line;
 
-  LaunchConfig(const char* kernel, dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
-      : kernel(kernel), grid(grid), block(block), shared(shared), stream(stream) {}
+  LaunchConfig(const char* kernel, dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr,
+               const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : kernel(kernel), grid(grid), block(block), shared(shared), stream(stream), file(file), line(line) {}
   LaunchConfig& cluster(unsigned x, unsigned y = 1, unsigned z = 1) {
     cluster_size = dim3(x, y, z);
     return *this;
@@ -77,6 +80,20 @@ class BoundTo final : public BoundKernel {
 
 // Takes the kernel over and deletes it when it has run, or when the graph that it was captured into goes.
 cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* kernel);
+void start(const LaunchConfig& config, const BoundKernel* kernel);  // the same for <<<>>>, which returns no error
+
+// What the translator puts before a call whose value the program throws away: `Discarded("cudaFree"), cudaFree(p);`
+struct Discarded {
+  const char *function, *file;
+  int line;
+  Discarded(const char* function, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : function(function), file(file), line(line) {}
+};
+void note_discarded(const char* function, const char* file, int line, cudaError_t error);
+inline cudaError_t operator,(const Discarded& call, cudaError_t error) {
+  if (error != cudaSuccess) note_discarded(call.function, call.file, call.line, error);
+  return error;
+}
 
 // Kernels with a reference among their parameters see the caller's object, which must be managed memory.
 template <class T>
@@ -140,7 +157,7 @@ const BoundKernel* bind_converted(void (*kernel)(Parameters...), Arguments&... a
 template <class... Parameters>
 auto launch(void (*kernel)(Parameters...), LaunchConfig config) {
   config.function = reinterpret_cast<const void*>(kernel);
-  return [kernel, config](Parameters... arguments) { launch_kernel(config, bind_converted(kernel, arguments...)); };
+  return [kernel, config](Parameters... arguments) { start(config, bind_converted(kernel, arguments...)); };
 }
 
 // For kernels whose template arguments follow from the call, overloaded ones and those with default arguments. Where
@@ -159,13 +176,13 @@ auto launch_deduced(Call call, Find find, LaunchConfig config) {
   return [call, find, config](auto... arguments) {
     constexpr bool needs_address = (false || ... || is_passed_by_address<decltype(arguments)>);
     if constexpr (needs_address && std::is_invocable_v<Find, Type<decltype(arguments)>...>) {
-      launch_kernel(config, bind_converted(find(Type<decltype(arguments)>()...), arguments...));
+      start(config, bind_converted(find(Type<decltype(arguments)>()...), arguments...));
     } else {
       auto thread = [call, arguments...]() mutable {
         [&](auto... copies) { call(std::move(copies)...); }(arguments...);
       };
       using Bound = BoundTo<decltype(thread), sizeof...(arguments)>;
-      launch_kernel(config, new Bound(std::move(thread), arguments...));
+      start(config, new Bound(std::move(thread), arguments...));
     }
   };
 }
