@@ -98,7 +98,8 @@ $(PROGRAMS:%=$(OUT)/%): %: %.cu.o $(LIBSIMT)
 
 # The build for analysis: the file with the kernels is compiled anew; everything else is that of the CPU device.
 # A ladder's programs count on the smaller input of ladder.json and check a few ragged ones; mutants take other options.
-REPORT = build/analyze/$$id/$(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE))).html
+ANALYSED = $(if $(filter $(LADDER),$(HERE)),$(1),$(notdir $(HERE)))
+REPORT = build/analyze/$$id/$(ANALYSED).html
 ifneq ($(and $(LADDER),$(filter-out $(LADDER)/mutants,$(HERE))),)
   ANALYZE_ALWAYS := --analyze
   ANALYZE_INPUT := $$(PYTHONPATH=tools python3 -B -m ladder analyze-options $(LADDER))
@@ -106,7 +107,7 @@ endif
 define look
 @cd $(ROOT) && id=$$(cat 'build/generated/$(LADDER)/id.txt' 2>/dev/null); mkdir -p build/analyze/$$id && \
   options="$(ANALYZE_ALWAYS) $${ARGS:-$(ANALYZE_INPUT)}" && \
-  simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html "$(call REPORT,$(1))" -- $$options
+  simt/analyze --program 'build/analyze/$(HERE)/$(1)' --html "$(REPORT)" --name "$(ANALYSED)" -- $$options
 endef
 
 analyze:

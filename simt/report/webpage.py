@@ -26,15 +26,24 @@ from .words import (
 PICTURES = 4  # a kernel
 REACH = 30  # lines in which the head and the end of a function are looked for
 
-STYLE = """
-:root { color-scheme: light dark; --text: #1b1f24; --back: #fff; --faint: #667; --line: #d5dae1; --global: 214, 70, 20;
-  --shared: 20, 110, 200; --word: #7a3e9d; --text-in: #2a7a3b; --used: #9ec5f4; --clash: #f0a58a; --idle: #f1f3f5; --alarm: #b3261e; --said: #8a5a00; }
-@media (prefers-color-scheme: dark) { :root { --text: #dde3ea; --back: #14171b; --faint: #97a1ad; --line: #333a43;
-  --global: 255, 110, 50; --shared: 80, 160, 255; --word: #c792ea; --text-in: #8bc98b; --used: #2f5f93; --clash: #a44a2a; --idle: #20252b; --alarm: #ff8a80; --said: #e5b567; } }
+# The system's choice, unless the page's own script has set the root's data-scheme.
+DARK = """--text: #dde3ea; --back: #14171b; --faint: #97a1ad; --line: #333a43; --global: 255, 110, 50;
+  --shared: 80, 160, 255; --word: #c792ea; --text-in: #8bc98b; --used: #2f5f93; --clash: #a44a2a; --idle: #20252b;
+  --alarm: #ff8a80; --said: #e5b567; --link: #8ab4f8;"""
+STYLE = (
+    f"""
+:root {{ color-scheme: light dark; --text: #1b1f24; --back: #fff; --faint: #667; --line: #d5dae1; --global: 214, 70, 20;
+  --shared: 20, 110, 200; --word: #7a3e9d; --text-in: #2a7a3b; --used: #9ec5f4; --clash: #f0a58a; --idle: #f1f3f5;
+  --alarm: #b3261e; --said: #8a5a00; --link: #1a56c4; }}
+@media (prefers-color-scheme: dark) {{ :root:not([data-scheme="light"]) {{ {DARK} }} }}
+:root[data-scheme="dark"] {{ color-scheme: dark; {DARK} }} :root[data-scheme="light"] {{ color-scheme: light; }}
+"""
+    + """
 body { color: var(--text); background: var(--back); font: 15px/1.45 system-ui, sans-serif; margin: 1.5em auto;
   max-width: 90em; padding: 0 1em; }
-h1 { font-size: 1.3em; } h2 { font-size: 1.1em; margin-top: 2em; overflow-wrap: anywhere; }
-h3 { font-size: 1em; margin-bottom: .3em; }
+a { color: var(--link); }
+h1 { font-size: 1.3em; overflow-wrap: anywhere; } h2 { font-size: 1.1em; margin-top: 2em; overflow-wrap: anywhere; }
+h3 { font-size: 1em; margin-bottom: .3em; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9em; }
 th { font-weight: normal; color: var(--faint); text-align: right; } th, td { padding: .1em .6em; white-space: nowrap; }
@@ -48,21 +57,43 @@ th:first-child, td:first-child { text-align: left; }
 .code .s { color: var(--text-in); } .patch { display: inline-block; width: 1em; height: 1em; vertical-align: -.15em; }
 .said { color: var(--said); white-space: normal; }
 .hazard { border-left: 3px solid var(--alarm); padding-left: 1em; margin: 1em 0; } .hazard b { color: var(--alarm); }
-pre { margin: .2em 0; white-space: pre-wrap; font-size: .9em; } .faint, footer { color: var(--faint); }
+pre { margin: .2em 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: .9em; } .faint, footer { color: var(--faint); }
 svg text { font: 9px system-ui, sans-serif; text-anchor: middle; fill: var(--text); } svg { margin: .3em 0; }
 svg .where { text-anchor: start; fill: var(--faint); } svg .bank { fill: var(--faint); }
 svg rect { stroke: var(--line); stroke-width: .5; } svg .used { fill: var(--used); } svg .clash { fill: var(--clash); }
 svg .idle { fill: var(--idle); } svg .frame { fill: none; stroke: var(--faint); stroke-width: 1; }
+/* On a narrow screen a line of the source stands above its counters. */
+@media (max-width: 50em) {
+  .source, .source tbody { display: block; }
+  .source tr { display: flex; flex-wrap: wrap; column-gap: .8em; border-top: 1px solid var(--line); }
+  .source tr:first-child, .source td:empty { display: none; }
+  .source td, .source td:last-child { padding: 0; min-width: 0; width: auto; white-space: normal; overflow-wrap: anywhere; }
+  .source td:nth-child(-n+2) { display: block; flex: 0 0 1.1em; margin-right: -.6em; min-width: 1.1em; }
+  .source td:nth-child(3) { flex: 0 0 2em; }
+  .source td.code { flex: 1 1 0; white-space: pre-wrap; font-size: .9em; }
+  .source td.said { flex: 1 1 100%; }
+  .source tr::after { content: ""; order: 1; flex: 0 0 100%; }
+  .source td:nth-child(n+4):not(.code):not(.said) { order: 2; flex: 0 0 auto; color: var(--faint); }
+  .source td:nth-child(5)::after { content: " requests"; } .source td:nth-child(6)::after { content: " each"; }
+  .source td:nth-child(7)::after { content: " used"; } .source td:nth-child(8)::after { content: " lanes"; }
+}
 """
+)
 
 
 def row(cells, tag="td"):
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+    tags = [tag if cell else "td" for cell in cells]  # a header says something
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for tag, cell in zip(tags, cells)) + "</tr>"
+
+
+def wide(html, name):
+    """What may be wider than the screen, and scrolls by itself, by keyboard too."""
+    return f'<div class="wide" tabindex="0" role="group" aria-label="{escape(name)}">{html}</div>'
 
 
 def summary(kernel):
     tables = [f"<table>{row(head, 'th')}{''.join(map(row, rows))}</table>" for head, *rows in summary_tables(kernel)]
-    return f'<div class="wide">{"<br>".join(tables)}</div>'
+    return wide("<br>".join(tables), f"Sums of {kernel.name}")
 
 
 def extent(lines, numbers):
@@ -185,9 +216,8 @@ def listing(kernel, file, sources):
             )
             if said and first_of_line:
                 out.append(f'<tr><td colspan="8"></td><td class="said">{escape(said)}</td></tr>')
-    return (
-        f'<h3>{escape(shown(file))}</h3><div class="wide"><table class="source">{"".join(out)}</table></div>{legend()}'
-    )
+    table = wide(f'<table class="source">{"".join(out)}</table>', f"Lines of {shown(file)}")
+    return f"<h3>{escape(shown(file))}</h3>{legend()}{table}"
 
 
 def pictures(kernel, sources):
@@ -208,7 +238,7 @@ def pictures(kernel, sources):
         said = f"warp {worst['warp']} of block {coordinates(worst['block'])}: {access_name(access)}, {count(worst[f'{unit}s'], unit)}"
         said += f", addresses in {worst['base']}" if worst.get("base") else ""
         source = f"{where(access.place)}: {sources.text(access.place)}"
-        out.append(f'<h3>{escape(said)}</h3><pre>{escape(source)}</pre><div class="wide">{drawn}</div>')
+        out.append(f"<h3>{escape(said)}</h3><pre>{escape(source)}</pre>{wide(drawn, said)}")
     if not out:
         return ""
     key = "Each cell is a 4-byte word and holds the number of the lane that asks for it. "
@@ -230,9 +260,9 @@ def hazard_html(hazard, sources):
     return f'<div class="hazard">{"".join(out)}</div>'
 
 
-def page(analysis, every_shape=False):
-    """The whole report as one HTML text."""
-    title = f"Analysis of {escape(analysis.program.rsplit('/', 1)[-1])}"
+def page(analysis, every_shape=False, name=""):
+    """The whole report as one HTML text. name: what it calls the program, if not by its file."""
+    title = f"Analysis of {escape(name or analysis.program.rsplit('/', 1)[-1])}"
     hazards = "".join(hazard_html(hazard, analysis.sources) for hazard in analysis.hazards)
     hazards = hazards or ("" if analysis.unread else "<p>None on the path that ran.</p>")
     errors = [*analysis.unread, *filter(None, [analysis.error])]
@@ -242,6 +272,6 @@ def page(analysis, every_shape=False):
     notes = "".join(f"<p><b>{name}</b>: {escape(text)}</p>" for name, text in NOTES.items())
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n<body><h1>{title}</h1>'
-        f"{error}{kernels}<h2>Hazards</h2>{hazards}<footer>{notes}</footer></body></html>\n"
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>'
+        f"{error}{kernels}<h2>Hazards</h2>{hazards}</main><footer>{notes}</footer></body></html>\n"
     )

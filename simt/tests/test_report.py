@@ -222,6 +222,11 @@ def test_the_page_is_whole_and_needs_nothing_else(analysis):
     assert len(page.all("rect", "clash")) == 32
     assert len(page.all("rect", "used")) == 32 + 32 + 16
     assert text.count("The first two columns:") == 2  # kernels
+    assert len(page.all("main")) == 1 and text.index("The first two columns:") < text.index('<table class="source">')
+    assert "<th></th>" not in text and not [
+        kind for kind, more in page.seen if more.get("class") == "wide" and not more.get("aria-label")
+    ]
+    assert "<title>Analysis of 05: a &amp; b</title>" in webpage.page(analysis, name="05: a & b")
     plain = re.sub("<[^>]*>", "", text)
     assert "__global__ void transpose(const float* in, float* out, int n) {" in plain  # a line without an access
     assert "int main()" not in text
@@ -284,7 +289,7 @@ def test_a_bad_command_line_is_refused(tmp_path, arguments, said):
 def test_help_names_every_option(tmp_path):
     shown = analyze("--help", cwd=tmp_path)
     assert shown.returncode == 0 and shown.stderr == ""
-    for option in ("--program", "--kernel", "--launches", "--json", "--csv", "--html", "--root"):
+    for option in ("--program", "--kernel", "--launches", "--json", "--csv", "--html", "--name", "--root"):
         assert option in shown.stdout
 
 

@@ -1,5 +1,6 @@
 """The site: every page and link of the tree finds its place, a broken link is found, and nothing is loaded from elsewhere."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -7,11 +8,11 @@ import sys
 
 import pytest
 from conftest import ROOT
-from ladder.core import markers
+from ladder.core import ladders, markers, results
 from ladder.core.ladders import Unusable
 from ladder.grader import exercises, grade
 from ladder.pages import site as site_job
-from ladder.pages import site_pages
+from ladder.pages import site_pages, site_reports
 
 GENERATOR = pathlib.Path(sys.executable).with_name("zensical")
 
@@ -137,6 +138,63 @@ def test_every_link_to_a_place_in_a_page_finds_it():
     assert lost == []
 
 
+@pytest.fixture
+def analyzed(tmp_path, monkeypatch):
+    """The stages that simt/analyze is started for, in the order of the calls; nothing is built."""
+    started = []
+
+    def measure(name, folder, seconds, *words):
+        started.append(name)
+        pathlib.Path(words[words.index("--html") + 1]).write_text("<head></head>\n<body>counted</body>")
+
+    monkeypatch.setattr(site_reports, "FOLDER", tmp_path)
+    monkeypatch.setattr(site_reports.machine, "measure", measure)
+    monkeypatch.setattr(site_reports.analyze, "make", lambda *words: started.append(words[1]))
+    monkeypatch.setattr(ladders, "stages_of", lambda asked: ladders.find("05").ladder.stages)
+    return started
+
+
+def test_reports_are_made_anew_only_where_something_has_changed(analyzed, monkeypatch):
+    ladder = ladders.find("05").ladder
+    ids = [stage.id for stage in ladder.stages]
+    changed = {}
+    plain = site_reports.digest
+    monkeypatch.setattr(site_reports, "digest", lambda file: changed.get(results.shown(file)) or plain(file))
+    pages = site_reports.by_page()
+    assert analyzed[0] == str(ladder.path) and sorted(analyzed[1:]) == sorted(ids)
+    assert pages[ladders.find("05").page] == [ladders.find("05")] and len(pages) == len(ids)
+    for file, again in (
+        ("", []),
+        (results.shown(ladders.find("05").source), [ladders.find("05").id]),
+        (
+            "common/kernel_helpers.cuh",
+            [stage.id for stage in ladder.stages if "kernel_helpers.cuh" in stage.source.read_text()],
+        ),
+        ("simt/report/webpage.py", ids),
+        ("simt/analysis/counters.cpp", ids),
+        ("assignment1/rms_norm/vector/07_last_block/kernel.cuh", []),
+    ):
+        analyzed.clear()
+        changed[file] = "another"
+        site_reports.by_page()
+        assert sorted(analyzed[1:]) == sorted(again), file
+    site_reports.stored(ladders.find("05")).unlink()
+    analyzed.clear()
+    site_reports.by_page()
+    assert analyzed[1:] == [ladders.find("05").id]
+
+
+def test_a_report_leads_back_and_follows_the_dark_switch(analyzed):
+    stage = ladders.find("05")
+    site_reports.by_page()
+    text = site_reports.with_way_back(stage, site_job.place_of(stage.page))
+    place = pathlib.PurePosixPath(site_reports.place_of(stage)).parent
+    links = re.findall(r'(?:href|src)="([^"]+)"', text)
+    found = [os.path.normpath(place / link) for link in links]
+    assert found == ["report.js", "index.html", "assignment1/rms_norm/matrix/05_warp_shuffle/index.html"]
+    assert text.index("<nav") < text.index("counted")
+
+
 def named(menu):
     for entry in menu:
         values = entry.values() if isinstance(entry, dict) else [entry]
@@ -157,6 +215,20 @@ def test_comments_of_the_tools_and_links_of_code_are_left_out(assembled):
     text = assembled.translate(page)
     assert "<!--" not in text and "[mutant](../mutants/index.md)" in text
     assert "main.csv](../../../../profiling_results/h200/matrix/main.csv.md)" in text
+
+
+def test_a_screen_reader_finds_no_empty_header_and_no_part_of_the_menu_without_a_name():
+    label = '<label class="md-nav__link " for="__nav_9" id="__nav_9_label" tabindex="0">'
+    icon = '<span class="md-nav__icon md-icon"></span>'
+    html = (
+        "<thead>\n<tr>\n<th></th>\n<th align='right'></th>\n</tr>\n</thead>\n<th align='left'></th><th>a</th>\n"
+        f'{label}\n  {icon}\n</label>\n<nav class="md-nav" data-md-level="1" aria-labelledby="__nav_9_label" aria-expanded="true">\n'
+        f'<label class="md-nav__title" for="__nav_9">\n{icon}\n  The\n lectures\n</label></nav>'
+    )
+    mended = site_job.mended(html)
+    assert mended.startswith("<td align='left'></td><th>a</th>")
+    assert f'{label}<span class="only-read">Pages of The lectures</span>\n  {icon}' in mended
+    assert '<nav class="md-nav" data-md-level="1" aria-label="The lectures" aria-expanded="true">' in mended
 
 
 @pytest.mark.parametrize(

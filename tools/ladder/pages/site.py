@@ -5,7 +5,6 @@ its text. Of each stage the report of simt/analyze, with pictures of its accesse
 minutes the first time. The site works from the file system: open build/site/index.html.
 """
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -14,15 +13,13 @@ import shutil
 import subprocess
 import sys
 
-from ..core import ladders, machine, markers, results
-from ..core.ladders import ROOT, Unusable, options
+from ..core import ladders, markers, results
+from ..core.ladders import ROOT, Unusable
 from ..grader import exercises
-from ..measure import analyze
-from . import site_pages
+from . import site_pages, site_reports
 
 TOOLS = ROOT / "tools/site"
 BUILD = ROOT / "build"
-REPORTS = BUILD / "site_reports"
 PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)]+)\))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
@@ -166,7 +163,7 @@ class Site:
             if page == exercises.FOLDER / "README.md":
                 text = site_pages.with_progress(text)
             for stage in reports.get(page, []):
-                target = os.path.relpath(report_place(stage), place.parent)
+                target = os.path.relpath(site_reports.place_of(stage), place.parent)
                 text += f"\n[The report of `simt/analyze` on {stage.name}]({target}): every access, with pictures.\n"
             self.write(place, text)
 
@@ -244,37 +241,6 @@ def is_binary(file):
     return b"\0" in file.read_bytes()[:4096]
 
 
-def report_place(stage):
-    return f"reports/{stage.id}.html"
-
-
-def report(stage):
-    """Writes the HTML report of one stage, unless there is one since its program was built."""
-    program = BUILD / "analyze" / stage.ladder.path / stage.ladder.program
-    target = REPORTS / f"{stage.id}.html"
-    if not target.is_file() or target.stat().st_mtime < program.stat().st_mtime:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        words = ["--program", program, "--root", ROOT, "--html", target, "--", *stage.option, "--profile"]
-        machine.measure(stage.id, REPORTS, 600, ROOT / "simt/analyze", *words, *options(stage.ladder.analyze))
-    return stage
-
-
-def count_reports():
-    """{page: stages whose report belongs to it}, counted where they are not there yet."""
-    stages = ladders.stages_of("all")
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    for ladder in dict.fromkeys(stage.ladder for stage in stages):
-        print(f"site: the reports of {ladder.path}", flush=True)
-        analyze.make("-C", str(ladder.path), "BACKEND=cpu", "analyzed")
-        with concurrent.futures.ThreadPoolExecutor(machine.cores()) as pool:
-            list(pool.map(report, ladder.stages))
-    pages = {}
-    for stage in stages:
-        if (REPORTS / f"{stage.id}.html").is_file():
-            pages.setdefault(stage.page, []).append(stage)
-    return pages
-
-
 def require_no_loads_from_elsewhere(folder):
     found = [
         f"{page.relative_to(folder)} loads {next(filter(None, load.groups()))}"
@@ -319,17 +285,16 @@ def generate(source, out, navigation):
 
 
 def run(given):
-    reports = {} if given.no_reports else count_reports()
+    reports = {} if given.no_reports else site_reports.by_page()
     work = BUILD / f"site_work/{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     site = Site(work / "pages")
     site.add_pages(reports)
     site.add_files()
-    for name in ("site.css", "reachable.js", "worker_from_file.js"):
+    for name in ("site.css", "reachable.js", "report.js", "worker_from_file.js"):
         shutil.copyfile(TOOLS / name, site.folder / name)
     for stage in sum(reports.values(), []):
-        (site.folder / report_place(stage)).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(REPORTS / f"{stage.id}.html", site.folder / report_place(stage))
+        site.write(site_reports.place_of(stage), site_reports.with_way_back(stage, place_of(stage.page)))
     generate(site.folder, given.out.absolute(), site.navigation())
     shutil.rmtree(work)
     require_no_loads_from_elsewhere(given.out.absolute())
