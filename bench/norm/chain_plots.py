@@ -1,9 +1,12 @@
 """What a norm adds to a layer, as a plot."""
 
 from ladder.core import registry, results
+from ladder.core.results import number
 from ladder.pages.drawing import BLACK, LINES, save, start, tidy
 
 from bench.norm import chain_tables, peer_tables
+
+WHICH = ("added", "low", "high")
 
 
 @registry.plot("header_chain", "header/chain_plot", "What the header and its peers add to a layer")
@@ -35,11 +38,16 @@ def draw(folder, _, target):
         tidy(axes)
         for name in named:
             (color, marker), dash = styles[name]
-            points = [(count, chain_tables.added(rows, name)) for count, rows in sorted(shapes.items())]
-            points = [(count, microseconds) for count, microseconds in points if microseconds and microseconds > 0]
+            timed = [(count, rows[name]) for count, rows in sorted(shapes.items()) if chain_tables.added(rows, name)]
+            points = [(count, *(number(row, f"{which}_microseconds") for which in WHICH)) for count, row in timed]
+            points = [point for point in points if point[1] > 0]
             if points:
+                counts, added, low, high = zip(*points)
+                errors = [[a - max(b, 0.01) for a, b in zip(added, low)], [b - a for a, b in zip(added, high)]]
+                axes.errorbar(counts, added, yerr=errors, fmt="none", ecolor=color, elinewidth=0.8)
                 axes.plot(
-                    *zip(*points),
+                    counts,
+                    added,
                     linestyle=dash,
                     color=color,
                     marker=marker,
@@ -57,4 +65,11 @@ def draw(folder, _, target):
     entries = dict(reversed(pair) for axes in grid.flat for pair in zip(*axes.get_legend_handles_labels()))
     figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, frameon=False)
     row = next(iter(chain_tables.read(path).values()))[chain_tables.NOTHING]
-    save(plt, figure, target, "microseconds that a norm adds to a layer in a CUDA graph, bfloat16", row)
+    save(
+        plt,
+        figure,
+        target,
+        "microseconds that a norm adds to a layer in a CUDA graph, bfloat16",
+        row,
+        more="; whiskers: 10th to 90th percentile of all rounds",
+    )

@@ -1,7 +1,7 @@
 """The header and its peers as a plot."""
 
 from ladder.core import registry, results
-from ladder.pages.drawing import BLACK, LINES, VERMILLION, save, start, tidy
+from ladder.pages.drawing import BLACK, LINES, VERMILLION, WHISKERS, save, spread_of, start, tidy, whiskers
 
 from bench.norm import peer_tables
 
@@ -52,10 +52,13 @@ def draw(folder, names, target):
                 copies = [peer_tables.time_of(rows, copy) for copy in peer_tables.COPIES]
                 copies = [microseconds for microseconds in copies if microseconds]
                 if copies and peer_tables.time_of(rows, name):
-                    points.append((100 * min(copies) / peer_tables.time_of(rows, name), place))
+                    speed = 100 * min(copies) / peer_tables.time_of(rows, name)
+                    points.append((speed, place, spread_of(rows[name], speed)))
             if points:
+                speeds, places, _ = zip(*points)
                 label = peer_tables.title(name)
-                axes.plot(*zip(*points), linestyle="", color=color, marker=marker, markersize=markersize, label=label)
+                axes.plot(speeds, places, linestyle="", color=color, marker=marker, markersize=markersize, label=label)
+                whiskers(axes, points, color, across=True)
         axes.axvline(100, color=VERMILLION, linestyle="--", linewidth=1.2)
         axes.set_yticks(range(len(table)), [peer_tables.shape_name(key) for key in table], fontsize=7)
         axes.set_ylim(len(table) - 0.5, -0.5)
@@ -65,4 +68,4 @@ def draw(folder, names, target):
     entries = dict(reversed(pair) for axes in panels[:, 0] for pair in zip(*axes.get_legend_handles_labels()))
     figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, frameon=False)
     row = next(iter(next(iter(shapes[0].values())).values()))
-    save(plt, figure, target, f"in a CUDA graph, median of {row['replays']} replays", row)
+    save(plt, figure, target, f"in a CUDA graph, median of {row['replays']} replays", row, more=WHISKERS)

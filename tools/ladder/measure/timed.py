@@ -37,6 +37,17 @@ def copy_rate(row):
     return copied / microseconds / 1e3 if copied and microseconds else None
 
 
+def sweep_of(ladder, rows):
+    """(what a plot of a sweep shows, over what): bandwidth where all inputs have as many elements, else microseconds where
+    one parameter changes, and percent of the copy kernel where several do."""
+    changing = [name for name in ladder.main if len({row[name] for row in rows}) > 1]
+    if is_of_one_size(ladder, rows):
+        return "bandwidth", changing[-1]
+    if len(changing) == 1:
+        return "microseconds", changing[0]
+    return "percent of the copy kernel", " × ".join(ladder.main)
+
+
 def is_of_one_size(ladder, rows):
     """Whether a sweep's inputs all have as many elements, so that its bandwidths can be compared."""
     sizes = {math.prod(map(int, given(ladder, row))) for row in rows}

@@ -192,7 +192,9 @@ def sweep(folder, ladder, block):
         f"{first['date']}. {source(path, page)}"
     )
     body = table(["stage"] + [" × ".join(one) for one in inputs], lines)
-    text = "Microseconds of each stage, by shape"
+    what, over = timed.sweep_of(ladder, rows)
+    names = list(dict.fromkeys(row["stage"] for row in rows))
+    text = f"{described.title}: {what} of {names[0] if len(names) == 1 else 'each stage'} over {over}"
     picture = [] if block.words else image(folder.name, f"{ladder.id}_{path.stem}", text, page)
     later = f"Not measured yet: {', '.join(lacking)}. `make bench S={ladder.id}/{path.stem}` measures and stores it."
     return "\n\n".join([*picture, body, said] + ([later] if lacking else []))

@@ -12,7 +12,7 @@ from ..measure import cpu_device
 from ..measure.counters import SHORT
 from .counter_tables import read as counters_of
 from .drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from .svg import GREY, INK, PALE, Picture
+from .svg import GREY, INK, ON_BRIGHT, PALE, Picture
 
 LANES, SECTOR, WORD = 32, 32, 4
 LANE_COLORS = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE]
@@ -350,8 +350,8 @@ def draw_hierarchy(folder, target):
     for place, (name, size, whose, note, rate, color) in enumerate(levels):
         y, inset = 52 + place * 84, 90 - place * 30
         picture.box(20 + inset, y, 360 - 2 * inset, 58, color, "none", 5)
-        picture.words(200, y + 24, name, 14, "#ffffff" if color != ORANGE else INK, "middle", True)
-        picture.words(200, y + 44, whose, 12, "#ffffff" if color != ORANGE else INK, "middle")
+        picture.words(200, y + 24, name, 14, "#ffffff" if color != ORANGE else ON_BRIGHT, "middle", True)
+        picture.words(200, y + 44, whose, 12, "#ffffff" if color != ORANGE else ON_BRIGHT, "middle")
         picture.words(400, y + 14, size, 12)
         if rate:
             picture.box(400, y + 24, 260 * rate / most, 16, color)
@@ -446,7 +446,7 @@ def draw_times(target, name, title, about, lanes, height):
         for color, start, length, *said in pieces:
             picture.box(150 + start * 20, y, length * 20 - 1, 24, color, "none" if color != WAIT else PALE)
             if said:
-                ink = INK if color in (ORANGE, WAIT, SKY) else "#ffffff"
+                ink = INK if color == WAIT else ON_BRIGHT if color in (ORANGE, SKY) else "#ffffff"
                 picture.words(150 + (start + length / 2) * 20, y + 16, said[0], 11, ink, "middle")
             used.append(color)
         y += 30
@@ -585,8 +585,8 @@ def draw_exchange(target):
             picture.box(x, top, 74, 76, "none", GREY, 5)
             picture.words(x + 37, top + 18, f"block {place}", 12, INK, "middle")
             picture.box(x + 10, top + 28, 54, 38, BLUE if top == 96 else SKY, "none", 3)
-            picture.words(x + 37, top + 45, "shared", 11, "#ffffff" if top == 96 else INK, "middle")
-            picture.words(x + 37, top + 59, "memory", 11, "#ffffff" if top == 96 else INK, "middle")
+            picture.words(x + 37, top + 45, "shared", 11, "#ffffff" if top == 96 else ON_BRIGHT, "middle")
+            picture.words(x + 37, top + 59, "memory", 11, "#ffffff" if top == 96 else ON_BRIGHT, "middle")
     for start in range(4):
         for end in range(4):
             picture.arrow(
@@ -605,7 +605,7 @@ def draw_exchange(target):
         picture.arrow(x + 26, 148, x + 26, 226, [BLUE, ORANGE, GREEN, PURPLE][place], 1.5)
         picture.arrow(x + 48, 226, x + 48, 148, GREY, 1.5, "4 3")
         picture.box(x + 8, 240, 58, 30, [BLUE, ORANGE, GREEN, PURPLE][place], "none", 3)
-        picture.words(x + 37, 260, f"sum {place}", 12, "#ffffff" if place != 1 else INK, "middle")
+        picture.words(x + 37, 260, f"sum {place}", 12, "#ffffff" if place != 1 else ON_BRIGHT, "middle")
     picture.box(400, 230, 338, 50, "none", GREEN, 5)
     picture.words(569, 300, "L2, 64-bit words: a sum and the number of its launch", 12, INK, "middle")
     picture.words(400, 322, "solid: written once; dashed: all words are read until each", 11, GREY)

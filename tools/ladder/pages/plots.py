@@ -6,6 +6,7 @@ stages their counters. Of the ladder of ceilings the roofline, with every stage.
 into that file's folder, or what is stored if the run was not timed, since then there was no GPU.
 """
 
+import itertools
 import pathlib
 
 from ..core import ladders, registry, results
@@ -17,14 +18,18 @@ from .drawing import (
     BLUE,
     PALE,
     VERMILLION,
+    WHISKERS,
     figure_of,
     grid_of,
     parts_of,
     plain_log_scale,
     save,
+    spread_at,
+    spread_of,
     start,
     style_of,
     tidy,
+    whiskers,
 )
 
 GB_PER_S = "bandwidth, GB/s (1 GB = 10$^9$ bytes)"
@@ -58,6 +63,8 @@ def draw_stages(ladder, rows, target):
     most = max(rates + [copy or 0, datasheet or 0])
     axes.barh([row["stage"] for row in rows], rates, color=BLUE, height=0.7)
     axes.invert_yaxis()
+    points = [(rate, position, spread_of(row, rate)) for position, (row, rate) in enumerate(zip(rows, rates))]
+    whiskers(axes, points, BLACK, across=True)
     for position, (row, rate) in enumerate(zip(rows, rates)):
         percent = number(row, "percent_of_copy")
         label = f"{rate:.0f}" + (f" ({percent:.0f} % of copy)" if percent else "") if rate else row["verdict"]
@@ -91,7 +98,8 @@ def draw_stages(ladder, rows, target):
     axes.set_xlim(0, 1.02 * most)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(GB_PER_S)
-    save(plt, figure, target, f"{ladder.id}: {timed.described(ladder, rows[0])}, cold cache", rows[0])
+    what = f"{ladder.id}: {timed.described(ladder, rows[0])}, cold cache"
+    save(plt, figure, target, what, rows[0], more=WHISKERS)
 
 
 @registry.plot("{ladder}")
@@ -107,11 +115,10 @@ def draw_sweeps(folder, ladder, target):
 def draw_sweep(ladder, rows, title, target):
     """A line per stage over the parameter that changes: bandwidth if all inputs have one size, else microseconds. Each
     panel has a few stages in colour, and the others in grey behind them."""
-    is_rate = timed.is_of_one_size(ladder, rows)
-    changing = [name for name in ladder.main if len({row[name] for row in rows}) > 1]
-    if len(changing) > 1 and not is_rate:
+    what, changes = timed.sweep_of(ladder, rows)
+    if changes not in ladder.main:
         return draw_shapes(ladder, rows, title, target)
-    changes = changing[-1]
+    is_rate = what == "bandwidth"
     stages = list(dict.fromkeys(row["stage"] for row in rows))
     panels = parts_of(stages)
     plt, figure, grid = grid_of(len(panels))
@@ -132,7 +139,12 @@ def draw_sweep(ladder, rows, title, target):
                 axes.plot(*zip(*points), color=PALE, linewidth=1.0, zorder=1)
         for stage in part:
             if stage in lines:
-                axes.plot(*zip(*lines[stage]), label=stage, linewidth=1.6, markersize=4.5, **style_of(ladder, stage))
+                style = style_of(ladder, stage)
+                axes.plot(*zip(*lines[stage]), label=stage, linewidth=1.6, markersize=4.5, **style)
+                of_stage = [row for row in rows if row["stage"] == stage and number(row, column)]
+                whiskers(
+                    axes, [spread_at(int(row[changes]), row, number(row, column)) for row in of_stage], style["color"]
+                )
         if copy:
             axes.plot(*zip(*copy), label="copy kernel", color=BLACK, linestyle="--", linewidth=1.4)
         if datasheet:
@@ -147,7 +159,7 @@ def draw_sweep(ladder, rows, title, target):
         else:
             plain_log_scale(axes)
     figure.supylabel(GB_PER_S if is_rate else "µs per launch in a CUDA graph (log scale)", fontsize=9)
-    save(plt, figure, target, f"{ladder.id}: {title}, over {changes} (log scale)", rows[0], settle=True)
+    save(plt, figure, target, f"{ladder.id}: {title}, over {changes} (log scale)", rows[0], settle=True, more=WHISKERS)
 
 
 def draw_shapes(ladder, rows, title, target):
@@ -156,9 +168,12 @@ def draw_shapes(ladder, rows, title, target):
     names = {timed.given(ladder, row): " × ".join(timed.given(ladder, row)) for row in rows}
     for stage in dict.fromkeys(row["stage"] for row in rows):
         points = [(row, number(row, "percent_of_copy")) for row in rows if row["stage"] == stage]
-        points = [(list(names).index(timed.given(ladder, row)), value) for row, value in points if value]
+        points = [spread_at(list(names).index(timed.given(ladder, row)), row, value) for row, value in points if value]
         if points:
-            axes.plot(*zip(*points), **{**style_of(ladder, stage), "linestyle": ""}, markersize=6, label=stage)
+            style = style_of(ladder, stage)
+            places, values, _ = zip(*points)
+            axes.plot(places, values, **{**style, "linestyle": ""}, markersize=6, label=stage)
+            whiskers(axes, points, style["color"])
     axes.axhline(100, color=BLACK, linestyle="--", linewidth=1.6, label="copy kernel")
     axes.set_xticks(range(len(names)), list(names.values()))
     axes.set_xlim(-0.5, len(names) - 0.5)
@@ -166,7 +181,7 @@ def draw_shapes(ladder, rows, title, target):
     axes.set_xlabel(" × ".join(ladder.main))
     axes.set_ylabel("bandwidth, % of the copy kernel in the same run")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    save(plt, figure, target, f"{ladder.id}: {title}", rows[0])
+    save(plt, figure, target, f"{ladder.id}: {title}", rows[0], more=WHISKERS)
 
 
 @registry.plot("{ladder}_cold_warm")
@@ -202,6 +217,16 @@ def draw_cold_warm(folder, ladder, target):
     save(plt, figure, target, f"copy kernel {rows[0]['variant']}, input and output the same size", rows[0])
 
 
+def runs_of(points):
+    """[(word, first x, last x)]: where a stage wrote the same word at neighbouring places."""
+    found = []
+    for is_word, group in itertools.groupby(points, key=lambda point: point[1] if point[1] in WORDS else ""):
+        xs = [x for x, _ in group]
+        if is_word:
+            found.append((is_word, xs[0], xs[-1]))
+    return found
+
+
 @registry.plot("{ladder}_magnitude")
 def draw_magnitude(folder, ladder, target):
     """The error of stages over the magnitude of a row's elements; where a stage wrote no numbers, what it wrote."""
@@ -214,21 +239,36 @@ def draw_magnitude(folder, ladder, target):
     target = target.with_name(f"{path.parent.parent.name}_{ladder.id}_magnitude")
     plt, figure, axes = figure_of(4.2)
     stages = [name for name in MAGNITUDES if name in rows[0]]
-    for place, (stage, style) in enumerate((stage, style_of(ladder, stage)) for stage in stages):
+    by_place = []
+    for stage, style in ((stage, style_of(ladder, stage)) for stage in stages):
         points = [(float(row["magnitude"]), row[stage]) for row in rows]
         numbers = [(x, float(y)) for x, y in points if y not in WORDS]
         axes.plot(*zip(*numbers), **style, markersize=4, linewidth=1.6, label=stage)
-        for x, word in points:
-            if word in WORDS:
-                where = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top"}
-                axes.annotate(word, (x, 1 - 0.035 * place), color=style["color"], fontsize=6, **where)
+        by_place.append((style["color"], runs_of(points)))
+    for place, (color, runs) in enumerate(by_place):
+        for word, first, last in runs:
+            where, height = ("data", "axes fraction"), 0.985 - 0.04 * place
+            ends = {
+                "arrowstyle": "|-|,widthA=0.2,widthB=0.2",
+                "color": color,
+                "linewidth": 0.8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            }
+            axes.annotate("", (first / 1.3, height), (last * 1.3, height), xycoords=where, arrowprops=ends)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            middle = (first * last) ** 0.5
+            axes.annotate(
+                word, (middle, height), xycoords=where, color=color, fontsize=6.5, ha="center", va="center", bbox=box
+            )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_ylim(1e-8, 10)
     axes.set_xlabel("standard deviation of the elements (log scale)")
     axes.set_ylabel("largest error, relative to the row (log scale)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    save(plt, figure, target, f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6", rows[0])
+    what = f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6"
+    save(plt, figure, target, what, rows[0], more="; at the top, what a stage wrote in place of numbers")
 
 
 @registry.plot(

@@ -1,5 +1,6 @@
 """The roofline: the ceilings that lecture W3L1 measured, and where the stages of the ladders lie below them."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -177,9 +178,7 @@ def draw(folder, _, target):
         return
     found = best(ceilings(rows))
     below_it = {ladder: points for ladder, points in of_ladders(folder, climbed).items() if points}
-    # After six ladders the colours begin again, each with the marker of the next.
-    line_of = [(LINES[place % 6][0], LINES[(place + place // 6) % 6][1]) for place in range(len(below_it))]
-    lines = dict(zip(below_it, line_of))
+    lines = dict(zip(below_it, itertools.cycle(LINES)))
     plt = start()
     down = -(-len(below_it) // ACROSS)
     figure = plt.figure(figsize=(7.6, 4.4 + 3.3 * down), layout="constrained")
