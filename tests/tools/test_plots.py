@@ -10,7 +10,7 @@ from fake_ladder import STAGES, ladder_csv
 from fakes import CONTROLS, WITH_CONTROLS, Machine, refused
 from ladder import __main__ as command_line
 from ladder.core import ladders, markers, results
-from ladder.pages import drawing, pictures
+from ladder.pages import drawing, pictures, plots, roofline, svg
 
 COLD_WARM = """\
 buffer_bytes,cold_gb_per_s,cold_percent_of_datasheet,warm_apparent_gb_per_s,variant,l2_bytes,gpu,cuda_runtime,date
@@ -196,3 +196,66 @@ def test_a_stage_has_one_style_in_all_plots():
 def test_panels_share_the_stages(count, sizes):
     parts = drawing.parts_of(list(range(count)))
     assert sorted(map(len, parts)) == sizes and sum(parts, []) == list(range(count))
+
+
+def test_every_plot_and_picture_is_dark_on_a_dark_page():
+    for path in (ROOT / "plots").glob("*.svg"):
+        assert f"{svg.dark_style()}</style>" in path.read_text(encoding="utf-8"), path
+
+
+def greys(text):
+    """The colours without a hue that an SVG names outside of its style."""
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.S)
+    return {found.lower() for found in re.findall(r"#[0-9a-fA-F]{6}", text) if len({*re.findall("..", found[1:])}) == 1}
+
+
+def test_every_grey_of_a_plot_or_picture_has_another_one_on_a_dark_page():
+    kept = {svg.ON_BRIGHT, drawing.GREY}
+    for path in (ROOT / "plots").glob("*.svg"):
+        assert greys(path.read_text(encoding="utf-8")) <= {*svg.DARK, *kept}, path
+
+
+def test_a_long_caption_stays_inside_of_its_figure(tmp_path):
+    plt, figure, axes = drawing.figure_of(3)
+    seen = []
+    figure.savefig, save = lambda *given, **more: (seen.append(extent(figure)), save(*given, **more)), figure.savefig
+    drawing.save(plt, figure, tmp_path / "plot", "more and more multiply-adds for each element, " * 4, {"gpu": "a GPU"})
+    ((left, right, width),) = seen
+    assert 0 <= left < right <= width
+
+
+def extent(figure):
+    figure.draw_without_rendering()
+    caption = figure._supxlabel.get_window_extent()
+    return caption.x0, caption.x1, figure.bbox.width
+
+
+def test_whiskers_are_as_long_as_the_spread():
+    """Of 200 us, whose samples lie within 4 percent from the 10th to the 90th percentile: 4 us both ways."""
+    assert drawing.spread_at(8, {"spread_percent": "4.0"}, 200.0) == (8, 200.0, 4.0)
+    assert drawing.spread_at(8, {"spread_percent": ""}, 200.0) == (8, 200.0, 0)
+    plt, figure, axes = drawing.figure_of(3)
+    for across, ends in ((False, [(8, 196), (8, 204)]), (True, [(4, 200), (12, 200)])):
+        drawing.whiskers(axes, [(8, 200.0, 4.0)], drawing.BLUE, across)
+        (segment,) = axes.collections[-1].get_segments()
+        assert segment.tolist() == [list(end) for end in ends]
+    plt.close(figure)
+
+
+def test_words_at_neighbouring_places_are_one_word():
+    points = [(1, "0"), (2, "0"), (4, "NaN"), (8, "0.5"), (16, "NaN")]
+    assert plots.runs_of(points) == [("0", 1, 2), ("NaN", 4, 4), ("NaN", 16, 16)]
+
+
+def test_no_colour_of_a_plot_has_two_meanings():
+    """As many colours as a plot has ladders, and each stage of a ladder its own, as far as there are any."""
+    assert len({color.lower() for color, _ in drawing.LINES}) == len(drawing.LINES) >= len(roofline_ladders())
+    assert len({marker for _, marker in drawing.LINES}) == len(drawing.LINES)
+    assert len({color.lower() for color in drawing.COLORS}) == len(drawing.COLORS)
+
+
+def roofline_ladders():
+    found = {}
+    for gpu in results.stored_gpus():
+        found = max(found, roofline.of_ladders(results.store() / gpu, ladders.all_ladders()), key=len)
+    return found
