@@ -256,7 +256,7 @@ inline const char* refusal_of_layout(const Matrix& m, int64_t heads) {
 
 // Why a call is refused. A call without rows may be given anything that has a sensible shape.
 template <class X, class R, class W, class Y>
-Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Names& names = {}) {
+Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Names& names = {}, bool needs_y = true) {
   constexpr bool adds = !std::is_void_v<R>;
   const int64_t heads = call.x.layout.heads;
   if (const char* wrong = refusal_of_shape(call.rows, call.cols, heads, options)) return {wrong};
@@ -265,8 +265,8 @@ Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Name
 
   const Matrices<X, R, W, Y> m(call);
   constexpr const char* kMisaligned = " is not aligned to its element type";
-  if (const char* name = m.first([](const Matrix& t) { return t.data == nullptr; }, names))
-    return {name, " is nullptr"};
+  const auto is_missing = [&](const Matrix& t) { return t.data == nullptr && (needs_y || &t != &m.y); };
+  if (const char* name = m.first(is_missing, names)) return {name, " is nullptr"};
   if (const char* name = m.first([](const Matrix& t) { return t.address() % t.element != 0; }, names))
     return {name, kMisaligned};
   const char* wrong = nullptr;

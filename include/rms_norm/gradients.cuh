@@ -17,18 +17,6 @@ namespace rms_norm::detail {
 
 // --- A problem and its rows ------------------------------------------------------------------------------------------
 
-struct RowPlace {
-  int64_t token, head;
-};
-__device__ inline RowPlace place_of(int64_t number, int64_t heads) {
-  if (heads == 1) return {number, 0};
-  if ((number | heads) >> 32 == 0) {
-    const unsigned token = static_cast<unsigned>(number) / static_cast<unsigned>(heads);
-    return {token, static_cast<unsigned>(number) - token * static_cast<unsigned>(heads)};
-  }
-  return {number / heads, number % heads};
-}
-
 template <class T>
 struct Gradient {
   T* data;
@@ -63,30 +51,7 @@ __device__ T rounded_to(float value) {
   return static_cast<T>(value);
 }
 
-// --- Packs at any address --------------------------------------------------------------------------------------------
-
-// The first `count` elements of a pack, and zeros.
-template <int N, class T>
-__device__ Pack<T, N> load_some(const T* address, int count) {
-  if (count >= N) return load_unaligned<N>(address);
-  Pack<T, N> pack = {};
-  constexpr int kPerWord = 4 / sizeof(T);
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    if (i < count) pack.word[i / kPerWord] |= load_constant<1>(address + i).word[0] << (i % kPerWord * 8 * sizeof(T));
-  return pack;
-}
-template <class T, int N>
-__device__ void store_some(T* address, const Pack<T, N>& pack, int count) {
-  constexpr int kPerWord = 4 / sizeof(T);
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    if (i < count) {
-      Pack<T, 1> element;
-      element.word[0] = pack.word[i / kPerWord] >> (i % kPerWord * 8 * sizeof(T));
-      store<false>(address + i, element);
-    }
-}
+// --- Copies ----------------------------------------------------------------------------------------------------------
 
 // Starts to copy a pack to shared memory.
 template <class T, int N>

@@ -20,6 +20,19 @@ struct Steps {
   int64_t row = 0, head = 0;
 };
 
+// Of row `number`, where heads are the inner direction.
+struct RowPlace {
+  int64_t token, head;
+};
+__device__ inline RowPlace place_of(int64_t number, int64_t heads) {
+  if (heads == 1) return {number, 0};
+  if ((number | heads) >> 32 == 0) {
+    const unsigned token = static_cast<unsigned>(number) / static_cast<unsigned>(heads);
+    return {token, static_cast<unsigned>(number) - token * static_cast<unsigned>(heads)};
+  }
+  return {number / heads, number % heads};
+}
+
 // R is void if no residual is added. What every kernel reads comes first: the arguments of a kernel are read through
 // the constant cache, and each further line of it costs a short kernel a tenth of a microsecond.
 template <class X, class R, class W, class Y>

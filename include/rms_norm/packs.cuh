@@ -21,7 +21,9 @@ struct Pack {
   static constexpr int kWords = (kBytes + 3) / 4;
   using Access = std::conditional_t<
       kBytes % 16 == 0, uint4,
-      std::conditional_t<kBytes == 8, uint2, std::conditional_t<kBytes == 4, unsigned, unsigned short>>>;
+      std::conditional_t<
+          kBytes == 8, uint2,
+          std::conditional_t<kBytes == 4, unsigned, std::conditional_t<kBytes == 2, unsigned short, unsigned char>>>>;
   static constexpr int kAccesses = kBytes / sizeof(Access);
   alignas(16) unsigned word[kWords];
 };
@@ -55,20 +57,38 @@ __device__ Pack<T, N> load_constant(const T* address) {
 }
 // The same at the address of any element, in words. Where an element of 16 bits begins in the middle of a word, in
 // words and two halves. (Two 16-byte loads, of the blocks around it, take longer: the words must be moved to their
-// places.)
-template <int N, class T>
+// places.) Without kConstant, for memory that this kernel writes, too.
+template <int N, bool kConstant = true, class T>
 __device__ Pack<T, N> load_unaligned(const T* address) {
+  const auto element = [](const T* from) { return kConstant ? load_constant<1>(from).word[0] : load<1>(from).word[0]; };
+  const auto word_at = [](const T* from) {
+    const auto* const words = reinterpret_cast<const unsigned*>(from);
+    return kConstant ? __ldg(words) : *words;
+  };
   const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
-  unsigned before = odd ? load_constant<1>(address).word[0] << 16 : 0;
+  unsigned before = odd ? element(address) << 16 : 0;
   Pack<T, N> pack;
 #pragma unroll
   for (int i = 0; i < pack.kWords; ++i) {
     const T* const from = address + odd + i * (4 / sizeof(T));
-    const bool half = odd && i + 1 == pack.kWords;
-    const unsigned word = half ? load_constant<1>(from).word[0] : __ldg(reinterpret_cast<const unsigned*>(from));
+    const unsigned word = odd && i + 1 == pack.kWords ? element(from) : word_at(from);
     pack.word[i] = __funnelshift_rc(before, word, odd ? 16 : 32);  // the last 16 bits before, and 16 bits; or the word
     before = word;
   }
+  return pack;
+}
+// The first `count` elements of a pack at the address of any element, and zeros.
+template <int N, bool kConstant = true, class T>
+__device__ Pack<T, N> load_some(const T* address, int64_t count) {
+  if (count >= N) return load_unaligned<N, kConstant>(address);
+  Pack<T, N> pack = {};
+  constexpr int kPerWord = 4 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (i < count) {
+      const unsigned bits = kConstant ? load_constant<1>(address + i).word[0] : load<1>(address + i).word[0];
+      pack.word[i / kPerWord] |= bits << (i % kPerWord * 8 * sizeof(T));
+    }
   return pack;
 }
 template <bool hinted, class T, int N>
@@ -80,6 +100,18 @@ __device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda:
     if constexpr (hinted) to = cuda::associate_access_property(to, cache);
     *to = reinterpret_cast<const Access*>(pack.word)[i];
   }
+}
+
+template <class T, int N>
+__device__ void store_some(T* address, const Pack<T, N>& pack, int64_t count) {
+  constexpr int kPerWord = 4 / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (i < count) {
+      Pack<T, 1> element;
+      element.word[0] = pack.word[i / kPerWord] >> (i % kPerWord * 8 * sizeof(T));
+      store<false>(address + i, element);
+    }
 }
 
 // The float32 values in a word, which holds two elements or one. `again` uses other instructions: otherwise the

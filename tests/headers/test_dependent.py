@@ -26,6 +26,7 @@ WAITS = {
     ("rms_norm/kernels.cuh", 0): "forward, contiguous",
     ("rms_norm/kernels.cuh", 1): "forward, unaligned",
     ("rms_norm/kernels.cuh", 2): "forward, a cluster a row",
+    ("rms_norm/quantized_rows.cuh", 0): "forward_quantized",
     ("rms_norm/rope.cuh", 0): "qk_norm_rope",
     ("rms_norm/teams.cuh", 0): "forward, a team a row",
 }
@@ -43,7 +44,7 @@ def waits_of(path):
 def test_the_results_are_right_and_depend_on_what_is_read_early():
     result = run(program(FOLDER))
     assert result.returncode == 0, result.stdout + result.stderr
-    assert re.findall("plain 0, dependent 0$", result.stdout, re.MULTILINE) == ["plain 0, dependent 0"] * 51
+    assert re.findall("plain 0, dependent 0$", result.stdout, re.MULTILINE) == ["plain 0, dependent 0"] * 54
 
 
 def test_every_wait_of_the_headers_is_in_the_table():

@@ -33,6 +33,7 @@ QUICKLY = [
     ("forward", "bfloat16 backward, from"),
     ("reversed", "bfloat16 fused_add: row lengths"),
     ("reversed", "bfloat16 rope"),
+    ("reversed", "quantized"),
 ]
 
 
@@ -382,7 +383,9 @@ def build(folder, *options, change=None, source="bfloat16.cu"):
     """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
     changed_header(HEADER, folder, *([change] if change else []))
     source = TESTS / source
-    others = {"large.cu", "backward.cu", "rope.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {source.name}
+    others = {"large.cu", "backward.cu", "quantized.cu", "rope.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {
+        source.name
+    }
     files = [
         source,
         *(OBJECTS / f"{name}.o" for name in sorted(others)),
@@ -433,6 +436,13 @@ MUTANTS = {
     "keys_by_the_weight_of_queries": (r"is_query \? p\.q_weight : p\.k_weight", "p.q_weight", "rope"),
     "rope_rounds_once": (r"if \(p\.round_first\) unpack", "if (false) unpack", "rope"),
     "unknown_positions_read": (r"!is_known", "false", "rope"),
+    "quantized_without_the_largest": (
+        r"fmaxf\(row_wide\.most, share\.template most<rounded>\(0\.0f\)\)",
+        "1.0f",
+        "quantized",
+    ),
+    "quantized_by_a_product": (r"quotient<Q>\(value\[k\], divisor, inverse\)", "value[k] * inverse", "quantized"),
+    "scales_of_other_columns": (r"i / p\.block_packs \*", "(i / p.block_packs + 1) *", "quantized"),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 
@@ -444,6 +454,7 @@ NOT_NEEDED = {
     "float32 forward": ("float32.cu", r"static const .* fused_add;\n"),
     "rope": ("rope.cu", r"add<float, float, float>\(.*\n  add_halves<__half>\(groups, quick\), "),
     "backward": ("backward.cu", r"  add_others<.*\n"),
+    "quantized": ("quantized.cu", r"  add_quantized<__nv_bfloat16, __nv_bfloat16,.*\n"),
 }
 
 
@@ -509,7 +520,10 @@ class TestAnalysis:
         assert result.returncode == 0 and "hazards: none" in result.stdout, result.stdout + result.stderr
         assert summary(result)[1] == 0
 
-    @pytest.mark.parametrize("function, group", [("backward", "bfloat16 backward"), ("rope", "bfloat16 rope")])
+    @pytest.mark.parametrize(
+        "function, group",
+        [("backward", "bfloat16 backward"), ("rope", "bfloat16 rope"), ("quantized", "bfloat16 quantized")],
+    )
     def test_no_hazards_beside_the_norms(self, function, group, tmp_path):
         """Of a few mixtures of types: the accesses of the others differ in their width only."""
         program = build(tmp_path, "--analyze", source=less(tmp_path, function))

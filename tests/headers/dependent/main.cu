@@ -13,6 +13,7 @@
 #include <functional>
 #include <q4_gemm/q4_gemm.cuh>
 #include <rms_norm/backward.cuh>
+#include <rms_norm/quantize.cuh>
 #include <rms_norm/rms_norm.cuh>
 #include <rms_norm/rope.cuh>
 #include <string>
@@ -178,6 +179,12 @@ bool run(const std::string& only) {
          const rms_norm::Heads<float> heads = {sums.as<float>(), 2, 2, 1, 64};
          const rms_norm::Rotation<float> rotation = {x.as<const float>(), positions.as<const int64_t>(), 1};
          return rms_norm::qk_norm_rope(heads, none, none, rotation, norm(d));
+       }},
+      {"forward_quantized",
+       [&](bool d) {
+         rms_norm::Quantization how;
+         how.scales = y.as<float>();
+         return rms_norm::forward_quantized(x.as<const float>(), none, sums.as<int8_t>(), how, nullptr, 2, kK, norm(d));
        }},
       {"backward",
        [&](bool d) {

@@ -28,10 +28,11 @@ struct Group {
   std::function<void(Tally&)> run;
 };
 
-std::vector<Group> topics(bool quick);    // what holds for all combinations of types
-Group large(bool quick);                  // more elements than 2^31
-std::vector<Group> backward(bool quick);  // the gradients
-std::vector<Group> rope(bool quick);      // heads that are normalized and rotated
+std::vector<Group> topics(bool quick);     // what holds for all combinations of types
+Group large(bool quick);                   // more elements than 2^31
+std::vector<Group> backward(bool quick);   // the gradients
+std::vector<Group> quantized(bool quick);  // norms that end in 8 bits
+std::vector<Group> rope(bool quick);       // heads that are normalized and rotated
 std::vector<Group> shapes(const std::vector<int64_t>& rows, const std::vector<int64_t>& cols);  // with each other
 
 }  // namespace header_test

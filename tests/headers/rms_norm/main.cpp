@@ -83,6 +83,7 @@ int body(int argc, char** argv) {
   std::vector<Group> groups = cols.empty() ? topics(quick) : shapes(rows, cols);
   if (cols.empty()) {
     for (Group& group : backward(quick)) groups.push_back(std::move(group));
+    for (Group& group : quantized(quick)) groups.push_back(std::move(group));
     for (Group& group : rope(quick)) groups.push_back(std::move(group));
     groups.push_back(large(quick));
   }

@@ -1,0 +1,357 @@
+// The kernel behind quantize.cuh: a row is normalized and becomes 8-bit numbers without a way through memory.
+//
+// The largest output of a row is needed before the first output can be stored. Where results are rounded once, it is
+// known with the sum of squares: an output is x · weight · rstd, and rstd is the same positive number in the whole row,
+// so the largest |x · weight| becomes the largest output. Both go through one reduction. Where the normalized value is
+// rounded before the weight, this does not hold, and a second reduction follows the first one.
+#pragma once
+
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+
+#include <cfloat>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels.cuh"
+#include "packs.cuh"
+#include "sums.cuh"
+
+namespace rms_norm::detail {
+
+// --- 8-bit numbers ---------------------------------------------------------------------------------------------------
+
+template <class Q>
+constexpr bool is_code =
+    std::is_same_v<Q, __nv_fp8_e4m3> || std::is_same_v<Q, __nv_fp8_e5m2> || std::is_same_v<Q, int8_t>;
+
+// The largest number of a format, which a dynamic scale gives to the largest output, and the smallest dynamic scale.
+// Both are vLLM's (e5m2, which vLLM does not have, by the rule of e4m3).
+template <class Q>
+constexpr float most_of = std::is_same_v<Q, int8_t>          ? 127.0f
+                          : std::is_same_v<Q, __nv_fp8_e4m3> ? 448.0f
+                                                             : 57344.0f;
+template <class Q>
+constexpr float least_scale = std::is_same_v<Q, int8_t> ? FLT_EPSILON : 1.0f / (most_of<Q> * 512.0f);
+
+// Rounded to nearest even; what is too large becomes the largest number of its sign. NaN stays NaN, and is 0 as int8_t.
+template <class Q, int N>
+__device__ Pack<Q, N> round_to_codes(const float (&value)[N]) {
+  static_assert(N % 4 == 0, "four in a word");
+  Pack<Q, N> pack;
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    if constexpr (std::is_same_v<Q, int8_t>) {
+      unsigned code[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        // 1.5 · 2^23 leaves no place for digits behind the point: the sum is rounded, and its last bits are the number.
+        const float clamped = fminf(fmaxf(value[i + k], -128.0f), 127.0f);
+        code[k] = __float_as_uint(value[i + k] == value[i + k] ? clamped + 12582912.0f : 0.0f);
+      }
+      pack.word[i / 4] =
+          __byte_perm(__byte_perm(code[0], code[1], 0x0040), __byte_perm(code[2], code[3], 0x0040), 0x5410);
+    } else {
+      constexpr auto kind = std::is_same_v<Q, __nv_fp8_e4m3> ? __NV_E4M3 : __NV_E5M2;
+      const unsigned low = __nv_cvt_float2_to_fp8x2({value[i], value[i + 1]}, __NV_SATFINITE, kind);
+      const unsigned high = __nv_cvt_float2_to_fp8x2({value[i + 2], value[i + 3]}, __NV_SATFINITE, kind);
+      pack.word[i / 4] = low | high << 16;
+    }
+  }
+  return pack;
+}
+
+// y / scale, rounded once, as a division: the product with the rounded inverse, less what it is too large by. A
+// quotient that is far too large is left as it is: with an infinite one, nothing could be computed. The signs keep that
+// of a zero.
+template <class Q>
+__device__ float quotient(float y, float scale, float inverse) {
+  const float near = y * inverse;
+  return fabsf(near) < 2 * most_of<Q> ? fmaf(fmaf(near, scale, -y), -inverse, near) : near;
+}
+
+// --- A problem and its reductions ------------------------------------------------------------------------------------
+
+// What shares a scale: the whole tensor, whose scale is given; a row; or some columns of one.
+enum class Scaling { tensor, row, block };
+
+template <class X, class R, class W, class Q>
+struct QuantizeProblem : Problem<X, R, W, X> {  // y may be nullptr
+  using Norm = Problem<X, R, W, X>;
+  Q* q = nullptr;
+  const float* scale = nullptr;
+  float* scales = nullptr;
+  const float* upper_bound = nullptr;  // or nullptr
+  int block_packs = 0;                 // that share a scale
+  Steps q_steps = {};
+  int64_t scales_row = 0, scales_block = 0;  // from one scale to the next, along the rows and along the columns
+  int64_t first = 0, end = 0;                // the rows of this launch
+};
+
+struct SumAndMost {
+  float sum, most;
+};
+__device__ inline float warp_max(float value, int lanes = 32) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2)
+    if (mask < lanes) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, mask));
+  return value;
+}
+// Over the threads of a row: up to 32, which are a power of two, or all of a block.
+template <int kTeam>
+__device__ SumAndMost over_row(SumAndMost mine, int threads) {
+  if constexpr (kTeam == 32) {
+    return {warp_sum(mine.sum, threads), warp_max(mine.most, threads)};
+  } else {
+    __shared__ SumAndMost of_warps[kTeam / 32];
+    const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    mine = {warp_sum(mine.sum), warp_max(mine.most)};
+    if (lane == 0) of_warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    const SumAndMost other = lane < warps ? of_warps[lane] : SumAndMost{};
+    return {warp_sum(other.sum), warp_max(other.most)};
+  }
+}
+template <int kTeam>
+__device__ float most_over_row(float mine, int threads) {
+  if constexpr (kTeam == 32) {
+    return warp_max(mine, threads);
+  } else {
+    __shared__ float of_warps[kTeam / 32];
+    const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    mine = warp_max(mine);
+    if (lane == 0) of_warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    return warp_max(lane < warps ? of_warps[lane] : 0.0f);
+  }
+}
+
+// --- The kernel ------------------------------------------------------------------------------------------------------
+
+// What a thread has of a row at one time: every threads-th pack from `first` on, kVectors of them. The last pack of a
+// row may have fewer elements, and zeros in place of the others.
+template <int N, int kVectors, bool kAligned, bool kWhole, class P>
+struct QuantizedShare {
+  using Index = std::conditional_t<kWhole, int, int64_t>;
+  using Row = detail::Row<N, Access::strided, typename P::Norm>;
+  using X = std::remove_const_t<std::remove_pointer_t<decltype(P::x)>>;
+  using W = std::remove_const_t<std::remove_pointer_t<decltype(P::weight)>>;
+  const P& p;
+  const Row& row;
+  Index packs;  // of the row, if it is there
+  Pack<W, N> weight[kVectors] = {};
+  Pack<X, N> x[kVectors];
+  typename Row::Residual residual[kVectors];
+  typename Row::Kept input[kVectors];
+
+  __device__ QuantizedShare(const P& problem, const Row& of, Index count) : p(problem), row(of), packs(count) {}
+
+  template <class Visit>
+  __device__ void for_each(Index first, Visit visit) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (const Index i = first + static_cast<int>(threadIdx.x + v * blockDim.x); i < packs) visit(v, i);
+  }
+  __device__ int64_t left(Index i) const { return p.cols - int64_t{i} * N; }  // elements from pack i on
+  __device__ void load_weight(Index first) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) weight[v] = {};
+    if (p.weight == nullptr) return;
+    for_each(first, [&](int v, Index i) {
+      if constexpr (kAligned)
+        weight[v] = load_constant<N>(p.weight + int64_t{i} * N);
+      else
+        weight[v] = load_some<N>(p.weight + int64_t{i} * N, left(i));
+    });
+  }
+  __device__ void load_input(Index first) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) x[v] = {}, residual[v] = {};
+    for_each(first, [&](int v, Index i) {
+      if constexpr (kAligned) {
+        x[v] = row.load_x(i);
+        residual[v] = row.load_residual(i);
+      } else {
+        x[v] = load_some<N, false>(row.x + int64_t{i} * N, left(i));
+        if constexpr (P::kAdds) residual[v] = load_some<N, false>(row.residual + int64_t{i} * N, left(i));
+      }
+    });
+  }
+  // Returns the sum of the squares of what load_input() loaded.
+  __device__ float add_input(Index first) {
+    float sums[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      input[v] = row.add(x[v], residual[v]);
+      sums[v] = sum_of_squares(input[v]);
+    }
+    for_each(first, [&](int v, Index i) {
+      if constexpr (!P::kAdds)
+        static_cast<void>(i);
+      else if constexpr (kAligned)
+        row.template store_sum<true>(i, input[v]);
+      else
+        store_some(row.residual_out + int64_t{i} * N, input[v], left(i));
+    });
+    return sum_in_pairs(sums);
+  }
+  __device__ void load_again(Index first) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) input[v] = {};
+    for_each(first, [&](int v, Index i) {
+      if constexpr (kAligned)
+        input[v] = row.load_again(i);
+      else if constexpr (P::kAdds)
+        input[v] = load_some<N, false>(row.residual_out + int64_t{i} * N, left(i));
+      else
+        input[v] = load_some<N, false>(row.x + int64_t{i} * N, left(i));
+    });
+  }
+
+  // The compiler would keep the numbers that it unpacked and multiplied to find the largest one, which take twice or
+  // four times the registers of the packs, and spill them. So it is told that the packs are other ones now.
+  __device__ void forget_values() {
+#ifndef __SIMT__
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (unsigned& word : input[v].word) asm volatile("" : "+r"(word));
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (unsigned& word : weight[v].word) asm volatile("" : "+r"(word));
+#endif
+  }
+
+  // The outputs, if they are rounded before the weight and after it; otherwise the products that become outputs when
+  // they are multiplied by unit(rstd), and that do not need rstd.
+  template <Rounded rounded>
+  __device__ void values(int v, float rstd, float (&value)[N]) const {
+    if constexpr (rounded == Rounded::twice) {
+      unpack(row.template output<rounded>(input[v], rstd, weight[v]), value);
+    } else {
+      const auto products = Row::products(input[v], weight[v], p.weight_offset * Row::Products::kScale);
+#pragma unroll
+      for (int k = 0; k < N; ++k) value[k] = products.of[k];
+    }
+  }
+  template <Rounded rounded>
+  __device__ static float unit(float rstd) {
+    return rounded == Rounded::twice ? 1.0f : rstd / Row::Products::kScale;
+  }
+  template <Rounded rounded>
+  __device__ float most(int v, float rstd) const {  // fmaxf() passes over NaN
+    float value[N], result = 0.0f;
+    values<rounded>(v, rstd, value);
+#pragma unroll
+    for (int k = 0; k < N; ++k) result = fmaxf(result, fabsf(value[k]));
+    return result;
+  }
+  template <Rounded rounded>
+  __device__ float most(float rstd) const {
+    float result = 0.0f;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) result = fmaxf(result, most<rounded>(v, rstd));
+    return result;
+  }
+};
+
+// A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
+// not kWhole are longer than what the threads of a block keep in registers, and are read again.
+template <int N, int kVectors, int kTeam, bool kAligned, bool kWhole, Scaling scaling, class X, class R, class W,
+          class Q>
+__global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threads<kTeam>)
+    quantized_rows(const QuantizeProblem<X, R, W, Q> p) {
+  using P = QuantizeProblem<X, R, W, Q>;
+  using Share = QuantizedShare<N, kVectors, kAligned, kWhole, P>;
+  using Row = typename Share::Row;
+  const int threads = static_cast<int>(blockDim.x);
+  const int64_t number = p.first + static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const RowPlace place = place_of(number, p.heads);
+  const auto begin = [&](const Steps& steps) { return place.token * steps.row + place.head * steps.head; };
+  Row row(p, 0);
+  row.x = p.x + begin(p.x_steps), row.y = p.y + begin(p.y_steps);
+  if constexpr (P::kAdds) {
+    row.residual = p.residual + begin(p.residual_steps);
+    row.residual_out = p.residual_out + begin(p.residual_out_steps);
+  }
+  Q* const q = p.q + begin(p.q_steps);
+
+  using Index = typename Share::Index;
+  const Index row_packs = kWhole ? p.packs : static_cast<Index>((p.cols + N - 1) / N), step = kVectors * threads;
+  Share share(p, row, number < p.end ? row_packs : 0);
+  share.load_weight(0);
+  if (p.dependent) wait_for_previous_kernel();
+  const float fixed = scaling == Scaling::tensor ? *p.scale : 0.0f;
+  const float bound = p.upper_bound ? *p.upper_bound : INFINITY;
+  const auto scale_of = [&](float most) {
+    return fmaxf(fminf(fmaxf(most, 0.0f), bound) / most_of<Q>, least_scale<Q>);  // NaN is 0
+  };
+
+  with_rounding(p, [&](auto rounding) {
+    constexpr Rounded rounded = rounding.value;
+    constexpr bool kMostFirst = scaling == Scaling::row && rounded == Rounded::once;
+    SumAndMost row_wide = {};
+    // The first packs last, so that they are in registers then.
+    for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
+      if constexpr (!kWhole) share.load_weight(i);
+      share.load_input(i);
+      row_wide.sum += share.add_input(i);
+      if constexpr (kMostFirst) row_wide.most = fmaxf(row_wide.most, share.template most<rounded>(0.0f));
+    }
+    if constexpr (!kMostFirst) share.forget_values();
+    row_wide = over_row<kTeam>(row_wide, threads);
+    if (p.dependent) let_next_kernel_start();
+    const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
+    const auto for_parts = [&](auto visit) {
+      for (Index i = 0; i < (kWhole ? 1 : row_packs); i += step) {
+        if (!kWhole && i > 0) share.load_weight(i), share.load_again(i);
+        visit(i);
+      }
+    };
+    if constexpr (scaling == Scaling::row && !kMostFirst) {
+      for_parts([&](Index) { row_wide.most = fmaxf(row_wide.most, share.template most<rounded>(rstd)); });
+      row_wide.most = most_over_row<kTeam>(row_wide.most, threads);
+      if constexpr (!kWhole) share.load_weight(0), share.load_again(0);
+    }
+    share.forget_values();
+    const float row_scale = scaling == Scaling::tensor ? fixed : scale_of(row_wide.most * unit);
+    if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = row_scale;
+
+    for_parts([&](Index first) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
+        float scale = row_scale;
+        if constexpr (scaling == Scaling::block) {
+          scale = scale_of(warp_max(share.template most<rounded>(v, rstd), p.block_packs) * unit);
+          if (i < share.packs && i % p.block_packs == 0)
+            p.scales[number * p.scales_row + i / p.block_packs * p.scales_block] = scale;
+        }
+        if (i >= share.packs) continue;
+        float value[N];
+        share.template values<rounded>(v, rstd, value);
+        if (p.y != nullptr) {
+          float y[N];
+#pragma unroll
+          for (int k = 0; k < N; ++k) y[k] = value[k] * unit;
+          if constexpr (kAligned)
+            row.store_y(i, round_to<X>(y));
+          else
+            store_some(row.y + int64_t{i} * N, round_to<X>(y), share.left(i));
+        }
+        constexpr bool kDivides = rounded == Rounded::twice && scaling != Scaling::tensor && !std::is_same_v<Q, int8_t>;
+        const float inverse = 1.0f / scale, divisor = scale < INFINITY ? scale : 0.0f;
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+          value[k] = kDivides ? quotient<Q>(value[k], divisor, inverse) : value[k] * (unit * inverse);
+        if constexpr (kAligned)
+          store<true>(q + int64_t{i} * N, round_to_codes<Q>(value), p.writes);
+        else
+          store_some(q + int64_t{i} * N, round_to_codes<Q>(value), share.left(i));
+      }
+    });
+  });
+}
+
+}  // namespace rms_norm::detail

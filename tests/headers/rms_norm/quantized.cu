@@ -1,0 +1,112 @@
+// bfloat16 that ends in e4m3 and, with a residual, in int8; and what is refused.
+#include "tests/headers/rms_norm/quantized.h"
+
+namespace header_test {
+
+std::vector<AddQuantized>& quantized_forms() {
+  static std::vector<AddQuantized> all;
+  return all;
+}
+
+namespace {
+
+void arguments(Tally& tally) {
+  using E = __nv_bfloat16;
+  using Q = __nv_fp8_e4m3;
+  const auto memory = ladder::allocate<E>(8192);
+  E* const m = memory.get();
+  E *const x = m, *const residual = m + 1024, *const y = m + 2048, *const weight = m + 3072;
+  auto* const q = reinterpret_cast<Q*>(m + 4096);
+  auto* const scales = reinterpret_cast<float*>(m + 5120);
+  const E* const none = nullptr;
+  Q* const no_codes = nullptr;
+  rms_norm::Options options;
+  const auto past = [](auto* pointer, int bytes) {
+    return reinterpret_cast<decltype(pointer)>(reinterpret_cast<uintptr_t>(pointer) + bytes);
+  };
+  const auto refused = [&](const char* wanted, auto... arguments) {
+    std::string sentence;
+    cudaError_t error;
+    const char* got = rms_norm::explain_quantized(arguments...);
+    sentence = got ? got : "";
+    if constexpr (sizeof...(arguments) == 7 || sizeof...(arguments) == 8)
+      error = rms_norm::forward_quantized(arguments...);
+    else
+      error = rms_norm::fused_add_rms_norm_quantized(arguments...);
+    tally.expect(sentence == wanted && error == (sentence.empty() ? cudaSuccess : cudaErrorInvalidValue),
+                 sentence + ", not: " + wanted);
+  };
+  const rms_norm::Quantization fixed = {scales}, rows = {nullptr, scales}, blocks = {nullptr, scales, 128};
+  for (const auto& how : {fixed, rows, blocks}) {
+    refused("", x, weight, q, how, y, 4, 200);
+    refused("", x, weight, q, how, x, 4, 200);
+    refused("", x, none, q, how, nullptr, 4, 200);
+    refused("", x, residual, residual, weight, q, how, nullptr, 4, 200);
+    refused("", x, residual, x, weight, q, how, residual, 4, 200);
+    refused("", none, none, no_codes, how, nullptr, 0, 200);
+  }
+  refused("scale or scales is to be given, and not both", x, weight, q, rms_norm::Quantization{}, y, 4, 200);
+  refused("scale or scales is to be given, and not both", x, weight, q, rms_norm::Quantization{scales, scales + 8}, y,
+          4, 200);
+  refused("block is given, and scale is one number for all", x, weight, q, rms_norm::Quantization{scales, nullptr, 128},
+          y, 4, 200);
+  refused("block is not 0, 64 or 128", x, weight, q, rms_norm::Quantization{nullptr, scales, 32}, y, 4, 200);
+  const auto with = [&](auto change) {
+    rms_norm::Quantization how = blocks;
+    change(how);
+    return how;
+  };
+  const auto upper = with([&](auto& how) { how = {scales}, how.upper_bound = scales + 8; });
+  refused("upper_bound is given, and scale is not found by the kernel", x, weight, q, upper, y, 4, 200);
+  const auto odd = with([&](auto& how) { how.scales = past(scales, 2); });
+  refused("a scale is not aligned to 4 bytes", x, weight, q, odd, y, 4, 200);
+  for (const int64_t pitch : {INT64_MIN, int64_t{-1}, INT64_MAX})
+    refused("pitch is negative or too large for 64-bit addresses", x, weight, q,
+            with([&](auto& how) { how.pitch = pitch; }), y, 4, 200);
+  refused("pitch is smaller than what it is to step over", x, weight, q, with([](auto& how) { how.pitch = 1; }), y, 4,
+          200);
+  const auto columns = [&](int64_t pitch) {
+    return with([=](auto& how) { how.pitch = pitch, how.order = rms_norm::Scales::column_major; });
+  };
+  refused("pitch is smaller than what it is to step over", x, weight, q, columns(3), y, 4, 200);
+  refused("", x, weight, q, columns(4), y, 4, 200);
+  refused("q is nullptr", x, weight, no_codes, rows, y, 4, 200);
+  refused("x is nullptr", none, weight, q, rows, y, 4, 200);
+  refused("residual_out is nullptr", x, residual, static_cast<E*>(nullptr), weight, q, rows, y, 4, 200);
+  refused("cols is less than 1", x, weight, q, rows, y, 4, 0);
+  refused("rows of q overlap each other", x, weight, rms_norm::Tensor{q, {199}}, rows, y, 4, 200);
+  refused("the layouts have different heads", x, weight, rms_norm::Tensor{q, {400, 2, 200}}, rows, y, 4, 200);
+  refused("q overlaps x", x, weight, reinterpret_cast<Q*>(x), rows, y, 4, 200);
+  refused("q overlaps y", x, weight, reinterpret_cast<Q*>(y) - 799, rows, y, 4, 200);
+  refused("q overlaps weight", x, weight, reinterpret_cast<Q*>(weight) + 1, rows, y, 4, 200);
+  refused("q overlaps residual", x, residual, m + 6144, weight, reinterpret_cast<Q*>(residual), rows, y, 4, 200);
+  refused("y overlaps x, and is not the same tensor", x, weight, q, rows, x + 1, 4, 200);
+  refused("y overlaps residual_out", x, residual, residual, weight, q, rows, residual, 4, 200);
+  for (const void* taken : {static_cast<const void*>(x), static_cast<const void*>(y), static_cast<const void*>(q),
+                            static_cast<const void*>(weight)}) {
+    auto* const there = static_cast<float*>(const_cast<void*>(taken));
+    refused("scales overlaps a tensor", x, weight, q, rms_norm::Quantization{nullptr, there}, y, 4, 200);
+    const bool read = taken == x || taken == weight;  // which a scale may be, too
+    refused(read ? "" : "a scale overlaps what is written", x, weight, q, rms_norm::Quantization{there}, y, 4, 200);
+  }
+  refused("a scale overlaps what is written", x, weight, q, with([&](auto& how) {
+            how = {nullptr, scales}, how.upper_bound = scales + 3;
+          }),
+          y, 4, 200);
+  options.eps = -1.0f;
+  refused("eps is negative or not finite", x, weight, q, rows, y, 4, 200, options);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+std::vector<Group> quantized(bool quick) {
+  std::vector<Group> groups;
+  add_quantized<__nv_bfloat16, void, float, __nv_fp8_e4m3>(groups, quick);
+  add_quantized<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, int8_t>(groups, quick);
+  for (const AddQuantized add : quantized_forms()) add(groups, quick);
+  groups.push_back({"quantized: arguments", arguments});
+  return groups;
+}
+
+}  // namespace header_test
