@@ -22,7 +22,7 @@ $(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results OUT:o
   $(error $(small)=$($(small)): names are capitals; say $(firstword $(subst :, ,$(pair)))=$($(small))))))
 
 .PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class student-tree bench \
-        peers chain tune plots readme site profile programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
+        peers chain tune plots readme site slides profile programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -60,6 +60,7 @@ help:
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'
 	@echo 'make site               build the course as pages for a browser, build/site/index.html, with the reports of every'
 	@echo '                        stage, which it counts the first time; needs no GPU'
+	@echo 'make slides             make slides for the four core weeks from the pages, build/slides/; needs no GPU (2 seconds)'
 	@echo 'make programs           build every program, run none'
 	@echo 'make debug FILE=...     build the program of a kernel file for gdb, build/debug/program; F5 in VS Code does it (10 seconds)'
 	@echo 'make compile_commands.json  how clangd reads each file; make writes it, too'
@@ -92,7 +93,7 @@ test:
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
 bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class \
-  student-tree: \
+  student-tree slides: \
   export PYTHONPATH := $(CURDIR)/tools$(addprefix :,$(PYTHONPATH))
 stage:
 	@python3 -B -m ladder stage "$$S"
@@ -127,6 +128,9 @@ readme:
 plots:
 	@scripts/setup.sh plots
 	@.venv/bin/python -B -m ladder plot --gpu "$$GPU"
+slides:
+	@scripts/setup.sh plots
+	@.venv/bin/python -B -m ladder slides
 site:
 	@scripts/setup.sh site
 	@.venv/bin/python -B -m ladder site $$ARGS

@@ -29,7 +29,7 @@ def test_a_stage_is_its_skeleton_and_its_page_has_no_code_of_it(changed):
             text = changed[name]
             shown = "\n".join(student_tree.FENCE.findall(text)) if name.endswith("README.md") else text
             assert not any(line in student_tree.bare(shown) for line in lines), f"{name} shows a line of {one.id}"
-        assert "<summary>Cut</summary>" not in changed[str(exercise.page.relative_to(ROOT))]
+        assert "<summary>Solution</summary>" not in changed[str(exercise.page.relative_to(ROOT))]
 
 
 def test_the_cut_code_was_shown_before(changed):

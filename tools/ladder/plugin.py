@@ -8,6 +8,7 @@ JOBS = {
     "readme": "ladder.pages.readme",
     "plot": "ladder.pages.plots",
     "site": "ladder.pages.site",
+    "slides": "ladder.pages.slides",
     "terms": "ladder.pages.terms",
     "stage": "ladder.core.stage",
     "grade": "ladder.grader.grade",

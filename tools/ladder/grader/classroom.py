@@ -1,7 +1,7 @@
 """Grades a class: every exercise that students have handed in, into a gradebook.
 
 SUBMISSIONS holds a folder per student, named as the gradebook shall name the student. Each holds files as my/ has them:
-05_warp_shuffle.cuh, W1L1/vector_add2.cu; they may lie in a folder my/. In RESULTS, build/class by default:
+05_warp_shuffle.cuh, W1L1/vector_add2.cu; they may lie in a folder my/, or all side by side. In RESULTS, build/class by default:
 
   gradebook.csv       a row per student: the points of each exercise, and their sum
   grades.csv          a row per file: its points for the build, the values, the hazards and the idea, and the first sentence
@@ -75,7 +75,7 @@ def handed_in(submissions, wanted):
     for folder in sorted(path for path in submissions.iterdir() if path.is_dir()):
         for exercise in wanted:
             relative = exercise.file.relative_to(exercises.MINE)
-            places = [folder / relative, folder / "my" / relative]
+            places = [folder / relative, folder / "my" / relative, folder / relative.name]
             found += [(folder.name, exercise, path) for path in places if path.is_symlink() or path.is_file()][:1]
     if not found:
         raise BadCommand(
