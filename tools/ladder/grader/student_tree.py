@@ -110,7 +110,9 @@ def changed(names):
     for exercise in course:
         found[results.shown(exercise.stage.source)] = skeleton(exercise)
         name = results.shown(exercise.page)
-        text = exercises.DETAILS.sub(lambda part: part[0] if part[1] == "Hint" else "", exercise.page.read_text("utf-8"))
+        text = exercises.DETAILS.sub(
+            lambda part: part[0] if part[1] == "Hint" else "", exercise.page.read_text("utf-8")
+        )
         found[name] = text.rstrip() + "\n"
     found[LEFT_OUT] = "".join(f"{exercise.id}\n" for exercise in course)
     return found

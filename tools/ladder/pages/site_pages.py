@@ -108,7 +108,6 @@ def exercise_page(site, exercise, title_of):
         "## Hints",
         f"`make hint S={asked}` prints them one after the other.",
         hints_of(exercise),
-        "## Solution",
-        folded("Solution", solution),
+        *([] if stage.is_left_out else ["## Solution", folded("Solution", solution)]),
     ]
     return site.translated(page, "\n\n".join(lines))
