@@ -23,7 +23,7 @@ To bits_as(From from) {
 }
 
 // One struct per type: how an element is stored, and its value as a double and back. from() rounds to nearest, ties to
-// even. It uses the host compiler's types, so that CUDA's headers, which are under test, do not judge themselves.
+// even. It uses neither CUDA's headers, which are under test, nor _Float16, which g++ 12 does not have on Arm.
 struct Float32 {
   using Stored = float;
   static double value(float stored) { return static_cast<double>(stored); }
@@ -38,7 +38,21 @@ struct Float16 {
     const float number = magnitude < 0x7c00u ? bits_as<float>(word) * 0x1p112f : bits_as<float>(word | 0x7f800000u);
     return static_cast<double>(stored >> 15 ? -number : number);
   }
-  static uint16_t from(float number) { return bits_as<uint16_t>(static_cast<_Float16>(number)); }
+  // A float's bits with the exponent put right and half a step added. The smallest numbers are rounded by an addition
+  // whose result has their unit in its last place.
+  static uint16_t from(float number) {
+    const uint32_t word = bits_as<uint32_t>(number), sign = word >> 16 & 0x8000u, magnitude = word & 0x7fffffffu;
+    uint32_t bits;
+    if (magnitude > 0x7f800000u)  // NaN
+      bits = 0x7e00u | (magnitude >> 13 & 0x3ffu);
+    else if (magnitude >= 0x477ff000u)  // 65520 and more
+      bits = 0x7c00u;
+    else if (magnitude < 0x38800000u)  // 2^-14
+      bits = bits_as<uint32_t>(bits_as<float>(magnitude) + 0.5f) - 0x3f000000u;
+    else
+      bits = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+    return static_cast<uint16_t>(sign | bits);
+  }
 };
 struct Bfloat16 {
   using Stored = uint16_t;

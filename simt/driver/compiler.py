@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import INCLUDES, SIMT, TOOLKIT
 from .absent import refuse_toolkit
-from .builds import BUILDS, CUDA_MACROS, CUDA_WARNINGS
+from .builds import BUILDS, CUDA_MACROS, CUDA_WARNINGS, OF_MACHINE
 from .failure import Failure
 from .messages import in_the_students_words
 from .runtime_library import linked_with
@@ -33,7 +33,8 @@ class Compiler:
         # the two rules the last is tried first: absolute paths stay as they are.
         options += [f"-fdebug-prefix-map=={os.getcwd()}/", "-fdebug-prefix-map=/=/"]
         options += [f"-fdebug-prefix-map={INCLUDES[0]}=/simt/include"] if TOOLKIT else []
-        return options + command.build["compile"] + (CUDA_WARNINGS if language == "cu" else []) + own
+        options += command.build["compile"] + OF_MACHINE.get(self.tools.machine, [])
+        return options + (CUDA_WARNINGS if language == "cu" else []) + own
 
     def macros_for(self, language):
         options = ["-D__NVCC__", "-D__SIMT__=1"]

@@ -36,10 +36,13 @@ def file_state(path):
 def processor():
     """What -march=native means here: what ccache keeps must not be used on another kind of processor."""
     try:
-        flags = re.search(r"^(?:flags|Features)\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        told = re.findall(
+            r"^(?:flags|Features|CPU implementer|CPU part)\s*: .*", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+        )
     except OSError:
-        flags = None
-    return hashlib.sha256(flags[1].encode()).hexdigest()[:16] if flags else platform.node()
+        told = []
+    # An Arm processor may have cores of two kinds.
+    return hashlib.sha256("\n".join(sorted(set(told))).encode()).hexdigest()[:16] if told else platform.node()
 
 
 class Tools:
@@ -49,6 +52,10 @@ class Tools:
         self.command = command
         self.folder = folder
         self.gxx = self.find_gxx()
+        self.machine = self.ask_gxx("-dumpmachine").split("-")[0]  # that it compiles for
+
+    def ask_gxx(self, option):
+        return subprocess.run([*self.gxx, option], capture_output=True, text=True).stdout.strip()
 
     def find_gxx(self):
         chosen = self.command.compiler or os.environ.get("CXX")

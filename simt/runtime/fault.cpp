@@ -34,7 +34,7 @@ std::string timeout_sentence(const Lane& lane) {
 
 namespace {
 
-constexpr int kFaultSignals[kSignals] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int kFaultSignals[kSignals] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 constexpr int kWatchdogSignal = SIGUSR2;
 
 uintptr_t program_counter(const void* context) {
@@ -70,7 +70,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   std::snprintf(address, sizeof address, "0x%zx", reinterpret_cast<size_t>(info->si_addr));
   if (w && w->in_kernel && w->lane) {
     if (signal == SIGFPE) fail_at_line(*w, cudaErrorLaunchFailure, pc, "integer division by zero");
-    if (signal == SIGILL) fail_at_line(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
+    if (signal == SIGILL || signal == SIGTRAP)  // x86-64's trap, and Arm's
+      fail_at_line(*w, cudaErrorLaunchFailure, pc, "the kernel trapped");
     if (w->is_below_a_stack(info->si_addr))
       fail_at_line(*w, cudaErrorLaunchFailure, pc, "the thread's stack overflowed (256 KB on the CPU device)");
 #if defined(__x86_64__)
@@ -293,4 +294,13 @@ extern "C" void __ubsan_handle_type_mismatch_v1(const Access* access, uintptr_t 
   std::snprintf(sentence, sizeof sentence, "misaligned address 0x%zx: this access needs a multiple of %d bytes",
                 static_cast<size_t>(address), 1 << access->log2_of_alignment);
   fail_at_line(*w, cudaErrorMisalignedAddress, reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1, sentence);
+}
+
+// What g++ calls before a division by zero on Arm, whose processors do not trap (-fsanitize=integer-divide-by-zero).
+extern "C" void __ubsan_handle_divrem_overflow(const void*, uintptr_t, uintptr_t) {
+  using namespace simt;
+  Worker* w = worker;
+  if (!w || !w->in_kernel || !w->lane) return;
+  fail_at_line(*w, cudaErrorLaunchFailure, reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1,
+               "integer division by zero");
 }

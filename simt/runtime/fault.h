@@ -13,7 +13,7 @@ class Worker;
 struct Lane;
 struct Launch;
 
-constexpr int kSignals = 4;
+constexpr int kSignals = 5;
 
 // For host code that accesses device memory: unless the program has handlers of its own.
 void install_fault_handlers();

@@ -161,6 +161,10 @@ TEST_CASE("a shuffle that some lanes never reach") {
 
 __global__ void write_to(int* p, int index) { p[index] = 1; }
 __global__ void divide_by(int* p, int d) { *p = 7 / d; }
+__global__ void remainder_by(int* p, int d) { *p = static_cast<signed char>(*p) % d; }
+__global__ void trap(const int* p) {
+  if (*p == 0) __builtin_trap();
+}
 __global__ void spin(volatile int* p) {
   while (*p != 1) {
   }
@@ -224,6 +228,10 @@ TEST_CASE("other faults end with a sentence too") {
   };
   CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { divide_by<<<1, 1>>>(p, 0); }); }),
                  "division by zero"));
+  CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { remainder_by<<<1, 1>>>(p, 0); }); }),
+                 "division by zero"));
+  CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { trap<<<1, 1>>>(p); }); }),
+                 "the kernel trapped"));
   CHECK(contains(fault_of(cudaErrorLaunchFailure, [&] { with_word([](int* p) { recurse<<<1, 1>>>(p); }); }),
                  "stack overflowed"));
   CHECK(contains(fault_of(cudaErrorAssert, [] { assert_equal<<<1, 1>>>(1, 2); }), "a == b"));

@@ -90,3 +90,21 @@ TEST_CASE("rows whose sums their type cannot hold are refused") {
   CHECK(RmsNormF16::refuses({{1, 65537}}) == nullptr);
   CHECK(says(RmsNormF32::refuses({{int64_t{1} << 31, 1}}), "give fewer rows"));
 }
+
+TEST_CASE("a float becomes the nearest float16, and the even one of two that are as near") {
+  const auto from = [](double value) { return unsigned{Float16::from(static_cast<float>(value))}; };
+  unsigned wrong = 0;
+  for (unsigned half = 0; half < 0x7c00; ++half) {
+    const double exponent = half >> 10 ? half >> 10 : 1, digits = (half & 0x3ff) + (half >> 10 ? 1024 : 0);
+    const double unit = std::ldexp(1.0, static_cast<int>(exponent) - 25);
+    const float value = static_cast<float>(digits * unit), middle = static_cast<float>((digits + 0.5) * unit);
+    wrong += from(value) != half || from(-value) != (half | 0x8000);
+    wrong += from(middle) != half + half % 2 || from(-middle) != ((half + half % 2) | 0x8000);
+    wrong += from(std::nextafter(middle, 0.0f)) != half || from(std::nextafter(middle, 1e6f)) != half + 1;
+  }
+  CHECK(wrong == 0);
+  CHECK(from(INFINITY) == 0x7c00);
+  CHECK(from(-3e38) == 0xfc00);
+  CHECK(std::isnan(Float16::value(Float16::from(NAN))));
+  CHECK(std::isnan(Float16::value(Float16::from(bits_as<float>(0xff800001u)))));
+}
