@@ -103,7 +103,11 @@ __global__ void __launch_bounds__(kThreads)
 inline decltype(&cuTensorMapEncodeTiled) encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult status;
+#if CUDART_VERSION >= 12050
   CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &status));
+#else
+  CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &status));
+#endif
   if (status != cudaDriverEntryPointSuccess) CUDA_CHECK(cudaErrorNotSupported);
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
 }

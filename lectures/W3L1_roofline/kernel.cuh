@@ -29,7 +29,9 @@ inline const char* too_many_repeats(const Shape& shape) { return shape[1] > 6553
 // Thread 0 stores the sum of the block's words, modulo 2^32.
 __device__ inline void store_sum(uint32_t sum, float* to) {
   __shared__ uint32_t warp_sums[kThreads / 32];
+#if __CUDA_ARCH__ >= 800
   sum = __reduce_add_sync(0xffffffffu, sum);
+#endif
   if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = sum;
   __syncthreads();
   if (threadIdx.x > 0) return;

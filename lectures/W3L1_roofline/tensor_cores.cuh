@@ -71,21 +71,26 @@ __device__ void end_wgmma(Sum (&)[128]) {}
 
 #else
 
-// A warp multiplies 16 rows of A with 8 columns of B, 8 words of each, and adds to 16 × 8 sums: 4 per lane.
+// A warp multiplies 16 rows of A with 8 columns of B, 8 words of each, and adds to 16 × 8 sums: 4 per lane. GPUs before
+// Ampere lack these two forms.
 template <class Number>
 __device__ void mma(float (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
       "%3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
 }
 template <class Number>
 __device__ void mma(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
   asm volatile(
       "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
 }
 
 // Whether the code that the GPU loads was compiled for sm_90a: sm_90 lacks wgmma.

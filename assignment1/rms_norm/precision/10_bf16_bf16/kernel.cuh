@@ -19,6 +19,7 @@ namespace ladder::precision::bf16_bf16 {
 
 __global__ void rms_norm_bf16_bf16_kernel(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ weight,
                                           __nv_bfloat16* __restrict__ y, int64_t cols, float eps) {
+#if __CUDA_ARCH__ >= 800
   const __nv_bfloat16* row_x = x + blockIdx.x * cols;
   __nv_bfloat16* row_y = y + blockIdx.x * cols;
   const unsigned tid = threadIdx.x;
@@ -38,6 +39,7 @@ __global__ void rms_norm_bf16_bf16_kernel(const __nv_bfloat16* __restrict__ x, c
   };
   if (tid < cols) write(tid, held);
   for (int64_t col = tid + blockDim.x; col < cols; col += blockDim.x) write(col, row_x[col]);
+#endif
 }
 
 inline void launch(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* y, int64_t rows, int64_t cols,

@@ -13,7 +13,10 @@ __global__ void rms_norm_kernel(const __nv_bfloat16* x, const __nv_bfloat16* wei
   __shared__ __nv_bfloat16 sum;
   if (threadIdx.x == 0) {
     sum = __float2bfloat16(0.0f);
-    for (int64_t col = 0; col < cols; ++col) sum = __hfma(row[col], row[col], sum);  // the fault
+    for (int64_t col = 0; col < cols; ++col) {
+      const float value = __bfloat162float(row[col]);
+      sum = __float2bfloat16(fmaf(value, value, __bfloat162float(sum)));  // the fault
+    }
   }
   __syncthreads();
   parts::write(row, weight, to, 0, cols, rsqrtf(__bfloat162float(sum) / static_cast<float>(cols) + eps));
