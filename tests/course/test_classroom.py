@@ -76,6 +76,15 @@ def test_points_for_each_part(a_class, tmp_path):
     assert "- 3 of 7 elements wrong" in (tmp_path / "out/students/Cem.md").read_text(encoding="utf-8")
 
 
+def test_the_skeleton_gets_no_points_though_its_values_are_right(a_class, tmp_path):
+    skeleton = grade.skeleton(exercises.find("W1L1/1"))
+    files = {"Ada": skeleton.replace("YOUR CODE", "mine"), "Ben": skeleton.replace("stretch", "part")}
+    a_class({student: {"vector_add1.cu": text} for student, text in files.items()})
+    said = {row["student"]: row for row in rows(tmp_path / "out/grades.csv")}
+    assert said["Ada"]["points"] == "0" and "is the skeleton" in said["Ada"]["first sentence"]
+    assert int(said["Ben"]["points"]) > 0
+
+
 def test_forms_of_other_programs(a_class, tmp_path):
     a_class({"Ada": {"05_warp_shuffle.cuh": "all right", "W1L1/vector_add2.cu": "a race"}})
     scores = json.loads((tmp_path / "out/gradescope/Ada.json").read_text(encoding="utf-8"))

@@ -20,8 +20,11 @@ def test_the_course_has_every_lecture_and_ladder():
 
 def exercises_of_course():
     """The stages that the tables of the course name as exercises: `01` to `07`, `W2L1/0` to `W2L1/8`, `vector/02`."""
-    rows = [line.split("|")[3] for line in COURSE.splitlines() if re.match(r"\| \d", line)]
-    for first, last in re.findall(r"`([\w/]+)`(?: to `([\w/]+)`)?", " ".join(rows)):
+    return exercises_in(" ".join(line.split("|")[3] for line in COURSE.splitlines() if re.match(r"\| \d", line)))
+
+
+def exercises_in(text):
+    for first, last in re.findall(r"`([\w/]+)`(?: to `([\w/]+)`)?", text):
         ladder, _, number = first.rpartition("/")
         end = (last or first).rpartition("/")[2]
         for one in range(int(number), int(end) + 1) if number.isdigit() else []:
@@ -31,6 +34,21 @@ def exercises_of_course():
 def test_the_course_has_every_exercise():
     written = {f"{path.parent.name}/{path.stem}" for path in (ROOT / "exercises").glob("*/*.md")}
     assert set(exercises_of_course()) == written
+
+
+def test_what_teaching_assigns_is_an_exercise_of_that_week():
+    teaching = (ROOT / "TEACHING.md").read_text(encoding="utf-8")
+    weeks = {
+        row.split("|")[1].strip()[0]: row.split("|") for row in COURSE.splitlines() if re.match(r"\| [1-4]\.", row)
+    }
+    assigned = [row.split("|") for row in teaching.splitlines() if re.match(r"\| [1-4] \|", row)]
+    assert [row[1].strip() for row in assigned] == sorted(weeks)
+    for row in assigned:
+        there = weeks[row[1].strip()]
+        assert set(exercises_in(row[4])) <= set(exercises_in(there[3])) and row[5].strip() == there[4].strip(), row
+    practical = teaching.partition("## A practical exam")[2]
+    assert set(exercises_in(practical)) <= set(exercises_of_course())
+    assert not set(exercises_in(practical)) & {one for row in assigned for one in exercises_in(row[4])}
 
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.id)
