@@ -147,6 +147,7 @@ class Translator:
         self.handles = []  # (first token, index after the last) of the names cast to a void pointer
         self.launch_calls = []
         self.shared = []
+        self.barriers = {}  # (file, line) -> how many barriers it has
         self.handlers = {
             ";": self.on_semicolon,
             ":": self.on_colon,
@@ -160,6 +161,7 @@ class Translator:
             "__attribute": self.on_attribute,
             "__noinline__": self.on_noinline,
             "__global__": self.on_global,
+            "__syncthreads": self.on_barrier,
             "__shared__": self.on_shared,
             "<<<": self.on_launch,
             **dict.fromkeys(["asm", "__asm__", "__asm"], self.on_asm),
@@ -516,6 +518,15 @@ class Translator:
             reference = self.shared_references(i).get(self.tokens[i + 2])
             if reference and reference.type_name:
                 self.replace(i, i + 3, reference.type_name)
+        return i + 1
+
+    def on_barrier(self, i):
+        """Number the barriers of one line: threads at two of them do not meet."""
+        if self.tokens[i + 1 : i + 3] == ["(", ")"] and self.function and not self.in_system_file(i):
+            place = self.source.place(self.source.starts[i])[:2]
+            self.barriers[place] = self.barriers.get(place, 0) + 1
+            if self.barriers[place] > 1:
+                self.insert_before(i + 2, f"::simt::Site::here({self.barriers[place]})")
         return i + 1
 
     # Kernels.

@@ -1,6 +1,9 @@
 #include "hazards.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "hazards_launches.h"
 #include "hazards_list.h"
@@ -107,6 +110,8 @@ class Detector : public Observer {
   struct Progress;
   Progress& progress_of(WarpRef where, const BlockState& block);
   void note_progress(const Request& request, const BlockState& block, uint32_t site);
+  void note_update(const Request& request, Progress& progress, uint32_t site);
+  bool is_update(const Mark& first, const Mark& second) const;
   bool is_later_in_program(const Mark& first, const Mark& second) const;
   void check_one_instruction(const Request& request, const Lane* lanes, unsigned count);
   bool races(const Mark& old, const Lane& lane, bool shared) const;
@@ -123,7 +128,7 @@ class Detector : public Observer {
   HazardEnd end(const Mark& mark, dim3 threads, const std::vector<uint3>& indices, unsigned thread_bits) const;
   HazardEnd end(const Mark& mark) const { return end(mark, launch_.block, indices_, order_.thread_bits()); }
   Pc waits_at(const Fault& fault, bool in_its_warp) const;
-  const char* sentence(What what, bool with_atomic, Distance distance) const;
+  const char* sentence(What what, bool with_atomic, bool of_update, Distance distance) const;
 
   LaunchInfo launch_;
   Order order_;
@@ -148,8 +153,16 @@ class Detector : public Observer {
     Clock since = 0;
     uint32_t steps = 0;
     std::vector<std::pair<uint32_t, uint32_t>> at;  // site, number of the step
+    struct Load {
+      uint32_t site, mask = 0;
+      uintptr_t address[32];
+    };
+    Load loads[4];  // the latest
+    unsigned next_load = 0;
   };
   std::map<std::pair<uint64_t, uint32_t>, Progress> progress_;  // by block and warp
+  std::set<std::pair<uint32_t, uint32_t>>
+      updates_;  // sites of a load and of a store by which a thread changes one word
   struct Visit {
     Mark mark;
     uintptr_t address;
@@ -399,6 +412,7 @@ Detector::Progress& Detector::progress_of(WarpRef where, const BlockState& block
     progress.since = block.base;
     progress.steps = 0;
     progress.at.clear();
+    for (auto& load : progress.loads) load.mask = 0;
   }
   return progress;
 }
@@ -406,12 +420,37 @@ Detector::Progress& Detector::progress_of(WarpRef where, const BlockState& block
 void Detector::note_progress(const Request& r, const BlockState& block, uint32_t site) {
   Progress& progress = progress_of(r.where, block);
   ++progress.steps;
+  note_update(r, progress, site);
   for (auto& [known, number] : progress.at)
     if (known == site) {
       number = progress.steps;
       return;
     }
   progress.at.emplace_back(site, progress.steps);
+}
+
+void Detector::note_update(const Request& r, Progress& progress, uint32_t site) {
+  if (r.kind == Kind::load) {
+    auto& load = progress.loads[progress.next_load++ % std::size(progress.loads)];
+    load.site = site;
+    load.mask = r.mask;
+    std::copy(r.address, r.address + 32, load.address);
+  } else if (r.kind == Kind::store) {
+    for (const auto& load : progress.loads)
+      for (uint32_t left = load.mask & r.mask; left; left &= left - 1)
+        if (const int lane = __builtin_ctz(left); load.address[lane] == r.address[lane]) {
+          updates_.insert({load.site, site});
+          break;
+        }
+  }
+}
+
+// Whether two threads each read a word and write it back.
+bool Detector::is_update(const Mark& first, const Mark& second) const {
+  const uint32_t one = first.site(), other = second.site();
+  if (!first.is(kWrites) || !second.is(kWrites)) return updates_.count({one, other}) || updates_.count({other, one});
+  return one == other &&
+         std::any_of(updates_.begin(), updates_.end(), [&](const auto& update) { return update.second == one; });
 }
 
 // The CPU device runs one warp up to a barrier and then the next: what it did first may come later in the program,
@@ -500,7 +539,7 @@ HazardEnd Detector::end(const Mark& mark, dim3 threads, const std::vector<uint3>
   return end;
 }
 
-const char* Detector::sentence(What what, bool with_atomic, Distance far) const {
+const char* Detector::sentence(What what, bool with_atomic, bool of_update, Distance far) const {
   switch (what) {
     case kEnded:
       return "A thread uses the shared memory of another block of its cluster, and that block may have ended by then. "
@@ -525,6 +564,9 @@ const char* Detector::sentence(What what, bool with_atomic, Distance far) const 
   if (with_atomic)
     return "One of the accesses is atomic and the other is not, and nothing orders them. Make both atomic, or let a "
            "barrier or a fence with a flag stand between.";
+  if (of_update)
+    return "Several threads read one word, change it and write it back, so what one of them adds gets lost. Use an "
+           "atomic (atomicAdd), or a reduction whose result one thread writes.";
   switch (far) {
     case Distance::same_thread:
     case Distance::same_warp:
@@ -578,7 +620,7 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
   hazard->first = end(first);
   hazard->has_second = second != nullptr;
   if (second) hazard->second = end(*second);
-  hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), far);
+  hazard->sentence = sentence(what, first.is(kAtomic) != last.is(kAtomic), is_update(first, last), far);
 }
 
 void Detector::report_overlap(const PastLaunch& past, const Mark& old, const Mark& fresh, uintptr_t address) {

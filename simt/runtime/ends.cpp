@@ -48,6 +48,14 @@ void Worker::deadlock() {
     if (exited_could_arrive && !launch->exited_threads_arrive)
       sentence += " (SIMT_EXITED=arrive counts exited threads as arrived, as GPUs since Volta do)";
   }
+  for (uint32_t i = 0; i < warp_count_; ++i)
+    for (unsigned n = 0; n < warps_[i].rendezvous_count; ++n) {
+      const Rendezvous& r = warps_[i].rendezvous[n];
+      const std::string masks = "; the mask of " + std::string(r.name) + " (" + at_line(r.site) + ") names " +
+                                std::to_string(__builtin_popcount(r.mask)) + " lanes of the warp, and " +
+                                std::to_string(__builtin_popcount(r.arrived)) + " of them are there";
+      if (sentence.find(masks) == std::string::npos) sentence += masks;
+    }
   lane = const_cast<Lane*>(blocked);
   const Warp& warp = *blocked->warp;
   if ((warp.at_barrier | warp.at_wide[kCluster] | warp.at_wide[kGrid]) >> blocked->number & 1)

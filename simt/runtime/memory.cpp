@@ -427,7 +427,12 @@ std::string describe_address(const void* pointer) {
     if (next != ranges->begin()) consider(std::prev(next)->second, false);
   }
   for (const Allocation& a : s.freed) consider(a, true);
-  return nearest ? describe(*nearest, address, nearest_freed) : "near no allocation";
+  if (nearest) return describe(*nearest, address, nearest_freed);
+  // An index of 32 bits that overflowed leads this far before an allocation, which is large enough for such an index.
+  constexpr uintptr_t kFar = uintptr_t{16} << 31, kOfInts = size_t{1} << 30;
+  for (const auto& [begin, a] : s.live)
+    if (a.size >= kOfInts && address < begin && begin - address <= kFar && !nearest) nearest = &a;
+  return nearest ? describe(*nearest, address, false) + ": an int index may have overflowed" : "near no allocation";
 }
 
 std::string check_guards() {

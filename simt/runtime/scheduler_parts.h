@@ -29,11 +29,13 @@ inline Worker& current(const char* builtin) {
 }
 
 inline std::string at_line(Site site) {
-  return site.file ? std::string(site.file) + ":" + std::to_string(site.line) : "an unknown line";
+  if (!site.file) return "an unknown line";
+  const std::string line = std::string(site.file) + ":" + std::to_string(site.line);
+  return site.nth == 1 ? line : line + " (number " + std::to_string(site.nth) + " of the line)";
 }
 
 inline bool same_line(Site a, Site b) {
-  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+  return a.line == b.line && a.nth == b.nth && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 inline uint3 unflatten(uint64_t linear, dim3 size) {

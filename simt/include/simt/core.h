@@ -42,7 +42,11 @@ __attribute__((always_inline, artificial)) inline void as_kernel() noexcept {
 struct Site {
   const char* file;
   int line;
+  int nth = 1;  // where the line has several barriers
   static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+  static constexpr Site here(int nth, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line, nth};
+  }
 };
 
 bool in_kernel();  // by its answer a __host__ __device__ function chooses the half that __CUDA_ARCH__ leaves it
