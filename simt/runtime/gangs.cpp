@@ -122,6 +122,7 @@ void Worker::start_gang(uint64_t gang) {
     warp.started = warp.exited = warp.at_barrier = warp.at_active_mask = 0;
     for (const Scope scope : {kCluster, kGrid}) warp.arrived_wide[scope] = warp.at_wide[scope] = 0;
     warp.rendezvous_count = 0;
+    warp.sweep = nullptr;
     warp.position = -1;
     ready_warps_[i / 64] |= static_cast<uint64_t>(1) << i % 64;
   }

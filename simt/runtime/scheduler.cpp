@@ -50,7 +50,8 @@ void Worker::run_gang() {
 
 Context Worker::new_fiber() {
   if (free_stacks_.empty()) {
-    stacks_.push_back(map_pages(kStackSize));
+    constexpr size_t kPage = 4096;  // stacks an even number of pages apart would fight for the same places of the TLB
+    stacks_.push_back(map_pages(kStackSize + kPage) + kPage);
     free_stacks_.push_back(stacks_.back());
   }
   fiber_stack_ = free_stacks_.back();
@@ -97,6 +98,7 @@ __attribute__((always_inline)) inline void Worker::make_current(Lane& next) {
 // Inlined: after a switch every return goes elsewhere than the processor predicts.
 __attribute__((always_inline)) inline void Worker::suspend(const char* waits_for, Site site) {
   Lane& self = *lane;
+  if (self.warp->sweep) settle(*self.warp);
   self.waits_for = waits_for;
   self.site = site;
   Lane* next = pick();
@@ -121,7 +123,7 @@ void Worker::leave_kernel(bool aborted) {
 // --- Who runs next -------------------------------------------------------------------------------------------------
 
 uint32_t Worker::to_positions(uint32_t lanes) const {
-  if (launch->forward) return lanes;
+  if (launch->forward || lanes == ~0u) return lanes;
   uint32_t positions = 0;
   for (; lanes; lanes &= lanes - 1) positions |= 1u << launch->position_of[__builtin_ctz(lanes)];
   return positions;
@@ -161,6 +163,7 @@ inline Lane* Worker::pick() {
 
 void Worker::release(Warp& warp, uint32_t lanes) {
   if (!lanes) return;
+  if (warp.sweep) settle(warp);
   const uint32_t positions = to_positions(lanes);
   warp.ready |= positions;
   if (kAnalysis)
@@ -192,6 +195,7 @@ void Worker::yield() {
 void Worker::lane_exits() {
   Warp& warp = *lane->warp;
   Block& block = *warp.block;
+  if (warp.sweep) settle(warp);
   const uint32_t bit = 1u << lane->number;
   if (!lane->copies.empty()) land_copies(lane->copies.size());
   lane->commits.clear();
@@ -209,7 +213,7 @@ void Worker::lane_exits() {
     if (!launch->exited_threads_arrive) {
       SIMT_FAULT(left, lane_of(warp, r.arrived));
       fail(cudaErrorLaunchFailure, "the thread exits while other lanes of its warp wait for it in " +
-                                       std::string(r.name) + " at " + at_line(r.site) +
+                                       std::string(r.what->name) + " at " + at_line(r.site) +
                                        " (SIMT_EXITED=arrive runs on without exited threads, as GPUs since Volta do)");
     }
     r.mask &= ~bit;
@@ -280,9 +284,11 @@ void Worker::release_block(Block& b) {
 
 // --- Warp ----------------------------------------------------------------------------------------------------------
 
-inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
-                                   analysis::Operation operation, const char* name, Site site) {
+__attribute__((noinline)) uint64_t Worker::collective(const Collective& what, uint32_t mask, uint64_t value,
+                                                      uint32_t operand, Site site) {
+  const char* const name = what.name;
   Warp& warp = *lane->warp;
+  if (warp.sweep) settle(warp);
   const unsigned number = lane->number;
   const uint32_t bit = 1u << number;
   SIMT_FAULT(mask, nullptr);
@@ -302,19 +308,75 @@ inline uint64_t Worker::collective(Combine combine, uint32_t mask, uint64_t valu
   warp.exchange.value[number] = value;
   warp.exchange.operand[number] = operand;
   unsigned i = 0;
-  while (i < warp.rendezvous_count && (warp.rendezvous[i].mask != mask || warp.rendezvous[i].combine != combine)) ++i;
-  if (i == warp.rendezvous_count) warp.rendezvous[warp.rendezvous_count++] = {combine, mask, 0, operation, name, site};
+  while (i < warp.rendezvous_count && !warp.rendezvous[i].joins(what, mask)) ++i;
+  if (i == warp.rendezvous_count) warp.rendezvous[warp.rendezvous_count++] = {&what, mask, 0, site};
   warp.rendezvous[i].arrived |= bit;
   if (warp.rendezvous[i].arrived == mask) complete(warp, i);
   suspend(name, site);
   return warp.exchange.result[number];
 }
 
+// A *sweep* is the common case, in which programs that shuffle spend their time: the lanes of a whole warp come to one
+// collective in turn, and each resumes the next. Nothing is written down for it but the values, until the last lane
+// comes, or until a lane does something else.
+#ifndef SIMT_ANALYSIS
+bool Worker::begin_sweep(const Collective& what, Site site) {
+  Warp& warp = *lane->warp;
+  const bool whole = (warp.present & warp.started & ~warp.exited) == ~0u;
+  if (!whole || lane->position != 0 || warp.ready != ~1u || warp.rendezvous_count) return false;
+  warp.sweep = &what;
+  warp.rendezvous[0].site = site;
+  return true;
+}
+
+__attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uint32_t operand, Lane& next) {
+  Lane& self = *lane;
+  Warp& warp = *self.warp;
+  warp.exchange.value[self.number] = value;
+  warp.exchange.operand[self.number] = operand;
+  lane = &next;
+  threadIdx = next.thread;
+  const Transfer back = switch_to_context(next.context, &self);
+  if (back.data) static_cast<Lane*>(back.data)->context = back.from;
+  return self.warp->exchange.result[self.number];
+}
+
+uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
+  Lane& self = *lane;
+  Warp& warp = *self.warp;
+  warp.exchange.value[self.number] = value;
+  warp.exchange.operand[self.number] = operand;
+  warp.sweep->combine(warp.exchange, ~0u);
+  warp.sweep = nullptr;
+  ++stats.warp_ops;
+  count(steps);
+  return sweep(value, operand, warp.lanes[0]);  // and the others are ready, as they were when it began the sweep
+}
+#endif
+
+// The running lane leaves the sweep: those before it wait, and those after it are ready.
+void Worker::settle(Warp& warp) {
+  const uint32_t before = (1u << lane->position) - 1;
+  uint32_t arrived = 0;
+  for (uint32_t left = before; left; left &= left - 1) {
+    Lane& other = warp.lanes[__builtin_ctz(left)];
+    other.waits_for = warp.sweep->name;
+    other.site = warp.rendezvous[0].site;
+    arrived |= 1u << other.number;
+  }
+  warp.rendezvous[0] = {warp.sweep, ~0u, arrived, warp.rendezvous[0].site};
+  warp.rendezvous_count = 1;
+  warp.sweep = nullptr;
+  warp.position = lane->position;
+  warp.ready = ~(before | 1u << lane->position);
+  if (!warp.ready) ready_warps_[warp.index / 64] &= ~(static_cast<uint64_t>(1) << warp.index % 64);
+}
+
 void Worker::complete(Warp& warp, unsigned i) {
   const Rendezvous done = warp.rendezvous[i];
   warp.rendezvous[i] = warp.rendezvous[--warp.rendezvous_count];
-  done.combine(warp.exchange, done.mask);
-  if (done.operation == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
+  done.what->combine(warp.exchange, done.mask);
+  if (done.what->operation == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
   release(warp, done.mask);
   ++stats.warp_ops;
   count(steps);
@@ -409,14 +471,34 @@ int block_barrier(Vote vote, int predicate, Site site) {
   return w.block_barrier(vote, predicate, site);
 }
 
-uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
-                         analysis::Operation operation, const char* name, Site site) {
-  Worker& w = current(name);
 #ifdef SIMT_ANALYSIS
-  w.enter(operation, SIMT_CALL_HERE(w));
-#endif
-  return w.collective(combine, mask, value, operand, operation, name, site);
+uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site) {
+  Worker& w = current(what.name);
+  w.enter(what.operation, SIMT_CALL_HERE(w));
+  return w.collective(what, mask, value, operand, site);
 }
+#else
+// Three functions, so that the one which runs 31 times of 32 has no registers to save but the caller's.
+__attribute__((noinline)) static uint64_t first_or_alone(const Collective& what, uint32_t mask, uint64_t value,
+                                                         uint32_t operand, Site site) {
+  Worker& w = current(what.name);
+  if (mask == ~0u && w.begin_sweep(what, site)) return w.sweep(value, operand, *(w.lane + 1));
+  return w.collective(what, mask, value, operand, site);
+}
+
+__attribute__((noinline)) static uint64_t last_of_sweep(uint64_t value, uint32_t operand) {
+  return worker->end_sweep(value, operand);
+}
+
+uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site) {
+  Worker* const w = worker;
+  const Collective* const under_way = w ? w->lane->warp->sweep : nullptr;
+  if (!under_way || under_way->combine != what.combine || mask != ~0u)
+    return first_or_alone(what, mask, value, operand, site);
+  if (w->lane->position == 31) return last_of_sweep(value, operand);
+  return w->sweep(value, operand, *(w->lane + 1));
+}
+#endif
 
 uint32_t active_mask(Site site) {
   Worker& w = current("__activemask");

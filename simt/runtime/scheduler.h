@@ -60,11 +60,13 @@ struct Lane : LaneStep {
 
 // Lanes of one warp that wait for each other.
 struct Rendezvous {
-  Combine combine;
+  const Collective* what;  // of the lane that came first, which waits
   uint32_t mask, arrived;
-  analysis::Operation operation;
-  const char* name;
   Site site;
+
+  bool joins(const Collective& other, uint32_t its_mask) const {
+    return mask == its_mask && what->combine == other.combine;
+  }
 };
 
 struct Block;
@@ -77,6 +79,7 @@ struct Warp : WarpStep {
   uint32_t present, exited, at_barrier, at_active_mask;  // lanes
   uint32_t arrived_wide[2], at_wide[2];                  // lanes, by scope
   unsigned rendezvous_count;
+  const Collective* sweep;  // that is under way: the lanes before the running one have come to it, in order
   Rendezvous rendezvous[32];
   Exchange exchange;
   Lane lanes[32];  // in scheduling order
@@ -103,8 +106,10 @@ class Worker {
 
   // On the fiber of the current lane.
   int block_barrier(Vote vote, int predicate, Site site);
-  uint64_t collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand, analysis::Operation operation,
-                      const char* name, Site site);
+  uint64_t collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site);
+  bool begin_sweep(const Collective& what, Site site);
+  uint64_t sweep(uint64_t value, uint32_t operand, Lane& next);
+  uint64_t end_sweep(uint64_t value, uint32_t operand);
   uint32_t active_mask(Site site);
   void arrive(Scope scope, Site site);
   void wait(Scope scope, Site site);
@@ -161,6 +166,7 @@ class Worker {
   void release_block(Block& block);
   void complete(Warp& warp, unsigned rendezvous);
   void resolve_active_mask(Warp& warp);
+  void settle(Warp& warp);
   WideBarrier& barrier(Scope scope) { return scope == kGrid ? grid_barrier_ : cluster_block(0).cluster_barrier; }
   bool all_have_arrived(Scope scope);
   uint32_t blocks_in(Scope scope) const {
@@ -204,7 +210,7 @@ class Worker {
 #endif
 };
 
-extern __thread Worker* worker;  // null outside a kernel
+extern __thread Worker* worker __attribute__((tls_model("initial-exec")));  // null outside a kernel
 
 // fault.cpp
 std::string kernel_name(const Launch& launch);

@@ -163,6 +163,31 @@ __global__ void tree_sums(const float* in, float* out) {
   if (threadIdx.x % 32 == 0) out[(blockIdx.x * blockDim.x + threadIdx.x) / 32] = sum;
 }
 
+// In the middle of a shuffle of all lanes, some meet among themselves first, wait for the block, or take another line.
+__global__ void broken_sweeps(unsigned* failures) {
+  const unsigned lane = threadIdx.x % 32;
+  unsigned wrong = __shfl_sync(kFull, lane, 31) != 31;  // from here on every lane has a stack
+  for (unsigned first = 0; first < 32; ++first) {
+    const unsigned others = kFull << first;
+    if (lane >= first) wrong += __reduce_add_sync(others, 1u) != 32 - first;
+    wrong += __shfl_sync(kFull, lane + first, 5) != 5 + first;
+    if (lane < first)
+      wrong += __shfl_xor_sync(kFull, lane, 1) != (lane ^ 1);
+    else
+      wrong += __shfl_xor_sync(kFull, lane, 1) != (lane ^ 1);
+    if (lane == first) __syncwarp(1u << lane);
+    wrong += __ballot_sync(kFull, lane == first) != 1u << first;
+  }
+  __syncthreads();
+  if (wrong) atomicAdd(failures, wrong);
+}
+
+TEST_CASE("lanes leave the order in which a warp shuffles") {
+  Device<unsigned> failures(1);
+  broken_sweeps<<<3, 96>>>(failures.data);
+  CHECK(failures.host()[0] == 0);
+}
+
 TEST_CASE("many warps of many blocks shuffle at the same time") {
   std::vector<float> in(64 * 256);
   for (size_t i = 0; i < in.size(); ++i) in[i] = float(i % 97);

@@ -218,8 +218,9 @@ void mma_sync(fragment<accumulator, m, n, k, Sum>& d, const fragment<matrix_a, m
   using C = std::decay_t<decltype(c)>;
   using D = std::decay_t<decltype(d)>;
   details::Product<D, A, B, C> own{&d, &a, &b, &c};
-  simt::warp_collective(&details::combine<m, n, k, T, D, A, B, C>, ~0u, reinterpret_cast<uint64_t>(&own), 0,
-                        simt::analysis::Operation::other, "mma_sync", site);
+  static constexpr simt::Collective kWhat{&details::combine<m, n, k, T, D, A, B, C>, simt::analysis::Operation::other,
+                                          "mma_sync"};
+  simt::warp_collective(kWhat, ~0u, reinterpret_cast<uint64_t>(&own), 0, site);
 }
 
 // A float with the precision that the tensor cores use.

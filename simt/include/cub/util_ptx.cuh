@@ -31,11 +31,12 @@ constexpr int warp_threads = 32;
 template <simt::Shuffle kind, int width, class T>
 SIMT_FOR_CALLER T shuffle(const T& value, unsigned operand, unsigned mask, const char* name, simt::Site site) {
   if constexpr (sizeof(T) <= 8) {
-    return simt::shuffle<kind>(mask, value, operand, width, name, site);
+    return simt::shuffle(simt::shuffle_called<kind>(name), mask, value, operand, width, site);
   } else {
     uint32_t words[(sizeof(T) + 3) / 4] = {};
     std::memcpy(words, &value, sizeof(T));
-    for (uint32_t& word : words) word = simt::shuffle<kind>(mask, word, operand, width, name, site);
+    for (uint32_t& word : words)
+      word = simt::shuffle(simt::shuffle_called<kind>(name), mask, word, operand, width, site);
     T result = value;
     std::memcpy(static_cast<void*>(&result), words, sizeof(T));
     return result;

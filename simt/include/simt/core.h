@@ -8,9 +8,9 @@
 
 // Set at each switch of lane; plain thread-local words, so that reading them costs one load. In a program their place
 // is known when it is linked. Saying so keeps g++ 12 from fetching it through a vector register, which the linker
-// refuses.
+// refuses. In a library it is known when the library is loaded: asking for it then is no call.
 #if defined(__PIC__) && !defined(__PIE__)
-#define SIMT_LANE_WORD extern __thread
+#define SIMT_LANE_WORD extern __thread __attribute__((tls_model("initial-exec")))
 #else
 #define SIMT_LANE_WORD extern __thread __attribute__((tls_model("local-exec")))
 #endif
@@ -64,8 +64,12 @@ struct Exchange {
   uint32_t operand[32];
 };
 using Combine = void (*)(Exchange& exchange, uint32_t mask);
-uint64_t warp_collective(Combine combine, uint32_t mask, uint64_t value, uint32_t operand,
-                         analysis::Operation operation, const char* name, Site site);
+struct Collective {
+  Combine combine;
+  analysis::Operation operation;
+  const char* name;
+};
+uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site);
 // The lanes of the calling warp that are at the same call together.
 uint32_t active_mask(Site site);
 uint32_t lane_id();

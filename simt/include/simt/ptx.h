@@ -444,8 +444,9 @@ uint64_t shfl(uint64_t value, uint64_t operand, uint64_t clamp_and_segment, uint
       break;
   }
   if (!in_range) source = lane;
-  return shuffle<Shuffle::index>(static_cast<unsigned>(mask), static_cast<uint32_t>(value),
-                                 static_cast<unsigned>(source), 32, "shfl.sync", site);
+  static constexpr Collective kWhat = shuffle_called<Shuffle::index>("shfl.sync");
+  return shuffle(kWhat, static_cast<unsigned>(mask), static_cast<uint32_t>(value), static_cast<unsigned>(source), 32,
+                 site);
 }
 
 // --- Tensor cores --------------------------------------------------------------------------------------------------
@@ -506,8 +507,8 @@ template <int count, bool transposed>
 SIMT_FOR_CALLER inline void ldmatrix(uint32_t (&d)[count], const void* address, Site site = Site::here()) {
   Rows<count> rows = {};
   if (lane_id() < 8 * count) rows.own = *static_cast<const uint4*>(address);
-  warp_collective(&combine_ldmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0,
-                  analysis::Operation::other, "ldmatrix", site);
+  static constexpr Collective kWhat{&combine_ldmatrix<count, transposed>, analysis::Operation::other, "ldmatrix"};
+  warp_collective(kWhat, ~0u, reinterpret_cast<uint64_t>(&rows), 0, site);
   for (int m = 0; m < count; ++m) d[m] = rows.parts[m];
 }
 
@@ -533,8 +534,8 @@ template <int count, bool transposed>
 SIMT_FOR_CALLER inline void stmatrix(void* address, const uint64_t (&a)[count], Site site = Site::here()) {
   Rows<count> rows = {};
   for (int m = 0; m < count; ++m) rows.parts[m] = static_cast<uint32_t>(a[m]);
-  warp_collective(&combine_stmatrix<count, transposed>, ~0u, reinterpret_cast<uint64_t>(&rows), 0,
-                  analysis::Operation::other, "stmatrix", site);
+  static constexpr Collective kWhat{&combine_stmatrix<count, transposed>, analysis::Operation::other, "stmatrix"};
+  warp_collective(kWhat, ~0u, reinterpret_cast<uint64_t>(&rows), 0, site);
   if (lane_id() < 8 * count) *static_cast<uint4*>(address) = rows.own;
 }
 

@@ -71,8 +71,8 @@ void combine_mma(Exchange& exchange, uint32_t) {
 template <int rows, int depth, class A, class B, class Sum>
 void multiply(const uint64_t* a, const uint64_t* b, Sum* sums, Site site) {
   Factors<Sum> factors{a, b, sums};
-  warp_collective(&combine_mma<rows, depth, A, B, Sum>, ~0u, reinterpret_cast<uint64_t>(&factors), 0,
-                  analysis::Operation::other, "mma.sync", site);
+  static constexpr Collective kWhat{&combine_mma<rows, depth, A, B, Sum>, analysis::Operation::other, "mma.sync"};
+  warp_collective(kWhat, ~0u, reinterpret_cast<uint64_t>(&factors), 0, site);
 }
 
 }  // namespace simt

@@ -83,13 +83,17 @@ void combine_shuffle(Exchange& exchange, uint32_t mask) {
   });
 }
 
-template <Shuffle kind, class T>
-T shuffle(unsigned mask, const T& value, unsigned operand, int width, const char* name, Site site) {
+template <Shuffle kind>
+constexpr Collective shuffle_called(const char* name) {
+  return {&combine_shuffle<kind>, analysis::Operation::shuffle, name};
+}
+
+template <class T>
+T shuffle(const Collective& what, unsigned mask, const T& value, unsigned operand, int width, Site site) {
   if (width < 1 || width > warpSize || (width & (width - 1)))
     device_fault(cudaErrorIllegalInstruction, "the width of a shuffle must be 1, 2, 4, 8, 16 or 32", site);
   const uint32_t packed = (operand & 31) | static_cast<unsigned>(width) << 8;
-  return from_word<T>(
-      warp_collective(&combine_shuffle<kind>, mask, to_word(value), packed, analysis::Operation::shuffle, name, site));
+  return from_word<T>(warp_collective(what, mask, to_word(value), packed, site));
 }
 
 // --- Votes and matches ---------------------------------------------------------------------------------------------
@@ -106,8 +110,8 @@ inline void combine_vote(Exchange& exchange, uint32_t mask) {
 }
 
 inline VoteResult vote(unsigned mask, bool predicate, const char* name, Site site) {
-  return from_word<VoteResult>(
-      warp_collective(&combine_vote, mask, 0, predicate, analysis::Operation::vote, name, site));
+  const Collective what{&combine_vote, analysis::Operation::vote, name};
+  return from_word<VoteResult>(warp_collective(what, mask, 0, predicate, site));
 }
 
 inline void combine_match_any(Exchange& exchange, uint32_t mask) {
@@ -176,14 +180,15 @@ void combine_reduce(Exchange& exchange, uint32_t mask) {
 
 template <class Operation, class T>
 T reduce(unsigned mask, T value, const char* name, Site site) {
-  return from_word<T>(warp_collective(&combine_reduce<Operation, T>, mask, to_word(value), 0,
-                                      analysis::Operation::warp_reduce, name, site));
+  const Collective what{&combine_reduce<Operation, T>, analysis::Operation::warp_reduce, name};
+  return from_word<T>(warp_collective(what, mask, to_word(value), 0, site));
 }
 
 inline void combine_nothing(Exchange&, uint32_t) {}
 
 inline void warp_barrier(unsigned mask, const char* name, Site site) {
-  warp_collective(&combine_nothing, mask, 0, 0, analysis::Operation::warp_sync, name, site);
+  const Collective what{&combine_nothing, analysis::Operation::warp_sync, name};
+  warp_collective(what, mask, 0, 0, site);
 }
 
 // The lanes that are at one place together. A line alone is not enough: both branches of a condition may call the same
@@ -195,8 +200,8 @@ inline void warp_barrier(unsigned mask, const char* name, Site site) {
 #endif
   const auto address = [](const void* code) { return reinterpret_cast<uint64_t>(code); };
   const uint64_t place = address(__builtin_return_address(0)) ^ address(caller) << 32 ^ address(caller) >> 32;
-  return static_cast<uint32_t>(
-      warp_collective(&combine_match_any, at_line, place, 0, analysis::Operation::vote, "__activemask", site));
+  static constexpr Collective kWhat{&combine_match_any, analysis::Operation::vote, "__activemask"};
+  return static_cast<uint32_t>(warp_collective(kWhat, at_line, place, 0, site));
 }
 
 }  // namespace simt
@@ -214,23 +219,26 @@ inline void __syncwarp(unsigned mask = 0xffffffff, simt::Site site = simt::Site:
 template <class T>
 simt::Promoted<T> __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
                               simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::index>(mask, value, static_cast<unsigned>(source), width, "__shfl_sync", site);
+  static constexpr auto kWhat = simt::shuffle_called<simt::Shuffle::index>("__shfl_sync");
+  return simt::shuffle(kWhat, mask, value, static_cast<unsigned>(source), width, site);
 }
 template <class T>
 simt::Promoted<T> __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
                                  simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::up>(mask, value, delta, width, "__shfl_up_sync", site);
+  static constexpr auto kWhat = simt::shuffle_called<simt::Shuffle::up>("__shfl_up_sync");
+  return simt::shuffle(kWhat, mask, value, delta, width, site);
 }
 template <class T>
 simt::Promoted<T> __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
                                    simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::down>(mask, value, delta, width, "__shfl_down_sync", site);
+  static constexpr auto kWhat = simt::shuffle_called<simt::Shuffle::down>("__shfl_down_sync");
+  return simt::shuffle(kWhat, mask, value, delta, width, site);
 }
 template <class T>
 simt::Promoted<T> __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
                                   simt::Site site = simt::Site::here()) {
-  return simt::shuffle<simt::Shuffle::butterfly>(mask, value, static_cast<unsigned>(lane_mask), width,
-                                                 "__shfl_xor_sync", site);
+  static constexpr auto kWhat = simt::shuffle_called<simt::Shuffle::butterfly>("__shfl_xor_sync");
+  return simt::shuffle(kWhat, mask, value, static_cast<unsigned>(lane_mask), width, site);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, simt::Site site = simt::Site::here()) {
@@ -250,14 +258,15 @@ inline int __uni_sync(unsigned mask, int predicate, simt::Site site = simt::Site
 
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, simt::Site site = simt::Site::here()) {
-  return static_cast<unsigned>(simt::warp_collective(&simt::combine_match_any, mask, simt::to_word(value), 0,
-                                                     simt::analysis::Operation::vote, "__match_any_sync", site));
+  static constexpr simt::Collective kWhat{&simt::combine_match_any, simt::analysis::Operation::vote,
+                                          "__match_any_sync"};
+  return static_cast<unsigned>(simt::warp_collective(kWhat, mask, simt::to_word(value), 0, site));
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* all_equal, simt::Site site = simt::Site::here()) {
-  const unsigned equal =
-      static_cast<unsigned>(simt::warp_collective(&simt::combine_match_all, mask, simt::to_word(value), 0,
-                                                  simt::analysis::Operation::vote, "__match_all_sync", site));
+  static constexpr simt::Collective kWhat{&simt::combine_match_all, simt::analysis::Operation::vote,
+                                          "__match_all_sync"};
+  const unsigned equal = static_cast<unsigned>(simt::warp_collective(kWhat, mask, simt::to_word(value), 0, site));
   *all_equal = equal != 0;
   return equal;
 }

@@ -58,8 +58,8 @@ template <class T, class Operator>
 T collective(simt::Combine combine, uint32_t mask, T value, uint32_t operand, Operator& op, const char* name,
              simt::Site site) {
   Contribution<T, Operator> own{value, value, &op};
-  simt::warp_collective(combine, mask, reinterpret_cast<uint64_t>(&own), operand,
-                        simt::analysis::Operation::warp_reduce, name, site);
+  const simt::Collective what{combine, simt::analysis::Operation::warp_reduce, name};
+  simt::warp_collective(what, mask, reinterpret_cast<uint64_t>(&own), operand, site);
   return own.value;
 }
 

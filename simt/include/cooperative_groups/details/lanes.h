@@ -31,12 +31,12 @@ T shuffle(unsigned mask, const T& value, unsigned operand, unsigned width, const
   static_assert(simt::is_copyable_by_bytes<T>, "groups shuffle trivially copyable types only");
   static_assert(sizeof(T) <= 32, "groups shuffle at most 32 bytes a thread");
   if constexpr (sizeof(T) <= 8) {
-    return simt::shuffle<kind>(mask, value, operand, static_cast<int>(width), name, site);
+    return simt::shuffle(simt::shuffle_called<kind>(name), mask, value, operand, static_cast<int>(width), site);
   } else {
     T result = value;
     const Parcel<T> parcel{&value, &result};
-    simt::warp_collective(&combine_parcels<kind, T>, mask, reinterpret_cast<uint64_t>(&parcel),
-                          (operand & 31) | width << 8, simt::analysis::Operation::shuffle, name, site);
+    const simt::Collective what{&combine_parcels<kind, T>, simt::analysis::Operation::shuffle, name};
+    simt::warp_collective(what, mask, reinterpret_cast<uint64_t>(&parcel), (operand & 31) | width << 8, site);
     return result;
   }
 }
