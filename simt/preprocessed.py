@@ -71,6 +71,18 @@ def restore_blanks(text):
     return "".join(out) + text[end:]
 
 
+def with_c_linkage(text):
+    """The text with the lines of its own files, which are those that are no system headers, in extern "C" blocks."""
+    marks = list(MARKER.finditer(text))
+    own = {mark[2] for mark in marks if "3" not in mark[3] and not mark[2].startswith('"<')}
+    out, end, inside = [], 0, False
+    for mark in marks:
+        if (mark[2] in own) != inside:
+            out += [text[end : mark.start()], "} " if inside else 'extern "C" {', "\n"]
+            end, inside = mark.start(), not inside
+    return "".join(out) + text[end:] + ("\n}\n" if inside else "")
+
+
 class Source:
     """The tokens of the text that needs reading, the pairs of their brackets, and where each stands."""
 

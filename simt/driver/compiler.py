@@ -11,7 +11,7 @@ from . import INCLUDES, SIMT, TOOLKIT
 from .absent import refuse_toolkit
 from .builds import BUILDS, CUDA_MACROS, CUDA_WARNINGS, OF_MACHINE
 from .failure import Failure
-from .messages import in_the_students_words
+from .messages import in_the_students_words, without_what_c_allows
 from .runtime_library import linked_with
 from .tools import Tools
 
@@ -64,9 +64,30 @@ class Compiler:
             if not self.command.dry:
                 Path(path).write_text("".join(Path(part).read_text() for part in parts))
 
+    @contextlib.contextmanager
+    def under_another_name(self, output):
+        """Where to write an output, which gets its name when it is whole: what is killed leaves no half of it."""
+        if self.command.dry or self.command.verbose or os.path.exists(output) and not os.path.isfile(output):
+            yield output
+            return
+        part = f"{output}.{os.getpid()}.part"
+        try:
+            yield part
+            os.replace(part, os.path.realpath(output))
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+
     def compile(self, number, output, target):
+        with self.under_another_name(output) as part:
+            self.compile_to(number, part, target)
+
+    def compile_to(self, number, output, target):
         path, language = self.command.inputs[number]
         dependencies = self.dependencies_for(target, number)
+        if language == "c" and not self.command.dry and self.uses_cuda(path, number):
+            self.compile_c(path, number, output, dependencies)
+            return
         if language != "cu":
             self.preprocess(path, language, *dependencies, "-c", "-o", output)
             return
@@ -82,6 +103,26 @@ class Compiler:
         options = self.options_for(language)
         arguments = ["-x", "c++-cpp-output", *options, "-c", translated, "-o", output]
         self.tools.run_gxx(arguments, in_the_students_words, cached=True, checked=True)
+
+    def uses_cuda(self, path, number):
+        """Whether a C file includes CUDA's headers, which are C++ here; what g++ -E prints of it is kept."""
+        self.preprocess(path, "c++", "-E", "-o", self.preprocessed_c(number))
+        text = Path(self.preprocessed_c(number)).read_text(errors="surrogateescape")
+        return f'"{SIMT / "include"}/' in text or f'"{SIMT / "extras/include"}/' in text
+
+    def preprocessed_c(self, number):
+        return os.path.join(self.folder, f"{number}-c.ii")
+
+    def compile_c(self, path, number, output, dependencies):
+        """A C file with CUDA's headers as C++ with the linkage of C."""
+        from preprocessed import read_text, with_c_linkage, write_text
+
+        if dependencies:
+            self.preprocess(path, "c++", *dependencies, "-E", "-o", self.preprocessed_c(number))
+        wrapped = os.path.join(self.folder, f"{number}-linked.ii")
+        write_text(wrapped, with_c_linkage(read_text(self.preprocessed_c(number))))
+        options = [*self.options_for("c++-cpp-output"), "-fpermissive", "-Wno-write-strings"]
+        self.tools.run_gxx(["-x", "c++-cpp-output", *options, "-c", wrapped, "-o", output], without_what_c_allows)
 
     def translate(self, path, preprocessed, translated):
         # Imported here, since Python takes a while to read the translator, and only a .cu needs it.
@@ -142,7 +183,8 @@ class Compiler:
             output = command.output or "a.out"
             objects = self.compile_all(output)
             items = [objects[item] if isinstance(item, int) else item for item in command.link]
-            self.tools.run_gxx([*items, *linked_with(command, self.tools.gxx), "-o", output])
+            with self.under_another_name(output) as part:
+                self.tools.run_gxx([*items, *linked_with(command, self.tools.gxx), "-o", part])
         self.write_dependencies()
 
     def show(self):

@@ -12,6 +12,11 @@ def messages_of(errors):
     return re.split(rf"^(?=(?:{context})*[^\s|][^\n]*?(?:error|warning): )", errors, flags=re.MULTILINE)
 
 
+def without_what_c_allows(errors):
+    kept = "".join(message for message in messages_of(errors) if "[-fpermissive]" not in message)
+    return kept if re.search("error: |warning: ", kept) else ""
+
+
 def in_the_students_words(errors):
     """g++'s messages without the names of rewritten declarations, and without those that follow from an earlier one."""
     kept, has_error = [], False
@@ -28,6 +33,13 @@ def in_the_students_words(errors):
 def explain(errors):
     """Add a sentence to g++'s message where the device, not the program, lacks something."""
     errors = re.sub(r"\x1b\[[\d;]*[mK]", "", errors)
+    kernels = re.search(
+        r"^([^\s:]+):\d+:\d+: error: (?:['‘]__(?:global|device|shared|constant)__['’]|[^\n]*['‘]<['’][^\n]*\n[^\n]*<<<)",
+        errors,
+        re.MULTILINE,
+    )
+    if kernels:
+        raise Failure(f"{kernels[1]} has code for the device: name it .cu, or compile it with -x cu")
     absent = re.search(r"fatal error: ([^\s:]+): No such file or directory", errors)
     if absent and absent[1] == "boost/context/detail/fcontext.hpp" or "-lboost_context" in errors:
         raise Failure(

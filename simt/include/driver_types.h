@@ -1,7 +1,7 @@
 // The types of CUDA's runtime API, with CUDA's names and numbers.
 #pragma once
 #ifndef __cplusplus
-#error "the CPU device's headers are C++; simtcc compiles .c files as C++"
+#error "the CPU device's headers are C++; let simtcc compile this file, also a .c file, or compile it as C++"
 #endif
 #include <limits.h>
 #include <stddef.h>

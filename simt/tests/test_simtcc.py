@@ -485,3 +485,50 @@ def test_nothing_temporary_is_left(folder, tmp_path):
     (folder / "wrong.cu").write_text("int main() { return missing; }\n")
     assert simtcc("wrong.cu", cwd=folder, TMPDIR=str(temporary)).returncode == 1
     assert list(temporary.iterdir()) == []
+
+
+def test_c_files_may_call_the_runtime_and_are_c_otherwise(folder):
+    (folder / "host.c").write_text(
+        "#include <stdlib.h>\n#include <cuda_runtime.h>\nint value_of_kernel(void);\n"
+        "int twice(int n) { return 2 * n; }\n"
+        "int main(void) {\n  int *none = malloc(4), *d;\n  if (none == NULL || cudaMalloc((void **)&d, 4)) return 1;\n"
+        "  return value_of_kernel();\n}\n"
+    )
+    source = CHECKED.replace("int value_of", 'extern "C" int twice(int);\nextern "C" int value_of')
+    (folder / "linked.cu").write_text(source.replace("return v", "return twice(v)"))
+    compiled = made("-DVALUE=4", "host.c", "linked.cu", "-o", "both", cwd=folder)
+    assert compiled.stderr == ""
+    assert exit_code("both", folder) == 8
+    (folder / "plain.c").write_text(
+        "#include <stdlib.h>\nint main(void) { int *new = malloc(4); return new == NULL; }\n"
+    )
+    made("plain.c", "-o", "plain", cwd=folder)
+    assert exit_code("plain", folder) == 0
+
+
+@pytest.mark.parametrize("include", ["", "#include <cuda_runtime.h>\n"])
+def test_kernels_in_a_cpp_file_get_a_hint(folder, include):
+    (folder / "kernel.cpp").write_text(include + "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
+    refused = simtcc("kernel.cpp", cwd=folder)
+    assert refused.returncode == 1
+    assert "simtcc: kernel.cpp has code for the device: name it .cu, or compile it with -x cu\n" in refused.stderr
+
+
+def test_what_is_killed_leaves_no_half_written_object(folder):
+    """g++ is a program that writes half an object and waits, and is then killed with simtcc."""
+    slow = folder / "g++"
+    slow.write_text(
+        '#!/bin/bash\ncase " $* " in *" -c "*) ;; *) exec g++ "$@" ;; esac\n'
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo half > "$2" && echo $$ > begun; shift; done\nexec sleep 60\n'
+    )
+    slow.chmod(0o755)
+    command = [str(SIMTCC), "-c", "main.cpp", "-o", "main.o"]
+    environment = {**os.environ, "CXX": shlex.quote(str(slow)), "CCACHE_DISABLE": "1", "TMPDIR": str(folder)}
+    with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True) as process:
+        for _ in range(200):
+            if (folder / "begun").exists() and (folder / "begun").read_text():
+                break
+            time.sleep(0.05)
+        process.kill()
+    os.kill(int((folder / "begun").read_text()), signal.SIGKILL)
+    assert not (folder / "main.o").exists()

@@ -71,6 +71,18 @@ def test_a_kernel_is_interrupted(program, tmp_path, sent):
     assert set(hazards) == {"race"} and kernels[0] == "races"
 
 
+@pytest.mark.parametrize("sent", full_but([signal.SIGTERM, signal.SIGHUP], signal.SIGTERM))
+def test_an_analysis_that_is_ended_ends_its_program_and_leaves_no_folder(program, tmp_path, sent):
+    words = [SIMT / "analyze", "--program", program, "--", "spin"]
+    with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"spins\n"
+        assert list(tmp_path.iterdir())
+        running.send_signal(sent)
+        assert running.stdout.read() == b""  # until the program has closed it, too
+        assert running.wait(timeout=60) == 128 + sent
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_report_says_how_it_ended(program):
     done = subprocess.run(
         [SIMT / "analyze", "--program", program, "--", "throw"],
