@@ -51,7 +51,7 @@ void Worker::deadlock() {
   for (uint32_t i = 0; i < warp_count_; ++i)
     for (unsigned n = 0; n < warps_[i].rendezvous_count; ++n) {
       const Rendezvous& r = warps_[i].rendezvous[n];
-      const std::string masks = "; the mask of " + std::string(r.name) + " (" + at_line(r.site) + ") names " +
+      const std::string masks = "; the mask of " + std::string(r.what->name) + " (" + at_line(r.site) + ") names " +
                                 std::to_string(__builtin_popcount(r.mask)) + " lanes of the warp, and " +
                                 std::to_string(__builtin_popcount(r.arrived)) + " of them are there";
       if (sentence.find(masks) == std::string::npos) sentence += masks;
