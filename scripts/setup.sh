@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: setup.sh start|run|test|plots|site
+# Usage: setup.sh start|run|test|plots|site|nvcc
 # Installs what is missing on Debian or Ubuntu and says what and why first: packages through apt-get, Python's into .venv.
 # Quick and silent when all is there.
 set -euo pipefail
@@ -31,7 +31,9 @@ has_ccache() { [ -e $no_ccache ] || command -v ccache >/dev/null; }
 can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; }; }
 with_torch() { [ "$goal" = test ] && [ -n "${TORCH:-}" ] && [ "$TORCH" != 0 ]; }
 has_python_h() { python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null; }
-with_nvcc() { [ "$goal" = test ] && [ -n "${FULL:-}" ] && [ "$FULL" != 0 ] && ! has_nvcc; }
+with_nvcc() {
+  [ "$goal" = nvcc ] || { [ "$goal" = test ] && [ -n "${FULL:-}" ] && [ "$FULL" != 0 ] && ! has_nvcc; }
+}
 has_nvcc() { command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-}/bin/nvcc" ] || [ -x /usr/local/cuda/bin/nvcc ]; }
 has_venv() { [ -x .venv/bin/python ] || python3 -c 'import ensurepip, venv' 2>/dev/null; }
 

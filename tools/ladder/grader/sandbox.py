@@ -20,7 +20,7 @@ FILE = GIGABYTE // 4  # the largest file
 TEMPORARY = GIGABYTE // 2  # of /tmp
 PROCESSES = 512
 SYSTEM = ("/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
-KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CXX")  # of the environment, and:
+KEPT = ("PATH", "CPATH", "LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "CXX")  # of the environment, and:
 KEPT_BEGIN = ("SIMT_", "LADDER_", "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")
 
 
