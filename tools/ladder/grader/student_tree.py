@@ -26,6 +26,7 @@ STAYS_HERE = ("tests/", ".github/", ".ci/", "TEACHING.md")
 SHORTEST = 20  # characters; shorter lines, such as braces and float sum = 0.0f, stand in any kernel
 FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LEAD = re.compile(rf"^(?:\| |- ){LINK.pattern}.*\n", re.M)  # a table's row or a list's item that leads to a page
 LEFT_CODE = "*Here stands code of a solution, which this tree leaves out.*"
 LEFT_LINE = "(an exercise)"
 
@@ -63,12 +64,12 @@ def page(text, lines, folder, kept):
     def block(fence):
         return LEFT_CODE if lines & lines_of(fence[1]) else fence[0]
 
-    def link(found):
+    def is_gone(found):
         target = (ROOT / folder / found[2]).resolve()
-        inside = ROOT in target.parents and target.exists()
-        return found[1] if inside and not kept(target.relative_to(ROOT)) else found[0]
+        return ROOT in target.parents and target.exists() and not kept(target.relative_to(ROOT))
 
-    return LINK.sub(link, FENCE.sub(block, text))
+    text = LEAD.sub(lambda found: "" if is_gone(found) else found[0], FENCE.sub(block, text))
+    return LINK.sub(lambda found: found[1] if is_gone(found) else found[0], text)
 
 
 def counts(text, lines, sources):
