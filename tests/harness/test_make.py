@@ -23,7 +23,7 @@ def test_what_decided_the_backend_cannot_be_misread(nvcc, gpu, backend, why):
 
 def test_help_names_every_job_once():
     jobs = "\n" + make("help").stdout
-    names = "run test start stage analyze exercise grade try hint quiz class bench peers chain tune profile plots readme site programs"
+    names = "run test start stage analyze exercise grade try hint quiz class student-tree bench peers chain tune profile plots readme site slides programs"
     for job in [*names.split(), "compile-check", "format", "clean"]:
         assert jobs.count(f"\nmake {job} ") == 1, job
 
