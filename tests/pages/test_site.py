@@ -214,6 +214,7 @@ def test_comments_of_the_tools_and_links_of_code_are_left_out(assembled):
     page = ROOT / "assignment1/rms_norm/matrix/05_warp_shuffle/README.md"
     text = assembled.translate(page)
     assert "<!--" not in text and "[mutant](../mutants/index.md)" in text
+    assert "[`make exercise S=05`](../../../../exercises/matrix/05_warp_shuffle.md)" in text
     assert "main.csv](../../../../profiling_results/h200/matrix/main.csv.md)" in text
 
 

@@ -138,7 +138,7 @@ class Site:
             part = re.sub(r"^( {2,3})(?=\S)", "    ", part, flags=re.MULTILINE)  # of list items
             part = re.sub(
                 r"`[^`\n]*`|" + LINK.pattern,
-                lambda found: found.group()
+                lambda found: self.code(page, found.group())
                 if found.group().startswith("`")
                 else found.group(1) + self.target(page, found.group(2)) + found.group(3),
                 part,
@@ -150,6 +150,14 @@ class Site:
             result += outside_of_code(text[last : fence.start()]) + fence.group()
             last = fence.end()
         return result + outside_of_code(text[last:])
+
+    def code(self, page, text):
+        """Code within a line: what writes an exercise leads to its page."""
+        asked = re.fullmatch(r"`make exercise S=(\S+)`", text)
+        one = next((one for one in exercises.course() if asked and one.asked == asked[1]), None)
+        if not one or one.page == page:
+            return text
+        return f"[{text}]({os.path.relpath(place_of(one.page), place_of(page).parent)})"
 
     def add_pages(self, reports):
         of_pages = {one.page: one for one in exercises.course()}
@@ -269,7 +277,8 @@ def generate(source, out, navigation):
     work = source.parent
     described = json.loads(settings) | {"docs_dir": source.name, "site_dir": "html", "nav": navigation}
     (work / "mkdocs.yml").write_text(json.dumps(described, indent=1), encoding="utf-8")  # JSON is YAML
-    command = [generator, "build", "--clean", "--strict"]
+    shutil.rmtree(work / "html", ignore_errors=True)
+    command = [generator, "build", "--strict"]
     done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = COLOR.sub("", done.stdout.decode(errors="replace")).partition("Traceback")[0]
     if done.returncode:
@@ -284,18 +293,23 @@ def generate(source, out, navigation):
     shutil.move(work / "html", out)
 
 
+def build(out, reports):
+    """The site of the tree in `out`. What the generator keeps of the pages stays in build/site_work/ for the next time."""
+    work = BUILD / "site_work"
+    with exercises.locked(work / "lock"):
+        shutil.rmtree(work / "pages", ignore_errors=True)
+        site = Site(work / "pages")
+        site.add_pages(reports)
+        site.add_files()
+        for name in ("site.css", "reachable.js", "report.js", "worker_from_file.js"):
+            shutil.copyfile(TOOLS / name, site.folder / name)
+        for stage in sum(reports.values(), []):
+            site.write(site_reports.place_of(stage), site_reports.with_way_back(stage, place_of(stage.page)))
+        generate(site.folder, out, site.navigation())
+    require_no_loads_from_elsewhere(out)
+
+
 def run(given):
-    reports = {} if given.no_reports else site_reports.by_page()
-    work = BUILD / f"site_work/{os.getpid()}"
-    shutil.rmtree(work, ignore_errors=True)
-    site = Site(work / "pages")
-    site.add_pages(reports)
-    site.add_files()
-    for name in ("site.css", "reachable.js", "report.js", "worker_from_file.js"):
-        shutil.copyfile(TOOLS / name, site.folder / name)
-    for stage in sum(reports.values(), []):
-        site.write(site_reports.place_of(stage), site_reports.with_way_back(stage, place_of(stage.page)))
-    generate(site.folder, given.out.absolute(), site.navigation())
-    shutil.rmtree(work)
-    require_no_loads_from_elsewhere(given.out.absolute())
-    print(f"site: {results.shown(given.out.absolute())}/index.html is built: open it in a browser")
+    out = given.out.absolute()
+    build(out, {} if given.no_reports else site_reports.by_page())
+    print(f"site: {results.shown(out)}/index.html is built: open it in a browser")
