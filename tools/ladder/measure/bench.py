@@ -137,6 +137,12 @@ def run(given):
             "bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU."
         )
     climbed, header, only = chosen(given.what)
+    lacking = [ladder.id for ladder in climbed if any(stage.is_left_out for stage in ladder.stages)]
+    if lacking:
+        raise Unusable(
+            f"make bench measures whole ladders, and kernels of {', '.join(lacking)} are exercises and not in this tree; "
+            "make grade times your own file on the GPU"
+        )
     work, out = machine.workplace("bench")
     programs = registry.listed("PROGRAMS") if header else {}
     programs = {name: place for name, place in programs.items() if (ladders.ROOT / place / "Makefile").is_file()}
