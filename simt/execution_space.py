@@ -13,6 +13,7 @@ from typing import NamedTuple, Optional
 
 MARKER = re.compile(r"_ZN4simt4runs\d+(on_host|on_device|on_both|as_kernel)Ev\b")
 OWN = re.compile(r"_ZN[VK]*4simt")  # the CPU device's functions, which may use what they like
+LAUNCHES = re.compile(r"_ZN4simt13run_as_kernel")  # of these what they are given to call: it is device code
 SYMBOL = re.compile(r"^(.*?)/(\d+) \((.*)\)(?: @\S+)?$")
 FILE_MARK = re.compile(r'^# \d+ "((?:[^"\\\n]|\\.)*)"((?: \d)*)', re.MULTILINE)
 DECLARED = re.compile(r"^// simt: (\S+) (\S+)$", re.MULTILINE)
@@ -160,17 +161,22 @@ class Checker:
     def refused(self):
         """The calls that nvcc refuses."""
         for mine, judge in ((("on_device", "as_kernel"), self.judge_for_device), (("on_host",), self.judge_for_host)):
-            queue = [(function, ()) for function in self.functions.values() if function.runs in mine]
+            is_of_device = "on_device" in mine
+            queue = [
+                (function, ())
+                for function in self.functions.values()
+                if function.runs in mine or (is_of_device and LAUNCHES.match(function.symbol))
+            ]
             seen = set()
             while queue:
                 function, steps = queue.pop(0)
                 for number in dict.fromkeys(function.calls):
                     called = self.resolved(number)
-                    if not called or MARKER.match(called.symbol):
+                    if not called or MARKER.match(called.symbol) or LAUNCHES.match(called.symbol):
                         continue
                     path = (*steps, (function.symbol, self.functions[number].symbol))
                     runs = self.runs(called)
-                    is_own = any(OWN.match(step[1]) for step in path)
+                    is_own = any(OWN.match(symbol) for step in path for symbol in step)
                     sentence = judge(function, called, runs)
                     if sentence and (runs or not is_own):
                         yield Call(path, sentence)

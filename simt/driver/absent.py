@@ -23,7 +23,7 @@ ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
     ("nvrtc", "NVRTC"),
     ("nvml", "NVML"),
     ("cupti", "CUPTI"),
-    ("thrust/", "Thrust"),
+    ("thrust/", "this part of Thrust"),
     ("cub/device/", "CUB's device-wide algorithms"),
     ("cub/", "this part of CUB"),
     ("cuda/std/", "this part of cuda::std"),
@@ -43,7 +43,7 @@ ABSENT_NAMES = [  # what g++ finds undeclared
     (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the levels 1 and 2, and the products of matrices"),
     (r"curand\w+|CURAND_\w+", "this part of cuRAND; its kernels have the generators XORWOW and Philox"),
 ]
-WHAT_THERE_IS = "it has CUDA's runtime, and most of cuBLAS and cuRAND"
+WHAT_THERE_IS = "it has CUDA's runtime, and most of Thrust, cuBLAS and cuRAND"
 REMOVED_NAMES = re.compile(r"__(shfl|shfl_up|shfl_down|shfl_xor|all|any|ballot)")  # since compute capability 7.0
 TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
 

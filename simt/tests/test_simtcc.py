@@ -279,7 +279,7 @@ def test_help_and_version(folder):
         (["one.cu", "-ptx"], "-ptx"),
         (["-cubin", "one.cu"], "no GPU code"),
         (["one.cu", "-lcublasLt"], "does not have this library"),
-        (["one.cu", "-lcufft"], "does not have this library; it has CUDA's runtime, and most of cuBLAS"),
+        (["one.cu", "-lcufft"], "does not have this library; it has CUDA's runtime, and most of Thrust, cuBLAS"),
         (["one.cu", "-lcudnn"], "does not have this library"),
         (["one.cu", "-c", "value.cu", "-o", "x.o"], "one source file"),
         (["one.cu", "-c", "-o", "absent/x.o"], "no folder absent"),
@@ -314,11 +314,11 @@ def test_absent_cuda_library(folder, header, owner):
 @pytest.mark.full
 def test_headers_of_an_installed_toolkit_are_not_used(folder):
     toolkit = folder / "toolkit"
-    for name in ["crt/host_config.h", "cuda_runtime.h", "cublasXt.h", "thrust/sort.h"]:
+    for name in ["crt/host_config.h", "cuda_runtime.h", "cublasXt.h", "thrust/async/scan.h"]:
         (toolkit / name).parent.mkdir(parents=True, exist_ok=True)
         (toolkit / name).write_text("#error a header for nvcc\n")
     made("-O0", "-I", toolkit, "one.cu", "-o", "x", cwd=folder)
-    for header, owner in [("cublasXt.h", "cuBLAS"), ("thrust/sort.h", "Thrust")]:
+    for header, owner in [("cublasXt.h", "cuBLAS"), ("thrust/async/scan.h", "Thrust")]:
         (folder / "h.cu").write_text(f"#include <{header}>\n")
         result = simtcc("-c", "-I", toolkit, "h.cu", cwd=folder)
         assert result.returncode == 1 and owner in result.stderr.splitlines()[-1]
