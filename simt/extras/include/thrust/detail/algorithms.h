@@ -125,7 +125,7 @@ struct Serial {
   }
   template <class Map, class Stencil, class In, class Out>
   static Out gather_if(Map first, Map last, Stencil stencil, In in, Out out) {
-    return gather_if(first, last, stencil, in, out, [](const auto& flag) { return bool(flag); });
+    return gather_if(first, last, stencil, in, out, [](const auto& flag) { return static_cast<bool>(flag); });
   }
   template <class In, class Map, class Out>
   static void scatter(In first, In last, Map map, Out out) {
@@ -138,7 +138,7 @@ struct Serial {
   }
   template <class In, class Map, class Stencil, class Out>
   static void scatter_if(In first, In last, Map map, Stencil stencil, Out out) {
-    scatter_if(first, last, map, stencil, out, [](const auto& flag) { return bool(flag); });
+    scatter_if(first, last, map, stencil, out, [](const auto& flag) { return static_cast<bool>(flag); });
   }
 
   // --- Transformations
