@@ -204,3 +204,23 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
 }  // extern "C"
+
+// What g++ calls before an index leaves an array whose size it knows (-fsanitize=bounds).
+struct ArrayAccess {
+  const char* file;
+  unsigned line, column;
+  const struct TypeDescriptor {
+    uint16_t kind, info;
+    char name[];  // quoted
+  } * array, *index;
+};
+extern "C" SIMT_HOOK __ubsan_handle_out_of_bounds(const ArrayAccess* access, uintptr_t value) {
+  Worker* w = worker;
+  if (!w || !w->in_kernel || !w->lane || is_telling) return;
+  const unsigned unused = 64 - std::min(64u, 1u << (access->index->info >> 1));
+  const bool is_signed = access->index->info & 1;
+  const std::string index = is_signed ? std::to_string(static_cast<int64_t>(value << unused) >> unused)
+                                      : std::to_string(static_cast<uint64_t>(value));
+  w->fail_at(cudaErrorIllegalAddress, reinterpret_cast<uintptr_t>(__builtin_return_address(0)), FaultKind::out_of_array,
+             "the index " + index + " is outside the array of type " + access->array->name);
+}

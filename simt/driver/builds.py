@@ -24,7 +24,7 @@ BUILDS = {
             "-fno-optimize-sibling-calls -fno-tree-sra -fno-thread-jumps -fno-reorder-blocks -fno-tree-vectorize "
             "-finline-small-functions -finline-functions "
             "--param=max-inline-insns-auto=2000 --param=max-inline-insns-single=2000 "
-            "-fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1 "
+            "-fsanitize=bounds -fsanitize=thread --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1 "
             "-fsanitize-coverage=trace-pc -DSIMT_ANALYSIS -U_FORTIFY_SOURCE -Wno-tsan -Wno-class-memaccess -Wno-deprecated-copy"
         ).split(),
         "optimization": "-O1",

@@ -78,6 +78,7 @@ enum class FaultKind : uint8_t {
   other,
   out_of_bounds,  // global memory
   out_of_shared,
+  out_of_array,  // whose size the compiler knows
   misaligned,
   barrier,   // one that not all threads reach
   diverged,  // two at once
@@ -91,6 +92,7 @@ inline const char* name_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::out_of_bounds:
     case FaultKind::out_of_shared:
+    case FaultKind::out_of_array:
       return "out_of_bounds";
     case FaultKind::misaligned:
       return "misaligned";

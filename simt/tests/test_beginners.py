@@ -47,12 +47,15 @@ BUGS = [
     ("advice", "a sum by one block", None, "read one word, change it and write it back"),
     ("advice", "a stencil in place", None, "Put __syncwarp() between the two lines"),
     ("advice", "two barriers of one line", "wait at the barrier at advice.cu:8 (number 2 "
-     "of the line)", "others"),
+     "of the line)", "the block diverged"),
     ("advice", "an int index that overflows", "8589916060 bytes before the start of a 3221225472-byte allocation "
      "(cudaMalloc): an int index may have overflowed", "an int index may have overflowed"),
     ("advice", "a mask of lanes that do not come", "the mask of __shfl_down_sync (advice.cu:13) names 32 lanes of the "
      "warp, and 16 of them are there", "names 32 lanes of the warp, and 16 of them are there"),
     ("advice", "a vector at a wrong address", "this access needs a multiple of 16 bytes", "needs a multiple of 16"),
+    ("advice", "past a local array", None, "the index 8 is outside the array of type 'int [8]'"),
+    ("advice", "past a shared array", None, "the index 32 is outside the array of type 'int [32]'"),
+    ("advice", "arrays to their ends", "", ""),
 ]  # fmt: skip
 
 
