@@ -12,6 +12,7 @@
 #include "counters.h"
 #include "fault.h"
 #include "hooks.h"
+#include "in_flight.h"
 #include "json.h"
 #include "places.h"
 #include "recorder.h"
@@ -150,6 +151,7 @@ void write_dump() {
   static std::atomic<bool> written_before{false};
   if (!path || !*path || written_before.exchange(true)) return;
   lose_all();
+  say_unflushed();
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   std::vector<const Kernel*> observed;  // not those of files from an ordinary build

@@ -3,12 +3,16 @@
 #include "hooks.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
+#include "in_flight.h"
 #include "memory.h"
+#include "places.h"
 #include "recorder.h"
 #include "scheduler.h"
+#include "unread.h"
 
 namespace simt::analysis {
 
@@ -99,6 +103,13 @@ void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const
   if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access, alignment);
 }
 
+void host_uses(const void* address, const Access& access, Pc pc) {
+  const Place place = students_place(pc - 1);
+  if (place.file.empty()) return;
+  const std::string wrong = unsafe_access(address, access.is_volatile && access.kind == Kind::load);
+  if (!wrong.empty()) say(place.file + ":" + std::to_string(place.line) + ": " + wrong);
+}
+
 }  // namespace
 
 void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access, size_t alignment) {
@@ -165,9 +176,12 @@ SIMT_HOOK __sanitizer_cov_trace_pc() {
   w->step(pc, __builtin_frame_address(0), true);
 }
 
-#define SIMT_ACCESS(name, size, alignment, ...)                                                                       \
-  SIMT_HOOK name(void* address) {                                                                                     \
-    if (Worker* w = worker; w && w->lane) hook(*w, SIMT_CALL_HERE(*w), address, size, Access __VA_ARGS__, alignment); \
+#define SIMT_ACCESS(name, size, alignment, ...)                                                         \
+  SIMT_HOOK name(void* address) {                                                                       \
+    if (Worker* w = worker; w && w->lane)                                                               \
+      hook(*w, SIMT_CALL_HERE(*w), address, size, Access __VA_ARGS__, alignment);                       \
+    else if (!w && is_in_flight)                                                                        \
+      host_uses(address, Access __VA_ARGS__, reinterpret_cast<uintptr_t>(__builtin_return_address(0))); \
   }
 #define SIMT_ACCESSES(size, alignment)                                         \
   SIMT_ACCESS(__tsan_read##size, size, alignment, {Kind::load})                \
@@ -224,3 +238,33 @@ extern "C" SIMT_HOOK __ubsan_handle_out_of_bounds(const ArrayAccess* access, uin
   w->fail_at(cudaErrorIllegalAddress, reinterpret_cast<uintptr_t>(__builtin_return_address(0)), FaultKind::out_of_array,
              "the index " + index + " is outside the array of type " + access->array->name);
 }
+
+// What kernels print, which a GPU shows when the host waits for them (-Wl,--wrap).
+namespace {
+void note_printing() {
+  if (Worker* w = worker; w && w->lane) printed_in_flight = true;
+}
+}  // namespace
+extern "C" {
+int __real_puts(const char* text);
+int __real_putchar(int character);
+int __wrap_puts(const char* text) {
+  note_printing();
+  return __real_puts(text);
+}
+int __wrap_putchar(int character) {
+  note_printing();
+  return __real_putchar(character);
+}
+int __wrap_vprintf(const char* format, va_list arguments) {
+  note_printing();
+  return vfprintf(stdout, format, arguments);
+}
+int __wrap_printf(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int count = __wrap_vprintf(format, arguments);
+  va_end(arguments);
+  return count;
+}
+}  // extern "C"

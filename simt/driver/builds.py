@@ -30,7 +30,9 @@ BUILDS = {
         "optimization": "-O1",
         "kernels_apart": True,
         "library": "libsimt_analysis.a",
-        "link": ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"],
+        "link": [
+            "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=printf,--wrap=vprintf,--wrap=puts,--wrap=putchar"
+        ],
     },
 }
 # On Arm a division by zero gives zero in silence and char is unsigned; elsewhere the processor traps, and nvcc's char is

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "in_flight.h"
 #include "memory.h"
 #include "streams.h"
 
@@ -152,6 +153,7 @@ cudaError_t enqueue_copy(const Box& dst, const Box& src, Extent extent, cudaMemc
 cudaError_t copy_now(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
   cudaError_t error = check_legacy_stream();
   if (error == cudaSuccess) error = check_unsafe_call();
+  was_waited_for();
   return error == cudaSuccess ? enqueue_copy(dst, src, extent, kind, nullptr) : error;
 }
 

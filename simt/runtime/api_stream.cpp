@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "in_flight.h"
 #include "streams.h"
 
 using namespace simt;
@@ -99,6 +100,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return with_stream(handle, [&](Stream& stream) {
     if (Capture* capture = capture_of(stream)) return spoil(*capture, cudaErrorStreamCaptureUnsupported);
     stream.launch = 0;
+    was_waited_for();
     if (!is_legacy(handle)) return cudaSuccess;
     note_host_wait();
     return check_legacy_stream();
@@ -218,6 +220,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   return api([&] {
     Event* event = stream_state().events.find(handle);
     if (!event) return cudaErrorInvalidResourceHandle;
+    if (!event->capture) was_waited_for();
     return event->capture ? spoil(*event->capture, cudaErrorCapturedEvent) : cudaSuccess;
   });
 }

@@ -12,6 +12,7 @@
 
 #include "environment.h"
 #include "fault.h"
+#include "in_flight.h"
 #include "kernels.h"
 #include "memory.h"
 #include "progress.h"
@@ -121,9 +122,9 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.overlaps = config.dependent ? launch_before() : 0;
   launch.stream = config.stream;
   launch.body = &kernel;
-  for (const auto& [position, pointer] : kernel) {
-    if (!is_host_memory(pointer)) continue;
-    const std::string sentence = "kernel " + kernel_name(launch) + ": argument " + std::to_string(position) +
+  for (const BoundKernel::Pointer& argument : kernel) {
+    if (!is_host_memory(argument.value)) continue;
+    const std::string sentence = "kernel " + kernel_name(launch) + ": argument " + std::to_string(argument.position) +
                                  " points to host memory; allocate it with cudaMalloc and copy it with cudaMemcpy";
     add_said(sentence);
     return fault(cudaErrorIllegalAddress, sentence);
@@ -148,6 +149,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
     run_on_workers(launch);
     SIMT_TELL(launch_ends());
   }
+  if (kAnalysis) starts(launch, config);
   last_stats = launch.stats;
   const auto per_block = [&](uint64_t count) { return static_cast<double>(count) / static_cast<double>(blocks); };
   most_stats = {std::max(most_stats.blocks, blocks), std::max(most_stats.barriers, per_block(launch.stats.barriers)),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "in_flight.h"
 #include "memory.h"
 
 namespace simt {
@@ -70,7 +71,10 @@ uint64_t before_this = 0, newest_launch = 0;  // guarded by api_mutex()
 }
 uint64_t launch_before() { return before_this; }
 void note_launch(uint64_t id) { newest_launch = id; }
-void note_host_wait() { ++stream_state().era; }
+void note_host_wait() {
+  ++stream_state().era;
+  was_waited_for();
+}
 
 cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, uint64_t before, uint64_t* launched) {
   struct Open {

@@ -42,13 +42,6 @@ std::string& allocation() {
 
 bool was_said(const std::string& sentence) { return std::find(said().begin(), said().end(), sentence) != said().end(); }
 
-void say(const std::string& sentence) {
-  if (was_said(sentence) || said().size() >= kMostSaid) return;
-  std::fflush(stdout);
-  std::fprintf(stderr, "simt: %s\n", sentence.c_str());
-  add_said(sentence);
-}
-
 bool ending = false;
 void say_at_exit(int, void*) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
@@ -57,6 +50,13 @@ void say_at_exit(int, void*) {
 }
 
 }  // namespace
+
+void say(const std::string& sentence) {
+  if (was_said(sentence) || said().size() >= kMostSaid) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "simt: %s\n", sentence.c_str());
+  add_said(sentence);
+}
 
 void explain(std::string why) { explanation() = std::move(why); }
 void forget_explanation() { explanation().clear(); }

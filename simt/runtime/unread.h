@@ -18,6 +18,7 @@ void lose();      // another error takes the place of this thread's last one
 void lose_all();  // and of every thread's
 
 std::string failed_allocation();             // "", or which allocation gave no memory, for a null pointer
+void say(const std::string& sentence);       // on stderr, once
 void add_said(const std::string& sentence);  // an error that is on stderr and is no kernel's own
 const std::vector<std::string>& all_said();  // also those
 

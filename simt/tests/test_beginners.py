@@ -56,6 +56,15 @@ BUGS = [
     ("advice", "past a local array", None, "the index 8 is outside the array of type 'int [8]'"),
     ("advice", "past a shared array", None, "the index 32 is outside the array of type 'int [32]'"),
     ("advice", "arrays to their ends", "", ""),
+    ("late", "managed memory without a wait", "", "late.cu:{line}: host code uses memory of cudaMallocManaged that the "
+     "kernel fill (late.cu:{line}) may still write, since nothing has waited for it; call cudaDeviceSynchronize() first"),
+    ("late", "mapped memory without a wait", "", "host code uses memory of cudaHostAlloc that the kernel fill"),
+    ("late", "a flag of a running kernel", "", "so host and kernel cannot exchange values while it runs"),
+    ("late", "printing without a wait", "", "the kernel hello (late.cu:{line}) prints, and the program ends without "
+     "waiting for it"),
+    ("late", "waits of the device", "", ""),
+    ("late", "a wait for an event", "", ""),
+    ("late", "memory that is only read", "", ""),
 ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ class BoundKernel {
   struct Pointer {
     int position;  // among the arguments, from one
     const void* value;
+    bool writable;
   };
   virtual ~BoundKernel() = default;
   virtual void run_thread() const = 0;
@@ -72,7 +73,8 @@ class BoundTo final : public BoundKernel {
   template <class T>
   void note(int position, int& found, const T& argument) {
     if constexpr (is_data_pointer<T>)
-      pointers_[found++] = {position, const_cast<const void*>(static_cast<const volatile void*>(argument))};
+      pointers_[found++] = {position, const_cast<const void*>(static_cast<const volatile void*>(argument)),
+                            !std::is_const_v<std::remove_pointer_t<T>>};
   }
   mutable Thread thread_;
   Pointer pointers_[arguments + 1];
