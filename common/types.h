@@ -1,16 +1,20 @@
 // The types of elements, and their values on the host.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
 namespace ladder {
 
-enum class Type { float32, float16, bfloat16, uint32 };
+enum class Type { float32, float16, bfloat16, uint32, e4m3, int8 };
 
-constexpr int64_t size_of(Type type) { return type == Type::float16 || type == Type::bfloat16 ? 2 : 4; }
+constexpr int64_t size_of(Type type) {
+  if (type == Type::e4m3 || type == Type::int8) return 1;
+  return type == Type::float16 || type == Type::bfloat16 ? 2 : 4;
+}
 constexpr const char* name_of(Type type) {
-  constexpr const char* names[] = {"float32", "float16", "bfloat16", "uint32"};
+  constexpr const char* names[] = {"float32", "float16", "bfloat16", "uint32", "e4m3", "int8"};
   return names[static_cast<int>(type)];
 }
 
@@ -71,6 +75,33 @@ struct Uint32 {
   static uint32_t from(double number) { return static_cast<uint32_t>(number); }
 };
 
+// Float8 with 4 bits of exponent and 3 of fraction: up to 448, and no infinity. What is too large becomes the largest.
+struct E4m3 {
+  using Stored = uint8_t;
+  static double value(uint8_t stored) {
+    const int exponent = stored >> 3 & 15, fraction = stored & 7;
+    if ((stored & 0x7f) == 0x7f) return std::nan("");
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+    return stored >> 7 ? -magnitude : magnitude;
+  }
+  static uint8_t from(float number) {
+    if (std::isnan(number)) return 0x7f;
+    const uint8_t sign = std::signbit(number) ? 0x80 : 0;
+    const double magnitude = std::min(std::abs(static_cast<double>(number)), 448.0);
+    const int exponent = std::max(magnitude > 0 ? std::ilogb(magnitude) : -6, -6);
+    // Ties to even: nearbyint() rounds so. A fraction that is rounded up to 16 is the next exponent's 8.
+    const auto eighths = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
+    return static_cast<uint8_t>(sign | (eighths + 8 * (exponent + 6)));
+  }
+};
+struct Int8 {
+  using Stored = int8_t;
+  static double value(int8_t stored) { return stored; }
+  static int8_t from(float number) {
+    return static_cast<int8_t>(std::nearbyint(std::min(std::max(static_cast<double>(number), -128.0), 127.0)));
+  }
+};
+
 // Calls body with the type's struct.
 template <class Body>
 auto with(Type type, Body body) {
@@ -81,6 +112,10 @@ auto with(Type type, Body body) {
       return body(Bfloat16());
     case Type::uint32:
       return body(Uint32());
+    case Type::e4m3:
+      return body(E4m3());
+    case Type::int8:
+      return body(Int8());
     default:
       return body(Float32());
   }
@@ -96,14 +131,18 @@ inline float rounded(Type type, float value) {
   return with(type, [=](auto t) { return static_cast<float>(t.value(t.from(value))); });
 }
 
-// Words of 32 bits that fill memory; for a type of 16 bits, each half is an element. All are signalling NaNs: every
-// result computed from one is NaN, but never this NaN again.
+// Words of 32 bits that fill memory; for a type of 16 or 8 bits, each half or byte is an element. All of floats are
+// signalling NaNs: every result computed from one is NaN, but never this NaN again. (The NaN of e4m3 that kernels write
+// has no sign; of int8, it is the number that a symmetric scale never gives.)
 constexpr uint32_t poison_of(Type type) {  // an element that no kernel has written
+  if (type == Type::e4m3) return 0xffffffffu;
+  if (type == Type::int8) return 0x80808080u;
   return type == Type::float16 ? 0x7dbe7dbeu : type == Type::bfloat16 ? 0x7fad7fadu : 0x7fadbeefu;
 }
 // An element that belongs to no tensor and that no kernel may write. Its value differs between inputs and outputs, so
 // that a copy from past the end of one to past the end of the other shows.
 constexpr uint32_t guard_of(Type type, bool is_read) {
+  if (size_of(type) == 1) return is_read ? 0xa5a5a5a5u : 0x5a5a5a5au;
   const uint32_t word = type == Type::float16 ? 0x7d5a7d5au : type == Type::bfloat16 ? 0x7fa57fa5u : 0x7fa5c3e1u;
   return is_read ? word ^ 0x00010001u : word;
 }

@@ -2,6 +2,7 @@
 // that runs a student's kernels has this file and not them.
 #include "common/operators/q4_parts.h"
 #include "common/operators/rms_norm_backward.h"
+#include "common/operators/rms_norm_quantized.h"
 #include "common/operators/rms_norm_serving.h"
 
 namespace ladder {
@@ -44,5 +45,15 @@ void call(BackwardNorm<repeats_bits>, RmsNormBackward::Launch launch, const Argu
 
 template void call(RmsNormBackward, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
 template void call(RmsNormBackwardAnyOrder, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
+
+void call(RmsNormQuantized, RmsNormQuantized::Launch launch, const Arguments& a, cudaStream_t stream) {
+  using namespace rms_norm_quantized;
+  launch(
+      {a.tensor<const __nv_bfloat16>(kX), a.tensor<const __nv_bfloat16>(kWeight),
+       a.tensor<const __nv_bfloat16>(kResidual), a.tensor<const float>(kScale), a.tensors[kQ], a.tensor<float>(kScales),
+       a.tensor<__nv_bfloat16>(kResidualOut), a.tensor<__nv_bfloat16>(kY), a.tensor<__nv_bfloat16>(kScratch),
+       static_cast<float>(a.scalars[0]), a.shape[0], a.shape[1], format_of(a.shape), blocks_of(a.shape)},
+      stream);
+}
 
 }  // namespace ladder

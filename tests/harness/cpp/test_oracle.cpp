@@ -13,6 +13,7 @@
 #include "common/operators/rms_norm.h"
 #include "common/operators/rms_norm_vector.h"
 #include "common/operators/sum.h"
+#include "common/types.h"
 
 using namespace ladder;
 
@@ -514,4 +515,27 @@ TEST_CASE("an element that holds another one's value is said to") {
     got[41] = got[17];
   });
   CHECK(ends_with(said, "; the first holds what belongs to element 17"));
+}
+
+TEST_CASE("numbers of 8 bits: every code, ties to even, and what is too large") {
+  for (int code = 0; code < 256; ++code) {
+    const auto e4m3 = static_cast<uint8_t>(code);
+    const auto int8 = static_cast<int8_t>(code - 128);
+    const bool is_number = (e4m3 & 0x7f) != 0x7f;
+    CHECK(std::isnan(E4m3::value(e4m3)) == !is_number);
+    if (is_number) CHECK(E4m3::from(static_cast<float>(E4m3::value(e4m3))) == e4m3);
+    CHECK(Int8::from(static_cast<float>(Int8::value(int8))) == int8);
+    if ((e4m3 & 0x7f) >= 0x7e) continue;
+    const auto tie = static_cast<float>((E4m3::value(e4m3) + E4m3::value(static_cast<uint8_t>(code + 1))) / 2);
+    CHECK(E4m3::from(tie) == (code % 2 == 0 ? code : code + 1));
+    CHECK(E4m3::from(std::nextafter(tie, 1e9f)) == (code < 128 ? code + 1 : code));
+  }
+  CHECK(E4m3::value(1) == 0x1p-9);
+  CHECK(E4m3::value(0x38) == 1.0);
+  CHECK(E4m3::value(0x7e) == 448.0);
+  CHECK(E4m3::from(1e30f) == 0x7e);
+  CHECK(E4m3::from(-500.0f) == 0xfe);
+  CHECK(E4m3::from(std::numeric_limits<float>::quiet_NaN()) == 0x7f);
+  CHECK(Int8::from(2.5f) == 2);
+  CHECK(Int8::from(-1e9f) == -128);
 }
