@@ -21,7 +21,7 @@ $(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results OUT:o
   $(foreach small,$(lastword $(subst :, ,$(pair))),$(if $(filter command line,$(origin $(small))),$\
   $(error $(small)=$($(small)): names are capitals; say $(firstword $(subst :, ,$(pair)))=$($(small))))))
 
-.PHONY: all help run test start stage analyze exercise grade try hint solution watch quiz class student-tree bench \
+.PHONY: all help run setup-user test start stage analyze exercise grade try hint solution watch quiz class student-tree bench \
         peers chain tune plots readme site slides profile programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
@@ -32,6 +32,7 @@ all: $(LADDERS:%=%/linked)
 help:
 	@echo 'make                    build ./$(PROGRAM) and those of the other ladders (rms_norm_vector_test, ...), all stages of one each'
 	@echo 'make run                install what is missing, build, run it on the real input, draw the plot (2 minutes)'
+	@echo 'make setup-user         on Debian and Ubuntu without root: unpack g++ and the libraries into .local/'
 	@echo 'make test               install what is missing, run the quick tests (8 minutes); CI runs all, with FULL=1 TORCH=1.'
 	@echo '                        TORCH=1 installs PyTorch (5 GB) and tests the Python package with it too'
 	@echo '                        one test in ten seconds: .venv/bin/python -m pytest tests/pages/test_questions.py'
@@ -77,6 +78,8 @@ help:
 	@echo 'RESULTS=dir             where make bench, make profile, make class and make analyze S=all store results'
 	@echo 'GPU=h200                the GPU whose stored results make plots, make readme and make tune use'
 
+setup-user:
+	@scripts/setup_user.sh
 run:
 	@scripts/setup.sh run
 	@[ -e $(PROGRAM) ] || echo 'run: the first build compiles the CPU device or the kernels for the GPU, the harness and every stage'

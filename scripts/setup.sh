@@ -57,7 +57,21 @@ check() {
   ! with_torch || has_python_h || need python3-dev "compiles what torch.compile writes, in the tests with PyTorch"
 }
 
+# What is missing on the disk is said before a compiler or pip finds out.
+needs_disk() { # needs_disk FOLDER MEGABYTES WHAT [ADVICE]
+  local free
+  free=$(df -Pm "$1" 2>/dev/null | awk 'NR == 2 { print $4 }')
+  [ "${free:-$2}" -ge "$2" ] || fail "$free MB are free in $1, and $3 needs $2 MB${4:+; $4}"
+}
+temporary=${TMPDIR:-/tmp}
+[ -d "$temporary" ] || temporary=/tmp
+needs_disk "$temporary" 50 "a compiler" "TMPDIR=folder names another place for temporary files"
+[ -e build/simt/libsimt.a ] || needs_disk . 300 "what make builds"
+[ "$goal" = start ] || [ -e .venv/installed.txt ] || needs_disk . 800 "what make builds, with the Python packages"
+
 check
+! command -v python3 >/dev/null || python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+  fail "python3 is $(python3 --version | cut -d" " -f2), and 3.9 or newer is needed first on PATH"
 # ccache only saves time: it is installed with other packages or if no password is needed, and this may fail.
 wished=()
 if [ "$goal" = test ] && ! has_ccache && { [ ${#packages[@]} -gt 0 ] || can_install; }; then
@@ -77,13 +91,13 @@ if [ $((${#packages[@]} + ${#wished[@]})) -gt 0 ]; then
     done
     by_hand="apt-get update && apt-get install ${packages[*]}"
   }
-  command -v apt-get >/dev/null || fail "there is no apt-get here; install what Debian and Ubuntu call ${packages[*]}"
+  command -v apt-get >/dev/null || fail "there is no apt-get here; install what Debian and Ubuntu call ${packages[*]}, or see MACHINES.md"
   choose_gxx
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || fail "neither root nor sudo; as root: $by_hand"
+    command -v sudo >/dev/null || fail "neither root nor sudo; as root: $by_hand; without root: make setup-user"
     as_root=(sudo)
-    [ -t 0 ] || sudo -n true 2>/dev/null || fail "sudo asks for a password; type: sudo ${by_hand/&& /&& sudo }"
+    [ -t 0 ] || sudo -n true 2>/dev/null || fail "sudo asks for a password; type: sudo ${by_hand/&& /&& sudo }; without root: make setup-user"
   fi
   echo "setup: installing through apt-get"
   # sudo forgets the proxy.

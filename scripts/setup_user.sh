@@ -30,11 +30,15 @@ if [ ! -e .local/activate ]; then
   rm -rf .local/apt .local/etc .local/usr/share .local/var
   rm -f .local/usr/lib/*/libboost_context.so # programs shall not need it later: the archive is linked
   triplet=$(basename "$(dirname .local/usr/lib/*/libc.so)")
-  cat >.local/compiler/g++ <<EOF
+  for tool in g++ ar as ld nm objcopy; do
+    command=$triplet-$tool options=
+    [ $tool != g++ ] || command=$triplet-$gxx options="--sysroot='$here'"
+    cat >.local/compiler/$tool <<EOF
 #!/bin/sh
-LD_LIBRARY_PATH='$here/usr/lib/$triplet' exec '$here/usr/bin/$triplet-$gxx' --sysroot='$here' "\$@"
+PATH='$here/compiler':"\$PATH" LD_LIBRARY_PATH='$here/usr/lib/$triplet' exec '$here/usr/bin/$command' $options "\$@"
 EOF
-  chmod +x .local/compiler/g++
+    chmod +x .local/compiler/$tool
+  done
   echo "export PATH='$here/compiler':\"\$PATH\"" >.local/activate
 fi
 echo "#include <CLI/CLI.hpp>" | .local/compiler/g++ -std=c++17 -fsyntax-only -x c++ - || fail ".local/compiler/g++ does not work (see above)"

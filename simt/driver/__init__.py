@@ -13,7 +13,11 @@ jobs.py            how many compilers may run at once
 failure.py         what ends simtcc
 """
 
+import sys
 from pathlib import Path
+
+if sys.version_info < (3, 9):  # noqa: UP036
+    sys.exit(f"simtcc: python3 is {sys.version.split()[0]}, and 3.9 or newer is needed first on PATH")
 
 VERSION = "0.1.0"  # of the CPU device alone; pyproject.toml and version.json take it from here
 SIMT = Path(__file__).resolve().parent.parent

@@ -92,3 +92,20 @@ def test_simtcc_needs_no_write_access_to_what_is_built(tmp_path):
     assert done.returncode == 0, done.stderr
     Path(build / "libsimt.a").unlink()
     assert "set SIMT_BUILD_DIR" in simtcc().stderr
+
+
+@pytest.mark.parametrize(
+    "tool, does, said",
+    [
+        ("python3", '[ "$1" = --version ] && echo Python 3.6.9 && exit; exit 1', "python3 is 3.6.9, and 3.9 or newer"),
+        ("df", 'echo; echo "disk 9 1 8 10% $2"', "8 MB are free in /tmp, and a compiler needs 50 MB; TMPDIR="),
+    ],
+)
+def test_set_up_says_what_there_is_too_little_of(tmp_path, tool, does, said):
+    (tmp_path / tool).write_text(f"#!/bin/sh\n{does}\n")
+    (tmp_path / tool).chmod(0o755)
+    environment = {**ENVIRONMENT, "PATH": f"{tmp_path}:{ENVIRONMENT['PATH']}", "TMPDIR": "/tmp"}
+    done = subprocess.run(
+        [ROOT / "scripts/setup.sh", "start"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and said in done.stderr, done.stderr

@@ -53,6 +53,7 @@ SHIM = "https://unpkg.com/iframe-worker/shim"  # what the generator would load f
 NAVIGATION = [
     ("What it is", "README.md"),
     ("The course", "COURSE.md"),
+    ("Which machine", "MACHINES.md"),
     ("Commands", "COMMANDS.md"),
     ("Debugging", "DEBUGGING.md"),
     ("Cheat sheet", "CHEATSHEET.md"),
