@@ -13,10 +13,16 @@
 
 namespace ladder::transpose::transpose_v5 {
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kBlocks = 1;  // GPUs before Ampere have neither threads nor shared memory for three
+#else
+constexpr int kBlocks = 3;  // per SM
+#endif
+
 // A block has kTile × kThreadRows threads; a thread has kHeld loads in flight, without a condition: seven predicates
 // are all that a thread has, and they would hold up the eighth load.
 template <int kTile, int kThreadRows, int kHeld>
-__global__ void __launch_bounds__(kTile* kThreadRows, 3)
+__global__ void __launch_bounds__(kTile* kThreadRows, kBlocks)
     transpose_kernel(const float* __restrict__ input, float* __restrict__ output, int64_t rows, int64_t cols,
                      unsigned tiles_across) {
   constexpr int kTilePad = kTile + 1;
