@@ -39,10 +39,16 @@ case $1 in
       echo "BACKEND=cuda needs nvcc, and it is not on PATH, in \$CUDA_HOME/bin or in /usr/local/cuda/bin: install NVIDIA's CUDA toolkit, or say BACKEND=cpu." >&2
       exit 1
     }
+    release=$("$NVCC" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+    [ "${release%%.*}" -ge 12 ] || {
+      echo "BACKEND=cuda needs CUDA 12.0 or newer, and $NVCC is of CUDA $release: install NVIDIA's CUDA toolkit and say NVCC=/usr/local/cuda/bin/nvcc, or say BACKEND=cpu." >&2
+      exit 1
+    }
+    has gcc12 || lacks "g++ 12 or newer (CXX=$CXX is $($CXX --version | sed 1q))" g++-12
     command -v python3 >/dev/null || lacks python3 python3
     has cli11 || lacks CLI11 libcli11-dev ;;
   cpu)
-    has gcc12 || lacks "g++ 12 or newer ($CXX is $($CXX -dumpversion))" g++-12
+    has gcc12 || lacks "g++ 12 or newer (CXX=$CXX is $($CXX --version | sed 1q))" g++-12
     command -v python3 >/dev/null || lacks python3 python3
     has cli11 || lacks CLI11 libcli11-dev
     has boost || lacks Boost.Context libboost-context-dev

@@ -4,7 +4,7 @@ import re
 import shutil
 
 import pytest
-from conftest import ROOT, make
+from conftest import ROOT, make, run
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,39 @@ def test_how_long_a_job_takes_stands_beside_it(job):
     for jobs in (make("help").stdout, page):
         said = re.search(rf"^make {job}\b(.*\n(?:  .*\n)*)", jobs, re.MULTILINE).group(1)
         assert re.search(r"\d+ (minutes|seconds)", said), said
+
+
+def stand_in(path, text):
+    """A program that answers as far as the checks ask."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+COMPILERS = {  # what -dumpfullversion prints, and the macros that make g++ look like it
+    "clang++": ("", "-D__clang__=1"),
+    "g++-11": ("11.4.0", "-U__GNUC__ -D__GNUC__=11"),
+}
+COMMANDS = ["scripts/check_tools.sh cpu", "scripts/check_tools.sh cuda", "make -C simt"]
+COMMANDS += [f"simt/{tool} simt/tests/warp_test.cu" for tool in ("simtcc", "simtcc -ccbin {chosen}", "analyze")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_another_compiler_than_a_new_gxx_is_refused_in_one_sentence(tmp_path, compiler, command):
+    full, macros = COMPILERS[compiler]
+    cases = f'--version) echo "{compiler} of old" ;; -dumpfullversion) echo {full} ;; *-E*) exec g++ {macros} "$@" ;;'
+    chosen = stand_in(tmp_path / compiler, f'case "$*" in {cases} *) exit 1 ;; esac')
+    nvcc = stand_in(tmp_path / "nvcc", "echo Cuda compilation tools, release 12.0, V12.0.140")
+    refused = run(*command.format(chosen=chosen).split(), NVCC=nvcc, **({} if "ccbin" in command else {"CXX": chosen}))
+    assert refused.returncode in (1, 2) and "compile" not in refused.stdout, refused.stdout
+    assert len(refused.stderr.splitlines()) == 1, refused.stderr
+    assert chosen in refused.stderr and "g++ 12 or newer" in refused.stderr and "apt-get install" in refused.stderr
+
+
+@pytest.mark.parametrize("release, is_refused", [("11.8", True), ("12.0", False), ("13.1", False)])
+def test_an_old_cuda_is_refused_in_one_sentence(tmp_path, release, is_refused):
+    nvcc = stand_in(tmp_path / "nvcc", f"echo Cuda compilation tools, release {release}, V{release}.89")
+    checked = run("scripts/check_tools.sh", "cuda", NVCC=nvcc)
+    assert checked.returncode == is_refused and len(checked.stderr.splitlines()) == is_refused, checked.stderr
+    assert (f"needs CUDA 12.0 or newer, and {nvcc} is of CUDA {release}:" in checked.stderr) == is_refused
