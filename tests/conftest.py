@@ -41,8 +41,8 @@ collect_ignore = [] if TORCH else [f"python/test_{name}.py" for name in WITH_TOR
 
 # The test files that take longest, longest first, so that no process still runs a long one at the end.
 LONGEST = """
-test_newer_compilers test_simt test_build test_grading test_analyze test_header test_q4_header test_tune_q4_gemm
-test_tune_rms_norm test_nvcc test_python_package test_recognize test_tiny_models test_python_torch test_python_compilers
+test_newer_compilers test_arm64 test_simt test_build test_grading test_analyze test_header test_q4_header test_tune_q4_gemm
+test_tune_rms_norm test_nvcc test_cuda_versions test_python_package test_recognize test_tiny_models test_python_torch test_python_compilers
 test_document_programs test_gemm_peers test_dependent test_controls test_notebook test_cli test_plots test_lecture_w1l2
 test_vector test_new_ladder test_lecture_w3 test_lecture_w4l1 test_mutant_hazards test_readme test_lecture_w2l3 test_mutants
 """.split()

@@ -99,16 +99,17 @@ __global__ void __launch_bounds__(kMostThreads) row_in_order(const Problem<X, R,
         of_part = 0.0f;
       });
   const float rstd = row.rstd(sum);
+  const auto kept_at = [&](int64_t i) -> Kept {  // CUDA 12.0 takes no such branch in a lambda that is a template
+    if constexpr (Problem<X, R, W, Y>::kAdds)
+      return load_elements<N>(row.residual_out + i * N);
+    else
+      return load_elements<N>(row.x + i * N);
+  };
   with_rounding(p, [&](auto rounded) {
     in_steps(
         [&](int, int64_t i) {
-          Kept kept;
-          if constexpr (Problem<X, R, W, Y>::kAdds)
-            kept = load_elements<N>(row.residual_out + i * N);
-          else
-            kept = load_elements<N>(row.x + i * N);
           const Pack<W, N> weights = p.weight ? load_elements<N>(p.weight + i * N) : Pack<W, N>{};
-          store_elements(row.y + i * N, row.template output<rounded.value>(kept, rstd, weights));
+          store_elements(row.y + i * N, row.template output<rounded.value>(kept_at(i), rstd, weights));
         },
         [] {}, [] {});
   });

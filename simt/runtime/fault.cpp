@@ -286,18 +286,18 @@ struct Access {
   const void* type;
   unsigned char log2_of_alignment, kind;
 };
-extern "C" void __ubsan_handle_type_mismatch_v1(const Access* access, uintptr_t address) {
+extern "C" void __ubsan_handle_type_mismatch_v1(void* access, void* address) {
   using namespace simt;
   Worker* w = worker;
   if (!w || !w->in_kernel || !w->lane) return;
   char sentence[96];
   std::snprintf(sentence, sizeof sentence, "misaligned address 0x%zx: this access needs a multiple of %d bytes",
-                static_cast<size_t>(address), 1 << access->log2_of_alignment);
+                reinterpret_cast<size_t>(address), 1 << static_cast<const Access*>(access)->log2_of_alignment);
   fail_at_line(*w, cudaErrorMisalignedAddress, reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1, sentence);
 }
 
 // What g++ calls before a division by zero on Arm, whose processors do not trap (-fsanitize=integer-divide-by-zero).
-extern "C" void __ubsan_handle_divrem_overflow(const void*, uintptr_t, uintptr_t) {
+extern "C" void __ubsan_handle_divrem_overflow(void*, void*, void*) {
   using namespace simt;
   Worker* w = worker;
   if (!w || !w->in_kernel || !w->lane) return;
