@@ -7,7 +7,16 @@ import shutil
 import pytest
 from conftest import ROOT, run
 
-PLAIN = ["-std=c++17", "-O0", f"-I{ROOT}", f"-I{ROOT}/include", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings"]
+PLAIN = [
+    "-std=c++17",
+    "-O0",
+    f"-I{ROOT}",
+    f"-I{ROOT}/include",
+    "-Xcompiler",
+    "-Wall,-Wextra",
+    "-Werror",
+    "all-warnings",
+]
 # A tensor map's encoder, the cluster and the bulk copy, graphs and the header that ships; then what sm_75 lacks.
 FILES = {
     "oldest": [
@@ -48,5 +57,7 @@ def test_it_compiles(which, tmp_path):
     release = tuple(map(int, re.search(r"release (\d+)\.(\d+)", run(nvcc, "--version").stdout).groups()))
     assert release == RELEASE["oldest"] if which == "oldest" else release >= RELEASE["newest"]
     for file, arch in FILES[which]:
-        made = run(nvcc, "-ccbin", gxx, *PLAIN, f"-arch=sm_{arch}", "-c", ROOT / file, "-o", tmp_path / "object", timeout=900)
+        made = run(
+            nvcc, "-ccbin", gxx, *PLAIN, f"-arch=sm_{arch}", "-c", ROOT / file, "-o", tmp_path / "object", timeout=900
+        )
         assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
