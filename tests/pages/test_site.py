@@ -100,6 +100,12 @@ def test_the_page_of_an_exercise_leads(assembled, progress, exercise):
     assert "**done**" in site_pages.exercise_page(assembled, exercise, site_job.title_of)
 
 
+def test_a_tree_without_solutions_shows_none(assembled, progress, monkeypatch):
+    monkeypatch.setattr(ladders.Stage, "is_left_out", True)
+    text = site_pages.exercise_page(assembled, exercises.find("05"), site_job.title_of)
+    assert "Solution" not in text and "Hint 3 of 3" in text
+
+
 def test_the_menu_marks_what_is_done(assembled, progress):
     assert "✓" not in str(assembled.navigation())
     progress("05", "")
@@ -182,6 +188,16 @@ def test_reports_are_made_anew_only_where_something_has_changed(analyzed, monkey
     analyzed.clear()
     site_reports.by_page()
     assert analyzed[1:] == [ladders.find("05").id]
+
+
+def test_a_stage_that_the_tree_leaves_out_has_no_report(analyzed, monkeypatch):
+    monkeypatch.setattr(ladders.Stage, "is_left_out", property(lambda stage: stage.name == "05_warp_shuffle"))
+    pages = site_reports.by_page()
+    assert (
+        ladders.find("05").page not in pages
+        and ladders.find("05").id not in analyzed
+        and ladders.find("06").id in analyzed
+    )
 
 
 def test_a_report_leads_back_and_follows_the_dark_switch(analyzed):

@@ -67,6 +67,7 @@ NAVIGATION = [
     ("From Python", "python/README.md"),
     ("Beside others", "bench/README.md"),
     ("The CPU device", "simt/README.md"),
+    ("Teaching", "TEACHING.md"),
     ("Adding to the course", "CONTRIBUTING.md"),
 ]
 

@@ -83,7 +83,7 @@ def report(stage):
 
 def by_page():
     """{page: the stages whose report belongs to it}; what has changed is counted first."""
-    stages = ladders.stages_of("all")
+    stages = [stage for stage in ladders.stages_of("all") if not stage.is_left_out]
     stale = [stage for stage in stages if not is_current(stage)]
     FOLDER.mkdir(parents=True, exist_ok=True)
     for ladder in dict.fromkeys(stage.ladder for stage in stale):
