@@ -108,7 +108,7 @@ class Compiler:
         """Whether a C file includes CUDA's headers, which are C++ here; what g++ -E prints of it is kept."""
         self.preprocess(path, "c++", "-E", "-o", self.preprocessed_c(number))
         text = Path(self.preprocessed_c(number)).read_text(errors="surrogateescape")
-        return f'"{SIMT / "include"}/' in text or f'"{SIMT / "extras/include"}/' in text
+        return any(f'"{folder}/' in text for folder in INCLUDES)
 
     def preprocessed_c(self, number):
         return os.path.join(self.folder, f"{number}-c.ii")
