@@ -9,7 +9,7 @@ from scikit_build_core.build import build_sdist as _build_sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
 NEEDED = ["LICENSE", "include", "simt/extras/include", "simt/extras/runtime"]
-NEEDED += [f"simt/{name}" for name in "Makefile simtcc driver include runtime analysis".split()]
+NEEDED += [f"simt/{name}" for name in "Makefile simtcc checked_g++ driver include runtime analysis".split()]
 NEEDED_PATTERNS = ["simt/*.py"]
 
 
