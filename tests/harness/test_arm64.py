@@ -10,7 +10,7 @@ import shutil
 import sys
 
 import pytest
-from conftest import ROOT, run
+from conftest import LADDER, ROOT, cores, program, run
 
 STAND_IN = ROOT / "tests/harness/arm64"
 HOME = ROOT / "build/arm64"
@@ -66,7 +66,41 @@ def is_for_arm(path):
         return file.read(20)[18] == 183  # e_machine of its ELF header
 
 
+def test_the_devices_own_tests():
+    """With pages of 4 KB, and what protects pages and handles faults with those of 16 and 64 KB that Arm's kernels have."""
+    tests = [f"../build/simt/tests/{name}_test.passed" for name in ("scheduler", "memory", "barrier")]
+    right(on_arm("make", f"-j{cores()}", "-C", "simt", "BUILD=../build/simt", *tests))
+    for name in ("scheduler_test", "memory_test"):
+        program = TREE / "build/simt/tests" / name
+        assert is_for_arm(program)
+        for size in ("16384", "65536"):
+            right(on_arm(program, QEMU_PAGESIZE=size))
+
+
 def test_the_known_answers_of_the_analysis():
     pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     said = right(on_arm(*pytest_here, "tests/analysis/test_known_answers.py", cwd=TREE / "simt"))
     assert int(re.search(r"(\d+) passed", said)[1]) > 150
+
+
+def test_a_ladder_and_a_lecture():
+    right(on_arm("make", f"-j{cores()}", f"{LADDER}/program", f"{LECTURE}/programs"))
+    for folder, size in ((LADDER, ["--rows", "33", "--cols", "128"]), (LECTURE, ["--n", "3000"])):
+        there = TREE / program(folder).relative_to(ROOT)
+        assert is_for_arm(there)
+        stages = [line.split()[1] for line in right(run(there, "--list")).splitlines() if re.match(r"\d", line)]
+        said = right(on_arm(there, *size))
+        assert stages and all(re.search(f"^{stage} +PASS ", said, re.MULTILINE) for stage in stages), said
+
+
+def test_an_analysis_counts_what_is_stored(tmp_path):
+    right(on_arm("simt/analyze", f"{LECTURE}/vector_add1.cu", "--root", TREE, "--csv", tmp_path / "counts"))
+    stored = (ROOT / "profiling_results/cpu_device/W1L1/vector_add1.csv").read_text(encoding="utf-8")
+    counted = (tmp_path / "counts").read_text(encoding="utf-8")
+    assert counted.replace("ladder::first_kernel::vector_add1::", "") == stored
+
+
+def test_a_grade():
+    (TREE / "my").mkdir(exist_ok=True)
+    shutil.copy(ROOT / LADDER / "05_warp_shuffle/kernel.cuh", TREE / "my/05_warp_shuffle.cuh")
+    assert "passed" in right(on_arm("make", "grade", "S=matrix/05"))
