@@ -17,8 +17,8 @@ PLAIN = [
     "-Werror",
     "all-warnings",
 ]
-# A tensor map's encoder, the cluster and the bulk copy, graphs and the header that ships; then what sm_75 lacks: the newest release
-# deprecates the names in transpose_v7.
+# A tensor map's encoder, the bulk copy, graphs and the header that ships; then what sm_75 lacks. The newest release
+# deprecates names that transpose_v7 uses.
 FILES = {
     "oldest": [
         ("lectures/W2L3_transpose/transpose_v7.cu", "90a"),
