@@ -3,9 +3,9 @@
 // order of a swizzle (counters: no global requests of the threads; registers; instructions). The threads turn the tile
 // where it lies, as blocks of 4 × 4, and the copy engine takes it away.
 //
-// A box may be 128 bytes wide with this swizzle, so a tile of 64 × 64 is two boxes of 32 columns and 64 rows, coming
-// and going. Tensor copies need addresses and rows of multiples of 16 bytes; other matrices fill and empty the same
-// tile by loads and stores of the threads. Needs sm_90.
+// A box may be 128 bytes wide with this swizzle, so a tile of 64 × 64 is two boxes of 32 columns and 64 rows. Tensor
+// copies need addresses and rows of multiples of 16 bytes; other matrices use loads and stores. Needs sm_90.
+#define CCCL_IGNORE_DEPRECATED_API  // CUDA 13.5 deprecates these names; CUDA 12.0 has no others for them
 #include <cuda.h>
 #include <cuda_runtime.h>
 
