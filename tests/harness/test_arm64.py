@@ -61,8 +61,9 @@ def right(done):
     return done.stdout
 
 
-def is_for_arm(path):
-    with open(f"{path}.arm64", "rb") as file:
+def is_for_arm(script):
+    """What the script that stands in for a program has emulated; the program's own name may have been another."""
+    with open(re.search(r"'(.+)'", script.read_text())[1], "rb") as file:
         return file.read(20)[18] == 183  # e_machine of its ELF header
 
 
