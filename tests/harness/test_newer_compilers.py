@@ -17,7 +17,7 @@ PACKAGES = ["python3-pytest", "libboost-context-dev", *COMPILERS]
 
 def command(compiler):
     """The shell's words that build the device with a compiler and compare what its analysis counts."""
-    build = f"/srv/{compiler}"
+    build = f"/srv/student/{compiler}"  # of the ordinary user that the machine has
     # What the Makefile compiles the runtime with, but for the optimization.
     flags = re.search(r"^FLAGS := (.*)$", (ROOT / "simt/Makefile").read_text(), re.MULTILINE)[1].replace("-O2", "-O0")
     return (
