@@ -439,9 +439,9 @@ def test_it_says_that_the_runtime_is_built_and_on_a_terminal_how(folder, tmp_pat
     os.close(parent)
 
 
-def test_runtime_folder_that_cannot_be_written(folder):
-    (folder / "file").write_text("")
-    result = simtcc("-O0", "one.cu", cwd=folder, SIMT_BUILD_DIR=str(folder / "file/build"))
+def test_runtime_folder_that_cannot_be_written(folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = simtcc("-O0", "one.cu", cwd=folder, SIMT_BUILD_DIR=str(tmp_path / "file/build"))
     assert result.returncode == 1 and "set SIMT_BUILD_DIR" in result.stderr and len(result.stderr.splitlines()) == 1
 
 

@@ -458,7 +458,8 @@ __global__ void read_at(const int* data, int i, int* out) { out[0] = data[i]; }
 __global__ void read_shared_at(int i, int* out) {
   __shared__ int s[32];
   s[threadIdx.x] = 0;
-  out[0] = s[i];
+  const int* first = s;  // the compiler knows no size of what it points to
+  out[0] = first[i];
 }
 __global__ void read_bytes_at(const char* data, int byte, int* out) {
   out[0] = *reinterpret_cast<const int*>(data + byte);
