@@ -674,7 +674,7 @@ class Translator:
             self.insert_before(
                 launch.first, f"::simt::launch_deduced([{capture}](auto... simt_args) {{ ::simt::runs::on_both(); "
             )
-            find = self.find_by_types(kernels, text, given)
+            find = self.find_by_types(kernels, text, given, capture)
             self.replace(launch.open, launch.open, f"(simt_args...); }}, {find}, ::simt::LaunchConfig({label}, ")
             for first, end in given:
                 if self.tokens[first:end] == ["__null"]:
@@ -713,7 +713,7 @@ class Translator:
         omitted = kernel.has_defaults and (has_expansion or len(given) != len(kernel.parameters))
         return omitted or kernel.has_pack or explicit < kernel.template_parameters
 
-    def find_by_types(self, kernels, text, given):
+    def find_by_types(self, kernels, text, given, capture):
         """A lambda that gives the address of the launched kernel for the types of its arguments."""
         if len(given) != len(kernels[0].parameters) or kernels[0].has_pack or "\n" in text:
             return "nullptr"
@@ -728,7 +728,7 @@ class Translator:
         names = [f"auto simt_{n}" for n in range(len(given))]
         types = ", ".join(map(parameter, range(len(given))))
         kernel = f"static_cast<void (*)({types})>({text})"
-        return f"[]({', '.join(names)}) -> decltype({kernel}) {{ return {text}; }}"
+        return f"[{capture}]({', '.join(names)}) -> decltype({kernel}) {{ return {text}; }}"
 
     # Kernels as void pointers and as arguments of the launch functions.
 

@@ -183,6 +183,19 @@ __global__ void by_reference(const Counted& counted, int* sum) { atomicAdd(sum, 
 
 }  // namespace
 
+__global__ void count(int* sum) { atomicAdd(sum, 1); }
+
+TEST_CASE("a pointer to a kernel may have the name of another kernel") {
+  int* sum;
+  REQUIRE(cudaMallocManaged(&sum, sizeof(int)) == cudaSuccess);
+  *sum = 0;
+  auto* by_template = count;
+  by_template<<<2, 32>>>(sum);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(*sum == 64);
+  cudaFree(sum);
+}
+
 TEST_CASE("a kernel's arguments are copied as bytes") {
   int *sum, *one;
   REQUIRE(cudaMallocManaged(&sum, sizeof(int)) == cudaSuccess);
