@@ -149,9 +149,11 @@ class Command:
             self.options += ["-g", "-O0"]
         elif name in ("g", "w"):
             self.options.append(f"-{name}")
-        elif name in ("pg", "shared"):
-            self.link.append(f"-{name}")
-            self.options += ["-pg"] if name == "pg" else []
+        elif name == "pg":
+            self.link.append("-pg")
+            self.options.append("-pg")
+        elif name == "shared":  # bound to its own device: a process may have NVIDIA's runtime, too
+            self.link += ["-shared", "-Wl,-Bsymbolic"]
         elif name in ("v", "dryrun"):
             self.verbose, self.dry = True, self.dry or name == "dryrun"
             if TOOLKIT and name == "v":

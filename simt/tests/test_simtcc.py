@@ -124,6 +124,8 @@ def test_separate_compilation_and_c(folder):
 
 def test_shared_library(folder):
     made("-O0", "-shared", "-Xcompiler", "-fPIC", "-DVALUE=9", "value.cu", "-o", "libvalue.so", cwd=folder)
+    dynamic = subprocess.run(["readelf", "-d", folder / "libvalue.so"], capture_output=True, text=True).stdout
+    assert "SYMBOLIC" in dynamic, "NVIDIA's runtime in the same process would take the place of the device's"
     made("main.cpp", "-L.", "-lvalue", "-Xlinker", f"-rpath,{folder}", "-o", "dynamic", cwd=folder)
     assert exit_code("dynamic", folder) == 9
 
