@@ -84,7 +84,9 @@ class Tools:
         if self.command.dry:
             return
         sys.stdout.flush()
-        environment = {"CCACHE_NAMESPACE": self.namespace(), **os.environ, "TMPDIR": self.folder}
+        # The folder counts, whatever ccache is set to: an object of another one would name its files.
+        own = {"CCACHE_NAMESPACE": self.namespace(), "CCACHE_HASHDIR": "true"}
+        environment = {**own, **os.environ, "TMPDIR": self.folder}
         environment["SIMT_GXX"], environment["SIMT_PYTHON"] = shlex.join(self.gxx), sys.executable
         errors = subprocess.PIPE if edit_errors else None
         # A group of its own: when simtcc is stopped, the whole group of compilers is.
