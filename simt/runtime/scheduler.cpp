@@ -284,6 +284,12 @@ void Worker::release_block(Block& b) {
 
 // --- Warp ----------------------------------------------------------------------------------------------------------
 
+__attribute__((always_inline)) inline void Worker::deposit(uint64_t value, uint32_t operand) {
+  Exchange& exchange = lane->warp->exchange;
+  exchange.value[lane->number] = value;
+  exchange.operand[lane->number] = operand;
+}
+
 __attribute__((noinline)) uint64_t Worker::collective(const Collective& what, uint32_t mask, uint64_t value,
                                                       uint32_t operand, Site site) {
   const char* const name = what.name;
@@ -305,8 +311,7 @@ __attribute__((noinline)) uint64_t Worker::collective(const Collective& what, ui
     mask &= ~warp.exited;
   }
   SIMT_FAULT(other, nullptr);
-  warp.exchange.value[number] = value;
-  warp.exchange.operand[number] = operand;
+  deposit(value, operand);
   unsigned i = 0;
   while (i < warp.rendezvous_count && !warp.rendezvous[i].joins(what, mask)) ++i;
   if (i == warp.rendezvous_count) warp.rendezvous[warp.rendezvous_count++] = {&what, mask, 0, site};
@@ -329,11 +334,8 @@ bool Worker::begin_sweep(const Collective& what, Site site) {
   return true;
 }
 
-__attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uint32_t operand, Lane& next) {
+__attribute__((always_inline)) inline uint64_t Worker::resume_in_sweep(Lane& next) {
   Lane& self = *lane;
-  Warp& warp = *self.warp;
-  warp.exchange.value[self.number] = value;
-  warp.exchange.operand[self.number] = operand;
   lane = &next;
   threadIdx = next.thread;
   const Transfer back = switch_to_context(next.context, &self);
@@ -341,16 +343,19 @@ __attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uin
   return self.warp->exchange.result[self.number];
 }
 
-uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
-  Lane& self = *lane;
-  Warp& warp = *self.warp;
-  warp.exchange.value[self.number] = value;
-  warp.exchange.operand[self.number] = operand;
+__attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uint32_t operand) {
+  deposit(value, operand);
+  return resume_in_sweep(*(lane + 1));
+}
+
+__attribute__((noinline)) uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
+  Warp& warp = *lane->warp;
+  deposit(value, operand);
   warp.sweep->combine(warp.exchange, ~0u);
   warp.sweep = nullptr;
   ++stats.warp_ops;
   count(steps);
-  return sweep(value, operand, warp.lanes[0]);  // and the others are ready, as they were when it began the sweep
+  return resume_in_sweep(warp.lanes[0]);  // and the others are ready, as they were when it began the sweep
 }
 #endif
 
@@ -482,12 +487,8 @@ uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, 
 __attribute__((noinline)) static uint64_t first_or_alone(const Collective& what, uint32_t mask, uint64_t value,
                                                          uint32_t operand, Site site) {
   Worker& w = current(what.name);
-  if (mask == ~0u && w.begin_sweep(what, site)) return w.sweep(value, operand, *(w.lane + 1));
+  if (mask == ~0u && w.begin_sweep(what, site)) return w.sweep(value, operand);
   return w.collective(what, mask, value, operand, site);
-}
-
-__attribute__((noinline)) static uint64_t last_of_sweep(uint64_t value, uint32_t operand) {
-  return worker->end_sweep(value, operand);
 }
 
 uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site) {
@@ -495,8 +496,8 @@ uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, 
   const Collective* const under_way = w ? w->lane->warp->sweep : nullptr;
   if (!under_way || under_way->combine != what.combine || mask != ~0u)
     return first_or_alone(what, mask, value, operand, site);
-  if (w->lane->position == 31) return last_of_sweep(value, operand);
-  return w->sweep(value, operand, *(w->lane + 1));
+  if (w->lane->position == 31) return w->end_sweep(value, operand);
+  return w->sweep(value, operand);
 }
 #endif
 

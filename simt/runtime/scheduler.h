@@ -108,7 +108,7 @@ class Worker {
   int block_barrier(Vote vote, int predicate, Site site);
   uint64_t collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site);
   bool begin_sweep(const Collective& what, Site site);
-  uint64_t sweep(uint64_t value, uint32_t operand, Lane& next);
+  uint64_t sweep(uint64_t value, uint32_t operand);
   uint64_t end_sweep(uint64_t value, uint32_t operand);
   uint32_t active_mask(Site site);
   void arrive(Scope scope, Site site);
@@ -167,6 +167,8 @@ class Worker {
   void complete(Warp& warp, unsigned rendezvous);
   void resolve_active_mask(Warp& warp);
   void settle(Warp& warp);
+  void deposit(uint64_t value, uint32_t operand);
+  uint64_t resume_in_sweep(Lane& next);
   WideBarrier& barrier(Scope scope) { return scope == kGrid ? grid_barrier_ : cluster_block(0).cluster_barrier; }
   bool all_have_arrived(Scope scope);
   uint32_t blocks_in(Scope scope) const {
