@@ -4,21 +4,12 @@ import re
 
 import pytest
 from ladder.grader import exercises
+from ladder.grader.student_tree import SHORTEST, bare, lines_of
 
 FENCE = re.compile(r"^```(?:cuda|cpp)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| [^|]* \| `(.*?)…?` \|", re.MULTILINE)  # of a table of accesses: its source
 FOLD = re.compile(r"^<details>.*?^</details>$", re.MULTILINE | re.DOTALL)
-SHORTEST = 20  # characters; shorter lines, such as braces and float sum = 0.0f, stand in any kernel
 COURSE = exercises.course()
-
-
-def bare(line):
-    """A line of code without its comment and blanks, and without the escapes of a table."""
-    return re.sub(r"\s+", "", re.sub(r"//.*", "", line.replace("\\|", "|")))
-
-
-def lines_of(text):
-    return {line for line in map(bare, text.splitlines()) if len(line) >= SHORTEST}
 
 
 def solution(exercise):

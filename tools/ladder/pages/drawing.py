@@ -125,8 +125,8 @@ def whiskers(axes, points, color, across=False):
 
 
 def save(plt, figure, target, what, row, settle=False, more=""):
-    """The caption says what was measured, where and when; more: what only the caption says, not the title. settle: the layout of many axes differs in the last bit from run
-    to run, and so would the file; their places are rounded."""
+    """The caption says what was measured, where and when; more: what only the caption says, not the title. settle: the
+    layout of many axes differs in the last bit from run to run, and so would the file; their places are rounded."""
     where = row.get("device") or row.get("gpu")
     if "date" in row:  # of what was computed without a GPU, neither date nor version matters
         where += f", CUDA {row['cuda_runtime'] if 'cuda_runtime' in row else version(row['runtime'])}, {row['date']}"

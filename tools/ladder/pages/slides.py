@@ -1,8 +1,9 @@
 """Makes slides for the core weeks of COURSE.md from the pictures and tables of the pages that each week reads.
 
-A slide is a picture or a table of a page, under the heading where it stands and the first sentence there; each page begins with
-its first paragraph, and solutions, which the pages fold, are left out. Each week is Markdown in the form of Marp and reveal.js, week_1.md, and the same as one HTML page
-that needs nothing else, week_1.html: arrow keys turn it, and printing gives a sheet per slide.
+A slide is a picture or a table of a page, under the heading where it stands and the first sentence there; each page
+begins with its first paragraph, and solutions, which the pages fold, are left out. Each week is Markdown in the form of
+Marp and reveal.js, week_1.md, and the same as one HTML page that needs nothing else, week_1.html: arrow keys turn it,
+and printing gives a sheet per slide.
 """
 
 import html
