@@ -79,19 +79,24 @@ struct Uint32 {
 struct E4m3 {
   using Stored = uint8_t;
   static double value(uint8_t stored) {
-    const int exponent = stored >> 3 & 15, fraction = stored & 7;
-    if ((stored & 0x7f) == 0x7f) return std::nan("");
-    const double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
-    return stored >> 7 ? -magnitude : magnitude;
+    const uint32_t magnitude = stored & 0x7fu;
+    if (magnitude == 0x7f) return std::nan("");
+    const float number = bits_as<float>(magnitude << 20) * 0x1p120f;
+    return static_cast<double>(stored >> 7 ? -number : number);
   }
+  // As Float16::from().
   static uint8_t from(float number) {
-    if (std::isnan(number)) return 0x7f;
-    const uint8_t sign = std::signbit(number) ? 0x80 : 0;
-    const double magnitude = std::min(std::abs(static_cast<double>(number)), 448.0);
-    const int exponent = std::max(magnitude > 0 ? std::ilogb(magnitude) : -6, -6);
-    // Ties to even: nearbyint() rounds so. A fraction that is rounded up to 16 is the next exponent's 8.
-    const auto eighths = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
-    return static_cast<uint8_t>(sign | (eighths + 8 * (exponent + 6)));
+    const uint32_t word = bits_as<uint32_t>(number), sign = word >> 24 & 0x80u, magnitude = word & 0x7fffffffu;
+    uint32_t bits;
+    if (magnitude > 0x7f800000u)  // NaN
+      return 0x7f;
+    if (magnitude >= 0x43e00000u)  // 448
+      bits = 0x7e;
+    else if (magnitude < 0x3c800000u)  // 2^-6
+      bits = bits_as<uint32_t>(bits_as<float>(magnitude) + 0x1p14f) - 0x46800000u;
+    else
+      bits = (magnitude - 0x3c000000u + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20;
+    return static_cast<uint8_t>(sign | bits);
   }
 };
 struct Int8 {

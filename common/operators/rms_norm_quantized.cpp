@@ -6,6 +6,7 @@
 #include "common/operators/parts.h"
 #include "common/operators/rms_norm_parts.h"
 #include "common/operators/typed_rms_norm.h"
+#include "common/parallel.h"
 
 namespace ladder {
 namespace rms_norm_quantized {
@@ -30,7 +31,10 @@ class Answer : public Oracle {
         // Of rstd; then three products, and the division.
         error_(TypedRmsNorm::float_error(cols_) + 6.0 * 0x1p-24) {
     sums_.reset(new float[rows_ * cols_]);
-    for (int64_t i = 0; i < rows_ * cols_; ++i) sums_[i] = rounded(Type::bfloat16, x_[i] + residual_[i]);
+    parallel_for(rows_ * cols_, 1 << 16, [&](int, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        sums_[i] = static_cast<float>(Bfloat16::value(Bfloat16::from(x_[i] + residual_[i])));
+    });
     squares_[0] = rms_norm::mean_squares(x_.get(), rows_, cols_);
     squares_[1] = rms_norm::mean_squares(sums_.get(), rows_, cols_);
   }
@@ -41,57 +45,65 @@ class Answer : public Oracle {
     const auto set = [&](int64_t i, const Interval& of) {
       to.low[i] = of.low, to.expected[i] = of.exact, to.high[i] = of.high;
     };
-    const float* const kept = variant.places[kResidual].absent ? x_.get() : sums_.get();
     if (tensor == kScales) {
       const int64_t blocks = (cols_ + width_ - 1) / width_;
       for (int64_t i = 0; i < count; ++i) {
         const int64_t place = first + i;  // a scale per row; or a row of them for each block
-        set(i, scale(variant, blocks == 1 ? place : place % rows_, blocks == 1 ? 0 : place / rows_));
+        set(i, scale(variant, row_of(variant, blocks == 1 ? place : place % rows_), blocks == 1 ? 0 : place / rows_));
       }
       return;
     }
     for_parts_of_rows(first, count, cols_, [&](int64_t row, int64_t col, int64_t done, int64_t length) {
+      const Row of = row_of(variant, row);
       int64_t block = -1;
       Interval by;
       for (int64_t i = 0; i < length; ++i) {
         const int64_t at = col + i;
         if (tensor == kResidualOut) {
-          const auto value = static_cast<double>(kept[row * cols_ + at]);
+          const auto value = static_cast<double>(of.kept[at]);
           set(done + i, {value, value, value});
         } else if (tensor == kY) {
-          set(done + i, y(variant, row, at));
+          set(done + i, y(of, of(at)));
         } else {
-          if (at / width_ != block) by = scale(variant, row, block = at / width_);
-          set(done + i, quotient(y(variant, row, at), by));
+          if (at / width_ != block) by = scale(variant, of, block = at / width_);
+          set(done + i, quotient(y(of, of(at)), by));
         }
       }
     });
   }
 
  private:
-  static Interval each(const Interval& of, Type type) {
-    const auto round = [=](double x) { return static_cast<double>(rounded(type, static_cast<float>(x))); };
+  template <class Type>
+  static Interval each(const Interval& of) {
+    const auto round = [](double x) { return Type::value(Type::from(static_cast<float>(x))); };
     return {round(of.low), round(of.exact), round(of.high)};
   }
-  static Interval ordered(double a, double exact, double b) { return {std::min(a, b), exact, std::max(a, b)}; }
 
-  Interval y(const Variant& variant, int64_t row, int64_t col) const {
+  // kept · weight of a row, and the root that it is divided by.
+  struct Row {
+    const float *kept, *weight;
+    double root;
+    double operator()(int64_t col) const {
+      return static_cast<double>(kept[col]) * (weight ? static_cast<double>(weight[col]) : 1.0);
+    }
+  };
+  Row row_of(const Variant& variant, int64_t row) const {
     const bool adds = !variant.places[kResidual].absent;
     const double eps = static_cast<double>(static_cast<float>(variant.scalars[0]));
-    const double factor = variant.places[kWeight].absent ? 1.0 : static_cast<double>(weight_[col]);
-    const double value =
-        static_cast<double>((adds ? sums_ : x_)[row * cols_ + col]) * factor / std::sqrt(squares_[adds][row] + eps);
-    return each(ordered(value * (1.0 - error_), value, value * (1.0 + error_)), Type::bfloat16);
+    return {(adds ? sums_ : x_).get() + row * cols_, variant.places[kWeight].absent ? nullptr : weight_.get(),
+            std::sqrt(squares_[adds][row] + eps)};
   }
-  Interval scale(const Variant& variant, int64_t row, int64_t block) const {
+  Interval y(const Row& row, double product) const {
+    const double value = product / row.root, off = std::abs(value) * error_;
+    return each<Bfloat16>({value - off, value, value + off});
+  }
+  // The largest |y| is that of the largest product.
+  Interval scale(const Variant& variant, const Row& row, int64_t block) const {
     if (!variant.places[kScale].absent) return {scale_, scale_, scale_};
-    Interval most;
-    for (int64_t col = block * width_; col < std::min(cols_, (block + 1) * width_); ++col) {
-      const Interval one = y(variant, row, col);
-      most.low = std::max(most.low, std::min(std::abs(one.low), std::abs(one.high)));
-      most.exact = std::max(most.exact, std::abs(one.exact));
-      most.high = std::max({most.high, std::abs(one.low), std::abs(one.high)});
-    }
+    double product = 0;
+    for (int64_t col = block * width_; col < std::min(cols_, (block + 1) * width_); ++col)
+      product = std::max(product, std::abs(row(col)));
+    const Interval most = y(row, product);
     const bool is_float = format_ == Format::e4m3;
     const float largest = is_float ? kLargest<Format::e4m3> : kLargest<Format::int8>;
     const float least = is_float ? kLeastScale<Format::e4m3> : kLeastScale<Format::int8>;
@@ -103,7 +115,8 @@ class Answer : public Oracle {
     const auto near = [&](double x) { return x / (x < 0 ? by.low : by.high); };
     const double wide = 4.0 * 0x1p-24;
     const double low = near(value.low), high = away(value.high);
-    return each({low - wide * std::abs(low), value.exact / by.exact, high + wide * std::abs(high)}, type_of(format_));
+    const Interval all = {low - wide * std::abs(low), value.exact / by.exact, high + wide * std::abs(high)};
+    return format_ == Format::e4m3 ? each<E4m3>(all) : each<Int8>(all);
   }
 
   int64_t rows_, cols_, width_;

@@ -14,6 +14,7 @@ void arguments(Tally& tally) {
   using E = __nv_bfloat16;
   const auto memory = ladder::allocate<E>(8192);
   E* const m = memory.get();
+  CUDA_CHECK(cudaMemset(m, 0, 8192 * sizeof(E)));
   E *const dy = m, *const x = m + 1024, *const dx = m + 2048, *const weight = m + 3072, *const dweight = m + 4096,
            *const workspace = m + 5120;
   const E* const none = nullptr;

@@ -15,6 +15,7 @@ void arguments(Tally& tally) {
   using Q = __nv_fp8_e4m3;
   const auto memory = ladder::allocate<E>(8192);
   E* const m = memory.get();
+  CUDA_CHECK(cudaMemset(m, 0, 8192 * sizeof(E)));
   E *const x = m, *const residual = m + 1024, *const y = m + 2048, *const weight = m + 3072;
   auto* const q = reinterpret_cast<Q*>(m + 4096);
   auto* const scales = reinterpret_cast<float*>(m + 5120);
