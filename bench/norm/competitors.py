@@ -2,13 +2,15 @@
 
 A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -> (y, s), where x and r are rows × cols
 and y and s are outputs of the pool that it may use or leave; what it returns holds the result. One that has gradients
-has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. It works on
+has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. One that quantizes
+has .quantized(form, entry, weight) -> (q, scales, s), with a Form and a graph_timing.QuantizedEntry. It works on
 PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites
 dy. Making one raises Missing where it is not installed;
 a call raises whatever the library raises where it refuses a shape or a type.
 """
 
 import ctypes
+import dataclasses
 import importlib
 import importlib.metadata
 import shutil
@@ -16,6 +18,34 @@ import tempfile
 
 EPS = 1e-6
 DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What a norm ends in: codes of this type, one scale for the tensor ("tensor", which is given), for each row ("row")
+    or for each 128 columns ("block")."""
+
+    code: str = "float8_e4m3fn"
+    scaling: str = "row"
+    adds: bool = False
+
+    @property
+    def largest(self):
+        return 127.0 if self.code == "int8" else 448.0
+
+    @property
+    def least_scale(self):
+        return 2.0**-23 if self.code == "int8" else 1 / (512 * 448)
+
+
+FORMS = {
+    "fp8_static": Form(scaling="tensor"),
+    "fp8_token": Form(),
+    "fp8_block": Form(scaling="block"),
+    "int8_token": Form(code="int8"),
+    "add_fp8_token": Form(adds=True),
+}
+BLOCK = 128
 
 
 class Missing(Exception):
@@ -60,6 +90,19 @@ class Options(ctypes.Structure):
     ]
 
 
+class Quantization(ctypes.Structure):
+    """rms_norm_quantization of bench/abi/rms_norm/c_abi.h."""
+
+    _fields_ = [
+        ("scale", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
+        ("block", ctypes.c_int64),
+        ("column_major", ctypes.c_int32),
+        ("pitch", ctypes.c_int64),
+        ("upper_bound", ctypes.c_void_p),
+    ]
+
+
 def made(makers, say):
     """{name: competitor, or the Missing that says why there is none}, from {name: what makes it}. One that cannot be made
     is said by say(name, why), and the others go on."""
@@ -82,6 +125,7 @@ def library(path):
     lib.rms_norm_forward.argtypes = [integer, integer, *[pointer] * 5, *last]
     lib.rms_norm_fused_add.argtypes = [integer, integer, *[pointer] * 9, *last]
     lib.rms_norm_backward.argtypes = [integer, integer, *[pointer] * 7, *last]
+    lib.rms_norm_quantized.argtypes = [integer, integer, *[pointer] * 5, ctypes.POINTER(Quantization), pointer, *last]
     lib.rms_norm_backward_workspace_bytes.argtypes = [count, count]
     lib.rms_norm_backward_workspace_bytes.restype = ctypes.c_size_t
     lib.rms_norm_workspace_bytes.argtypes, lib.rms_norm_workspace_bytes.restype = [], ctypes.c_size_t
@@ -144,6 +188,18 @@ class Ours:
         checked(self.lib, self.lib.rms_norm_backward(*types, *pointers, workspace, *last))
         return dx, dweight
 
+    def quantized(self, form, e, weight):
+        (code, _), last = self.arguments(e.x, weight)
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in (e.x, e.r, e.s, weight, e.q)]
+        how = Quantization(block=BLOCK if form.scaling == "block" else 0)
+        if form.scaling == "tensor":
+            how.scale = e.scale.data_ptr()
+        else:
+            how.scales = e.scales.data_ptr()
+        kind = int(form.code == "int8")
+        checked(self.lib, self.lib.rms_norm_quantized(code, kind, *pointers, ctypes.byref(how), None, *last))
+        return e.q, e.scales, e.s
+
 
 class Torch:
     """torch.nn.functional.rms_norm, eager or compiled anew for each shape."""
@@ -156,10 +212,12 @@ class Torch:
         self.functions = {}
 
     def call(self, name, x, *arguments):
-        function = getattr(self, f"plain_{name}")
+        return self.run(getattr(self, f"plain_{name}"), (name, arguments[-1] is None), x, *arguments)
+
+    def run(self, function, about, x, *arguments):
         if not self.compiled:
             return function(x, *arguments)
-        key = (name, x.shape, x.dtype, arguments[-1] is None)
+        key = (about, x.shape, x.dtype)
         if key not in self.functions:
             self.functions.clear()
             self.torch.compiler.reset()
@@ -192,6 +250,48 @@ class Torch:
 
     def residual(self, x, r, weight, y, s):
         return self.call("residual", x, r, weight)
+
+    def quantized(self, form, e, weight):
+        def plain(x, r, weight, scale):
+            s = None if r is None else x + r
+            return (*self.quantize(form, self.plain_forward(x if r is None else s, weight), scale), s)
+
+        return self.run(plain, form, e.x, e.r, weight, e.scale)
+
+    def quantize(self, form, y, scale):
+        """(q, scales) of the norm, as one writes it in PyTorch."""
+        torch, y = self.torch, y.float()
+        blocks = y.view(len(y), -1, BLOCK if form.scaling == "block" else y.shape[-1])
+        if form.scaling != "tensor":
+            scale = (blocks.abs().amax(dim=-1, keepdim=True) / form.largest).clamp(min=form.least_scale)
+        q = blocks * scale.reciprocal()
+        if form.code == "int8":
+            q = q.round().clamp(-128, 127).to(torch.int8)
+        else:
+            q = q.clamp(-form.largest, form.largest).to(getattr(torch, form.code))
+        return q.view(y.shape), None if form.scaling == "tensor" else scale.squeeze(-1)
+
+
+class Apart(Torch):
+    """The norm by the production header, and the quantization of what it wrote by torch.compile: two kernels."""
+
+    def __init__(self, torch, ours):
+        super().__init__(torch, compiled=True)
+        self.ours = ours
+
+    forward = residual = backward = None
+
+    def quantized(self, form, e, weight):
+        y = self.torch.empty_like(e.x)
+        if form.adds:
+            self.ours.residual(e.x, e.r, weight, y, e.s)
+        else:
+            self.ours.forward(e.x, weight, y)
+
+        def quantize(y, scale):
+            return self.quantize(form, y, scale)
+
+        return (*self.run(quantize, form, y, e.scale), e.s)
 
 
 class Liger:
@@ -238,9 +338,11 @@ class FlashInfer:
             dependent = torch.cuda.get_device_capability() >= (9, 0)
             self.run = lambda x, weight, y: module.rmsnorm(y, x, weight, EPS, dependent)
             self.run_add = lambda x, r, weight: module.fused_add_rmsnorm(x, r, weight, EPS, dependent)
+            self.run_quantized = lambda q, x, weight, scale: module.rmsnorm_quant(q, x, weight, scale, EPS, dependent)
         else:
             self.run = lambda x, weight, y: norm.rmsnorm(x, weight, eps=EPS, out=y)
             self.run_add = lambda x, r, weight: norm.fused_add_rmsnorm(x, r, weight, eps=EPS)
+            self.run_quantized = lambda q, x, weight, scale: norm.rmsnorm_quant(q, x, weight, scale, EPS)
         self.ones = {}
 
     def weight_of(self, x, weight):
@@ -260,6 +362,12 @@ class FlashInfer:
         self.run_add(x, r, self.weight_of(x, weight))
         return x, r
 
+    def quantized(self, form, e, weight):
+        if form != FORMS["fp8_static"]:
+            raise NotImplementedError("FlashInfer has no norm that ends in such numbers")
+        self.run_quantized(e.q, e.x, self.weight_of(e.x, weight), e.scale)
+        return e.q, e.scales, e.s
+
 
 class Quack:
     """QuACK's CuTe DSL kernels."""
@@ -278,6 +386,34 @@ class Quack:
         return y, s
 
 
+class Vllm:
+    """vLLM's kernels; those with a residual are in place only."""
+
+    in_place = True
+
+    def __init__(self, torch):
+        import_peer("vllm._custom_ops", "vllm")
+        self.operators = torch.ops._C
+        self.version = version_of("vllm")
+
+    def forward(self, x, weight, y):
+        self.operators.rms_norm(y, x, weight, EPS)
+        return y
+
+    def residual(self, x, r, weight, y, s):
+        self.operators.fused_add_rms_norm(x, r, weight, EPS)
+        return x, r
+
+    def quantized(self, form, e, weight):
+        if form.scaling == "tensor":
+            self.operators.rms_norm_static_fp8_quant(e.q, e.x, weight, e.scale, EPS)
+        elif form.scaling == "row":
+            self.operators.rms_norm_dynamic_per_token_quant(e.q, e.x, weight, e.scales, EPS, None, e.r)
+        else:
+            self.operators.rms_norm_per_block_quant(e.q, e.x, weight, e.scales, EPS, None, e.r, BLOCK, False)
+        return e.q, e.scales, e.r
+
+
 PEERS = {
     "torch_eager": Torch,
     "torch_compile": lambda torch: Torch(torch, compiled=True),
@@ -285,6 +421,7 @@ PEERS = {
     "flashinfer": FlashInfer,
     "flashinfer_cuda": lambda torch: FlashInfer(torch, cuda=True),
     "quack": Quack,
+    "vllm": Vllm,
     "torch_compile_max": lambda torch: Torch(torch, compiled=True, mode="max-autotune-no-cudagraphs"),
 }
 BY_DEFAULT = [name for name in PEERS if name != "torch_compile_max"]

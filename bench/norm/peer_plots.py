@@ -6,11 +6,21 @@ from ladder.pages.drawing import BLACK, LINES, VERMILLION, WHISKERS, save, sprea
 from bench.norm import peer_tables
 
 BACKWARD = "peers_backward"
+QUANTIZED = [name for name in peer_tables.FILES if "8" in name]
 
 
 @registry.plot("header_peers", "header/peers_plot", "Speed of the header and its peers beside a copy of the same bytes")
 def draw_forward(folder, _, target):
-    draw(folder, [name for name in peer_tables.FILES if name != BACKWARD], target)
+    draw(folder, [name for name in peer_tables.FILES if name not in (BACKWARD, *QUANTIZED)], target)
+
+
+@registry.plot(
+    "header_peers_quantized",
+    "header/peers_quantized_plot",
+    "Speed of the norms that end in 8 bits and their peers beside a copy of the same bytes",
+)
+def draw_quantized(folder, _, target):
+    draw(folder, QUANTIZED, target)
 
 
 @registry.plot(

@@ -13,6 +13,11 @@ FILES = {
     "peers_forward": "RMSNorm forward",
     "peers_residual": "residual add + RMSNorm",
     "peers_backward": "RMSNorm backward",
+    "peers_fp8_static": "RMSNorm to float8, the scale given",
+    "peers_fp8_token": "RMSNorm to float8, a scale of each row",
+    "peers_fp8_block": "RMSNorm to float8, a scale of each 128 columns",
+    "peers_int8_token": "RMSNorm to int8, a scale of each row",
+    "peers_add_fp8_token": "residual add + RMSNorm to float8, a scale of each row",
 }
 COLUMNS = (
     "rows cols dtype weight competitor verdict microseconds spread_percent gb_per_s percent_of_copy "
@@ -21,6 +26,7 @@ COLUMNS = (
 ).split()
 
 OURS, OURS_PDL, OURS_INVARIANT = "ours", "ours_pdl", "ours_invariant"
+APART = "apart"
 COPIES = ["copy_kernel", "copy_memcpy"]
 TITLES = {
     OURS: "this header",
@@ -35,6 +41,8 @@ TITLES = {
     "flashinfer": "FlashInfer",
     "flashinfer_cuda": "FlashInfer, CUDA C++",
     "quack": "QuACK",
+    "vllm": "vLLM",
+    APART: "this header's norm, then torch.compile",
 }
 NOT_TIMED = {"missing": "missing", "refused": "refuses", "wrong": "wrong", "impossible": "not believed"}
 DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}

@@ -1,13 +1,15 @@
 """Times the production header against its peers on this machine's GPU.
 
-    make peers                                       forward, residual and backward, on the shapes of the tables
+    make peers                                       all forms, on the shapes of the tables
     make peers ARGS="--forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight"
+    make peers ARGS="--quantized --peers torch_compile"
     make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
-pip install liger-kernel flashinfer-python quack-kernels. The default run writes profiling_results/<gpu>/header/, any
-other build/peers/results/: peers_forward.csv, peers_residual.csv, peers_backward.csv (after each shape, so that an interrupted run leaves
-what it has measured) and peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends
+pip install liger-kernel flashinfer-python quack-kernels vllm. The default run writes profiling_results/<gpu>/header/, any
+other build/peers/results/: peers_forward.csv, peers_residual.csv, peers_backward.csv, and one of each form that ends in 8
+bits, as peers_fp8_token.csv (after each shape, so that an interrupted run leaves what it has measured), and
+peers_environment.txt. A wrong result of the header's, or a measurement that cannot be, ends
 with exit code 1.
 """
 
@@ -34,6 +36,7 @@ BACKWARD = """
 1x4096 16x4096 128x4096 512x4096 2048x4096 8192x4096 4096x8192 8192x2048 32768x1024 65536x256 16384x128 100000x64
 4096x5120 2048x7168 1024x16384 512x32768 256x65536 2048x4096:f32 8192x1024:f32
 """.split()
+QUANTIZED = "1x4096 64x4096 512x4096 2048x4096 8192x4096 8192x8192".split()
 QUICK = ["1x4096", "2048x4096", "1x1048576"]
 DTYPES = {short: name for name, short in peer_tables.DTYPES.items()}
 
@@ -70,6 +73,7 @@ def arguments(parser):
     parser.add_argument("--forward", action="store_true", help="time RMSNorm forward only")
     parser.add_argument("--residual", action="store_true", help="time residual add + RMSNorm only")
     parser.add_argument("--backward", action="store_true", help="time the gradients of x and the weight only")
+    parser.add_argument("--quantized", action="store_true", help="time the norms that end in 8 bits only")
     parser.add_argument(
         "--shape", type=Shape, action="append", help="ROWSxCOLS[:bf16|f16|f32][:noweight]; may be repeated"
     )
@@ -87,13 +91,14 @@ def complete(given):
     given.default_run = all(value in (None, False) for value in changed)
     given.replays = given.replays or (5 if given.quick else 12)
     given.peers = competitors.BY_DEFAULT if given.peers is None else given.peers
-    everything = given.forward == given.residual == given.backward
+    everything = given.forward == given.residual == given.backward == given.quantized
     given.work = [
         (operator, given.shape or [Shape(text) for text in (QUICK if given.quick else by_default)])
         for operator, asked, by_default in (
             ("forward", given.forward, FORWARD),
             ("residual", given.residual, RESIDUAL),
             ("backward", given.backward, BACKWARD),
+            *((form, given.quantized, QUANTIZED) for form in competitors.FORMS),
         )
         if asked or everything
     ]
@@ -146,6 +151,8 @@ def load(torch, lib, arguments):
         makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
     makers[peer_tables.OURS_INVARIANT] = lambda: competitors.Ours(torch, lib, batch_invariant=True)
     makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
+    if any(operator in competitors.FORMS for operator, _ in arguments.work):
+        makers[peer_tables.APART] = lambda: competitors.Apart(torch, competitors.Ours(torch, lib))
 
     def say(name, why):
         print(f"peers: {peer_tables.title(name)} is missing: {why}", flush=True)
@@ -209,6 +216,10 @@ class Contest:
         self.note(name, "wrong" if wrong else "ok", wrong, worst_error=f"{worst:.3e}")
         return not wrong
 
+    def spoil(self, outputs):
+        for tensor in outputs:
+            tensor is None or tensor.fill_(math.nan)
+
     def errors(self, entry, y, s):
         return graph_timing.errors(self.torch, entry, self.weight, y, s, self.tolerance, self.shape.dtype)
 
@@ -227,9 +238,8 @@ class Contest:
         """After timing: what the graph wrote over NaN, and one launch on fresh input."""
         if in_place or name in self.copies:
             return self.check(name, launch, in_place)
-        for y, s in graph.outputs:
-            y.fill_(math.nan)
-            s is None or s.fill_(math.nan)
+        for outputs in graph.outputs:
+            self.spoil(outputs)
         graph.graph.replay()
         for place in sorted({0, len(self.pool) // 2, len(self.pool) - 1}):
             worst, wrong = self.errors(self.pool[place], *graph.outputs[place])
@@ -312,12 +322,7 @@ class BackwardContest(Contest):
     """The same of the gradients of x and the weight."""
 
     def __init__(self, gpu, lib, loaded, operator, shape, arguments):
-        loaded = {
-            name: one
-            for name, one in loaded.items()
-            if name != peer_tables.OURS_INVARIANT  # the header's dx always is
-            and (isinstance(one, competitors.Missing) or hasattr(one, "backward"))
-        }
+        loaded.pop(peer_tables.OURS_INVARIANT, None)  # the header's dx always is
         super().__init__(gpu, lib, loaded, operator, shape, arguments)
         self.moved = 3 * self.matrix_bytes
         self.pairs = graph_timing.pair_count(self.moved)
@@ -337,6 +342,58 @@ class BackwardContest(Contest):
 
     def errors(self, entry, dx, dweight):
         return graph_timing.backward_errors(self.torch, entry, self.weight, dx, dweight, self.shape.dtype)
+
+
+class QuantizedContest(Contest):
+    """The same of norms that end in 8 bits."""
+
+    SCALE = 0.02  # where one is given: some of the numbers are too large for it
+
+    def __init__(self, gpu, lib, loaded, operator, shape, arguments):
+        loaded.pop(peer_tables.OURS_INVARIANT, None)  # it always is
+        super().__init__(gpu, lib, loaded, operator, shape, arguments)
+        self.form = competitors.FORMS[operator]
+        self.scale = gpu.torch and gpu.torch.tensor([self.SCALE], device="cuda")
+        item = graph_timing.ITEM_BYTES[shape.dtype]
+        self.moved = shape.rows * shape.cols * (3 * item + 1 if self.form.adds else item + 1)
+        self.pairs = graph_timing.pair_count(self.moved)
+
+    def entry(self):
+        shape = self.shape
+        about = (self.form, competitors.BLOCK, self.scale)
+        return graph_timing.QuantizedEntry(self.torch, shape.rows, shape.cols, shape.dtype, *about)
+
+    def launch_of(self, competitor):
+        def launch(e):
+            q, scales, s = competitor.quantized(self.form, e, self.weight)
+            return q, (scales, s)
+
+        return launch
+
+    def works_in_place(self, competitor):
+        return self.form.adds and competitor.in_place
+
+    def spoil(self, outputs):
+        q, others = outputs
+        q.view(self.torch.uint8).fill_(0xFF)  # NaN, and -1 as int8
+        super().spoil(others)
+
+    def errors(self, entry, q, others):
+        about = (self.torch, entry, self.form, self.weight)
+        return graph_timing.quantized_errors(*about, q, *others, self.shape.dtype)
+
+
+def contest(operator, loaded):
+    """The class of a contest, and who takes part in it."""
+    kind, method = Contest, operator
+    if operator == "backward":
+        kind = BackwardContest
+    elif operator in competitors.FORMS:
+        kind, method = QuantizedContest, "quantized"
+    there = {
+        name: one for name, one in loaded.items() if isinstance(one, competitors.Missing) or getattr(one, method, None)
+    }
+    return kind, there
 
 
 def store(path, rows):
@@ -394,8 +451,8 @@ def run(given):
                 done, start = done + 1, time.monotonic()
                 print(f"peers: [{done}/{total}] {operator} {shape}: ", end="", flush=True)
                 try:
-                    contest = BackwardContest if operator == "backward" else Contest
-                    rows = contest(gpu, lib, loaded, operator, shape, given).measure()
+                    kind, those = contest(operator, loaded)
+                    rows = kind(gpu, lib, those, operator, shape, given).measure()
                 except torch.cuda.OutOfMemoryError:
                     print("left out, this GPU's memory is too small", flush=True)
                 else:

@@ -34,6 +34,23 @@ constexpr float most_of = std::is_same_v<Q, int8_t>          ? 127.0f
 template <class Q>
 constexpr float least_scale = std::is_same_v<Q, int8_t> ? FLT_EPSILON : 1.0f / (most_of<Q> * 512.0f);
 
+// Four numbers that are rounded to nearest even and brought between -128 and 127. NaN is 0.
+__device__ inline unsigned round_to_bytes(float a, float b, float c, float d) {
+#ifdef __SIMT__
+  unsigned word = 0;
+  for (const float value : {d, c, b, a}) {
+    const float clamped = value == value ? fminf(fmaxf(value, -128), 127) : 0;
+    word = word << 8 | (static_cast<unsigned>(__float2int_rn(clamped)) & 255);
+  }
+  return word;
+#else
+  unsigned word;
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, 0;" : "=r"(word) : "r"(__float2int_rn(d)), "r"(__float2int_rn(c)));
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %0;" : "+r"(word) : "r"(__float2int_rn(b)), "r"(__float2int_rn(a)));
+  return word;
+#endif
+}
+
 // Rounded to nearest even; what is too large becomes the largest number of its sign. NaN stays NaN, and is 0 as int8_t.
 template <class Q, int N>
 __device__ Pack<Q, N> round_to_codes(const float (&value)[N]) {
@@ -42,15 +59,7 @@ __device__ Pack<Q, N> round_to_codes(const float (&value)[N]) {
 #pragma unroll
   for (int i = 0; i < N; i += 4) {
     if constexpr (std::is_same_v<Q, int8_t>) {
-      unsigned code[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        // 1.5 · 2^23 leaves no place for digits behind the point: the sum is rounded, and its last bits are the number.
-        const float clamped = fminf(fmaxf(value[i + k], -128.0f), 127.0f);
-        code[k] = __float_as_uint(value[i + k] == value[i + k] ? clamped + 12582912.0f : 0.0f);
-      }
-      pack.word[i / 4] =
-          __byte_perm(__byte_perm(code[0], code[1], 0x0040), __byte_perm(code[2], code[3], 0x0040), 0x5410);
+      pack.word[i / 4] = round_to_bytes(value[i], value[i + 1], value[i + 2], value[i + 3]);
     } else {
       constexpr auto kind = std::is_same_v<Q, __nv_fp8_e4m3> ? __NV_E4M3 : __NV_E5M2;
       const unsigned low = __nv_cvt_float2_to_fp8x2({value[i], value[i + 1]}, __NV_SATFINITE, kind);
@@ -143,6 +152,7 @@ struct QuantizedShare {
   Pack<X, N> x[kVectors];
   typename Row::Residual residual[kVectors];
   typename Row::Kept input[kVectors];
+  float value[kVectors][N];
 
   __device__ QuantizedShare(const P& problem, const Row& of, Index count) : p(problem), row(of), packs(count) {}
 
@@ -208,50 +218,36 @@ struct QuantizedShare {
     });
   }
 
-  // The compiler would keep the numbers that it unpacked and multiplied to find the largest one, which take twice or
-  // four times the registers of the packs, and spill them. So it is told that the packs are other ones now.
-  __device__ void forget_values() {
-#ifndef __SIMT__
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-      for (unsigned& word : input[v].word) asm volatile("" : "+r"(word));
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-      for (unsigned& word : weight[v].word) asm volatile("" : "+r"(word));
-#endif
-  }
-
   // The outputs, if they are rounded before the weight and after it; otherwise the products that become outputs when
-  // they are multiplied by unit(rstd), and that do not need rstd.
+  // they are multiplied by unit(rstd), and that do not need rstd. They take no more registers than what they are made
+  // of.
   template <Rounded rounded>
-  __device__ void values(int v, float rstd, float (&value)[N]) const {
-    if constexpr (rounded == Rounded::twice) {
-      unpack(row.template output<rounded>(input[v], rstd, weight[v]), value);
-    } else {
-      const auto products = Row::products(input[v], weight[v], p.weight_offset * Row::Products::kScale);
+  __device__ void compute(float rstd) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) value[k] = products.of[k];
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (rounded == Rounded::twice) {
+        unpack(row.template output<rounded>(input[v], rstd, weight[v]), value[v]);
+      } else {
+        const auto products = Row::products(input[v], weight[v], p.weight_offset * Row::Products::kScale);
+#pragma unroll
+        for (int k = 0; k < N; ++k) value[v][k] = products.of[k];
+      }
     }
   }
   template <Rounded rounded>
   __device__ static float unit(float rstd) {
     return rounded == Rounded::twice ? 1.0f : rstd / Row::Products::kScale;
   }
-  template <Rounded rounded>
-  __device__ float most(int v, float rstd) const {  // fmaxf() passes over NaN
-    float value[N], result = 0.0f;
-    values<rounded>(v, rstd, value);
-#pragma unroll
-    for (int k = 0; k < N; ++k) result = fmaxf(result, fabsf(value[k]));
-    return result;
-  }
-  template <Rounded rounded>
-  __device__ float most(float rstd) const {
+  __device__ float most(int v) const {  // fmaxf() passes over NaN
     float result = 0.0f;
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) result = fmaxf(result, most<rounded>(v, rstd));
+    for (int k = 0; k < N; ++k) result = fmaxf(result, fabsf(value[v][k]));
+    return result;
+  }
+  __device__ float most() const {
+    float result = 0.0f;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) result = fmaxf(result, most(v));
     return result;
   }
 };
@@ -290,67 +286,80 @@ __global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threa
 
   with_rounding(p, [&](auto rounding) {
     constexpr Rounded rounded = rounding.value;
-    constexpr bool kMostFirst = scaling == Scaling::row && rounded == Rounded::once;
+    constexpr bool kOnce = rounded == Rounded::once;
     SumAndMost row_wide = {};
     // The first packs last, so that they are in registers then.
     for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
       if constexpr (!kWhole) share.load_weight(i);
       share.load_input(i);
       row_wide.sum += share.add_input(i);
-      if constexpr (kMostFirst) row_wide.most = fmaxf(row_wide.most, share.template most<rounded>(0.0f));
+      if constexpr (kOnce) share.template compute<rounded>(0.0f);
+      if constexpr (kOnce && scaling == Scaling::row) row_wide.most = fmaxf(row_wide.most, share.most());
     }
-    if constexpr (!kMostFirst) share.forget_values();
+    float block_most[kVectors];  // of the columns that share a scale
+    const auto find_block_most = [&] {
+      if constexpr (scaling != Scaling::block) return;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) block_most[v] = warp_max(share.most(v), p.block_packs);
+    };
+    if constexpr (kOnce) find_block_most();
     row_wide = over_row<kTeam>(row_wide, threads);
     if (p.dependent) let_next_kernel_start();
     const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
-    const auto for_parts = [&](auto visit) {
-      for (Index i = 0; i < (kWhole ? 1 : row_packs); i += step) {
-        if (!kWhole && i > 0) share.load_weight(i), share.load_again(i);
-        visit(i);
-      }
+    const auto load_again = [&](Index i) {
+      share.load_weight(i);
+      share.load_again(i);
+      share.template compute<rounded>(rstd);
+      find_block_most();
     };
-    if constexpr (scaling == Scaling::row && !kMostFirst) {
-      for_parts([&](Index) { row_wide.most = fmaxf(row_wide.most, share.template most<rounded>(rstd)); });
-      row_wide.most = most_over_row<kTeam>(row_wide.most, threads);
-      if constexpr (!kWhole) share.load_weight(0), share.load_again(0);
+    if constexpr (!kOnce) {
+      share.template compute<rounded>(rstd);
+      if constexpr (scaling == Scaling::row) {
+        row_wide.most = share.most();
+        for (Index i = step; !kWhole && i < row_packs; i += step) {
+          load_again(i);
+          row_wide.most = fmaxf(row_wide.most, share.most());
+        }
+        row_wide.most = most_over_row<kTeam>(row_wide.most, threads);
+        if constexpr (!kWhole) load_again(0);
+      }
+      find_block_most();
     }
-    share.forget_values();
     const float row_scale = scaling == Scaling::tensor ? fixed : scale_of(row_wide.most * unit);
     if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = row_scale;
 
-    for_parts([&](Index first) {
+    for (Index first = 0; first < (kWhole ? 1 : row_packs); first += step) {
+      if (!kWhole && first > 0) load_again(first);
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
         float scale = row_scale;
         if constexpr (scaling == Scaling::block) {
-          scale = scale_of(warp_max(share.template most<rounded>(v, rstd), p.block_packs) * unit);
+          scale = scale_of(block_most[v] * unit);
           if (i < share.packs && i % p.block_packs == 0)
             p.scales[number * p.scales_row + i / p.block_packs * p.scales_block] = scale;
         }
         if (i >= share.packs) continue;
         float value[N];
-        share.template values<rounded>(v, rstd, value);
         if (p.y != nullptr) {
-          float y[N];
 #pragma unroll
-          for (int k = 0; k < N; ++k) y[k] = value[k] * unit;
+          for (int k = 0; k < N; ++k) value[k] = share.value[v][k] * unit;
           if constexpr (kAligned)
-            row.store_y(i, round_to<X>(y));
+            row.store_y(i, round_to<X>(value));
           else
-            store_some(row.y + int64_t{i} * N, round_to<X>(y), share.left(i));
+            store_some(row.y + int64_t{i} * N, round_to<X>(value), share.left(i));
         }
-        constexpr bool kDivides = rounded == Rounded::twice && scaling != Scaling::tensor && !std::is_same_v<Q, int8_t>;
+        constexpr bool kDivides = !kOnce && scaling != Scaling::tensor && !std::is_same_v<Q, int8_t>;
         const float inverse = 1.0f / scale, divisor = scale < INFINITY ? scale : 0.0f;
 #pragma unroll
         for (int k = 0; k < N; ++k)
-          value[k] = kDivides ? quotient<Q>(value[k], divisor, inverse) : value[k] * (unit * inverse);
+          value[k] = kDivides ? quotient<Q>(share.value[v][k], divisor, inverse) : share.value[v][k] * (unit * inverse);
         if constexpr (kAligned)
           store<true>(q + int64_t{i} * N, round_to_codes<Q>(value), p.writes);
         else
           store_some(q + int64_t{i} * N, round_to_codes<Q>(value), share.left(i));
       }
-    });
+    }
   });
 }
 

@@ -27,7 +27,7 @@ def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
 
 
 FUNCTIONS = (
-    "forward fused_add workspace_bytes copy error backward backward_workspace_bytes".split()
+    "forward fused_add quantized workspace_bytes copy error backward backward_workspace_bytes".split()
 )  # of bench/abi/rms_norm
 ROWS = [
     row("ours", 2.5),

@@ -198,7 +198,7 @@ def test_one_that_cannot_be_made_does_not_stop_the_others(monkeypatch, capsys):
 
     monkeypatch.setattr(competitors, "Ours", lambda *arguments, **named: "ours")
     monkeypatch.setattr(competitors, "PEERS", {"liger": broken, "quack": lambda torch: "quack"})
-    arguments = types.SimpleNamespace(no_pdl=True, peers=["liger", "quack"])
+    arguments = types.SimpleNamespace(no_pdl=True, peers=["liger", "quack"], work=[])
     loaded = peers.load(None, None, arguments)
     assert loaded["ours"] == "ours" and loaded["quack"] == "quack"
     assert str(loaded["liger"]) == "RuntimeError: its compiler failed"
@@ -246,7 +246,7 @@ def chosen(words):
 
 def test_the_default_run_covers_all_operators_and_only_it_replaces_the_stored_tables():
     default = chosen([])
-    counts = [("forward", 20), ("residual", 9), ("backward", 19)]
+    counts = [("forward", 20), ("residual", 9), ("backward", 19), *((form, 6) for form in competitors.FORMS)]
     assert [(operator, len(shapes)) for operator, shapes in default.work] == counts
     assert default.default_run and default.replays == 12
     assert str(default.work[0][1][0]) == "8192 × 8192 float32, no weight"
@@ -254,6 +254,7 @@ def test_the_default_run_covers_all_operators_and_only_it_replaces_the_stored_ta
         assert not chosen(words).default_run
     assert [operator for operator, _ in chosen(["--residual"]).work] == ["residual"]
     assert [operator for operator, _ in chosen(["--backward"]).work] == ["backward"]
+    assert [operator for operator, _ in chosen(["--quantized"]).work] == list(competitors.FORMS)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -278,6 +279,34 @@ def test_wrong_gradients_are_seen(dtype):
     assert "dx" in wrong(without_mean.to(x.dtype), dweight)
     assert "first the dweight" in wrong(dx, dweight - dy[39] * x[39])  # a row is not there
     assert "first the dweight" in wrong(dx, dweight.roll(1))
+
+
+@pytest.mark.parametrize("name", competitors.FORMS)
+def test_wrong_numbers_of_8_bits_are_seen(name):
+    """PyTorch's own functions are right; one code, one scale, one sum or truncation is not."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    form, weight = competitors.FORMS[name], torch.randn(320).bfloat16()
+    entry = graph_timing.QuantizedEntry(torch, 5, 320, "bfloat16", form, competitors.BLOCK, torch.tensor([0.02]))
+    assert entry.clone_inputs().x.equal(entry.x) and len(entry.source) == len(entry.target)
+    columns = 256 if form.scaling == "block" else 320  # torch.Tensor.view() knows no shorter block
+    entry.x, entry.q, weight = entry.x[:, :columns].contiguous(), entry.q[:, :columns], weight[:columns]
+    entry.r = entry.r if entry.r is None else entry.r[:, :columns].contiguous()
+    q, scales, s = competitors.Torch(torch).quantized(form, entry, weight)
+
+    def wrong(q, scales, s):
+        return graph_timing.quantized_errors(torch, entry, form, weight, q, scales, s, "bfloat16")[1]
+
+    assert wrong(q, scales, s) == ""
+    one = q.view(torch.uint8).clone()
+    one[4, columns - 1] ^= 0x10
+    assert f"first the output (4, {columns - 1})" in wrong(one.view(q.dtype), scales, s)
+    assert wrong((q.view(torch.uint8) - (q.view(torch.uint8) % 128 > 0).byte()).view(q.dtype), scales, s)
+    assert "the output is" in wrong(q.view(torch.uint8), scales, s)
+    if scales is not None:
+        assert "first the scale" in wrong(q, scales * 1.02, s)
+    if s is not None:
+        assert "first the sum" in wrong(q, scales, s.roll(1, 0))
 
 
 class FakeTorch:

@@ -73,6 +73,27 @@ int rms_norm_backward(int dtype, int weight_dtype, const void* dy, const void* d
   });
 }
 
+// q, and y unless it is null, of contiguous tensors of x's type, which is one of 16 bits; so is weight's. With a
+// residual: that of residual_out = x + residual.
+int rms_norm_quantized(int dtype, int code, const void* x, const void* residual, void* residual_out, const void* weight,
+                       void* q, const rms_norm_quantization* how, void* y, int64_t rows, int64_t cols,
+                       const rms_norm_options* options, void* stream) {
+  const auto run = [&](auto function) {
+    return function(x, residual, residual_out, weight, q, *how, y, rows, cols, *options, stream);
+  };
+  if (code != RMS_NORM_E4M3 && code != RMS_NORM_INT8) return cudaErrorInvalidValue;
+  switch (dtype) {
+    case RMS_NORM_FLOAT16:
+      return code == RMS_NORM_INT8 ? run(c_abi::quantized<__half, int8_t>)
+                                   : run(c_abi::quantized<__half, __nv_fp8_e4m3>);
+    case RMS_NORM_BFLOAT16:
+      return code == RMS_NORM_INT8 ? run(c_abi::quantized<__nv_bfloat16, int8_t>)
+                                   : run(c_abi::quantized<__nv_bfloat16, __nv_fp8_e4m3>);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
 size_t rms_norm_backward_workspace_bytes(int64_t rows, int64_t cols) {
   return ::rms_norm::backward_workspace_bytes(rows, cols);
 }

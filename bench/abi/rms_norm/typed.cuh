@@ -1,6 +1,7 @@
 // Defines c_abi.h's functions for x of one type: what float32.cu and its neighbours include.
 #pragma once
 #include <rms_norm/backward.cuh>
+#include <rms_norm/quantize.cuh>
 #include <rms_norm/rms_norm.cuh>
 #include <type_traits>
 
@@ -69,6 +70,27 @@ cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const 
   });
 }
 
+template <class X, class Q>
+cudaError_t quantized(const void* x, const void* residual, void* residual_out, const void* weight, void* q,
+                      const rms_norm_quantization& given, void* y, int64_t rows, int64_t cols,
+                      const rms_norm_options& options, void* stream) {
+  const ::rms_norm::Quantization how = {
+      given.scale, given.scales,
+      given.block, given.column_major ? ::rms_norm::Scales::column_major : ::rms_norm::Scales::row_major,
+      given.pitch, given.upper_bound,
+  };
+  const auto typed = [](auto* pointer) { return static_cast<const X*>(pointer); };
+  const auto codes = static_cast<Q*>(q);
+  const auto norm = static_cast<X*>(y);
+  const auto stream_of = static_cast<cudaStream_t>(stream);
+  if (residual == nullptr)
+    return ::rms_norm::forward_quantized(typed(x), typed(weight), codes, how, norm, rows, cols, options_of(options),
+                                         stream_of);
+  return ::rms_norm::fused_add_rms_norm_quantized(typed(x), typed(residual), static_cast<X*>(residual_out),
+                                                  typed(weight), codes, how, norm, rows, cols, options_of(options),
+                                                  stream_of);
+}
+
 }  // namespace c_abi
 
 #define C_ABI_OF(X)                                                                                                \
@@ -79,3 +101,8 @@ cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const 
                                                     const rms_norm_options&, void*);                               \
   template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const void*, void*, void*,  \
                                           void*, int64_t, int64_t, const rms_norm_options&, void*);
+
+#define C_ABI_OF_CODES(X, Q)                                                                         \
+  template cudaError_t c_abi::quantized<X, Q>(const void*, const void*, void*, const void*, void*,   \
+                                              const rms_norm_quantization&, void*, int64_t, int64_t, \
+                                              const rms_norm_options&, void*);

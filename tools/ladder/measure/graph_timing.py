@@ -107,10 +107,70 @@ class BackwardEntry:
 
     def clone_inputs(self):
         """The same inputs in separate memory, for a competitor that works in place."""
-        copy = object.__new__(BackwardEntry)
+        copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, inputs=self.inputs.clone())
         copy.view()
         return copy
+
+
+class QuantizedEntry:
+    """The same of a norm that ends in 8 bits: x and r, q and s, and float32 scales. source and target are what a copy
+    of as many bytes as x, r, q and s have moves."""
+
+    def __init__(self, torch, rows, cols, dtype, form, block, scale):
+        count, kind = rows * cols, getattr(torch, dtype)
+        step = -(-count // 256) * 256
+        self.bytes = step * (7 if form.adds else 3) // 2  # that are read, and that are written
+        self.inputs = torch.empty(step * (1 + form.adds), dtype=kind, device=scale.device).normal_()
+        self.target = torch.empty(-(-self.bytes // 2), dtype=kind, device=scale.device)
+        outputs = self.target.view(torch.uint8)
+        self.q = outputs[:count].view(getattr(torch, form.code)).view(rows, cols)
+        self.s = outputs[step : step + 2 * count].view(kind).view(rows, cols) if form.adds else None
+        blocks = {"tensor": 0, "row": 1, "block": -(-cols // block)}[form.scaling]
+        self.scales = torch.empty(rows, blocks, dtype=torch.float32, device=scale.device) if blocks else None
+        self.scale, self.rows_and_cols = scale, (rows, cols)
+        self.view()
+
+    def view(self):
+        count, (rows, cols) = self.q.numel(), self.rows_and_cols
+        self.source = self.inputs[: len(self.target)]
+        self.x = self.inputs[:count].view(rows, cols)
+        self.r = None if self.s is None else self.inputs[-(-count // 256) * 256 :][:count].view(rows, cols)
+
+    clone_inputs = BackwardEntry.clone_inputs
+
+
+def quantized_errors(torch, entry, form, weight, q, scales, s, dtype):
+    """As errors(), of numbers of 8 bits times their scales. A competitor may round the norm to the type once or twice."""
+    (rows, cols), u = entry.x.shape, UNIT_ROUNDOFF[dtype]
+    if q.shape != entry.x.shape or str(q.dtype).rpartition(".")[2] != form.code:
+        return math.nan, f"the output is {tuple(q.shape)} {q.dtype}"
+    found, of_sums = Errors(torch, SMALLEST[dtype]), Errors(torch, SMALLEST[dtype])
+    width = cols if scales is None else -(-cols // scales.shape[1])
+    inexact = 3 * u + 2.0**-12  # of the norm, before it is quantized
+    digits, unit = (0.0, 0.5) if form.code == "int8" else (2.0**-4, 2.0**-10)
+    block = max(1, 2**24 // cols)
+    for begin in range(0, rows, block):
+        part = slice(begin, begin + block)
+        y = entry.x[part].double()
+        if form.adds:
+            y += entry.r[part].double()
+            of_sums.add(s[part], y, 2 * u, begin, "sum")
+        y *= torch.rsqrt(y.square().mean(dim=1, keepdim=True) + EPS)
+        if weight is not None:
+            y *= weight.double()
+        scale = entry.scale.double()
+        if scales is not None:
+            padded = torch.nn.functional.pad(y, (0, -cols % width)).view(len(y), -1, width)
+            expected = (padded.abs().amax(dim=2) / form.largest).clamp(min=form.least_scale)
+            found.floor = 0.0
+            found.add(scales[part], expected, inexact, begin, "scale")
+            scale = scales[part].double().repeat_interleave(width, dim=1)[:, :cols]
+        y = torch.minimum(torch.maximum(y, -(form.largest + (form.code == "int8")) * scale), form.largest * scale)
+        found.floor = 1.01 * unit * scale.expand_as(y)
+        found.add(q[part].double() * scale, y, digits + inexact, begin, "output")
+    wrong = [f"{one.wrong} wrong elements, {one.first}" for one in (found, of_sums) if one.wrong]
+    return found.worst, "; ".join(wrong)
 
 
 def backward_errors(torch, entry, weight, dx, dweight, dtype):
