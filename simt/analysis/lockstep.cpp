@@ -210,9 +210,15 @@ bool Worker::start_step() {
     warp->yielded |= to_positions(warp->together);
   }
   if (!(warp->ready & ~warp->yielded)) {
+    const uint32_t last = warp_;
+    polled_ = polled_ || warp->yielded;
     warp->yielded = 0;
     warp->streak = 0;
     if (!next_ready_warp((warp_ + 1) % warp_count_, warp_)) return false;
+    if (launch->takes_turns && polled_ && warp_ <= last) {
+      polled_ = false;
+      let_other_kernels_run(true);
+    }
     warp = &warps_[warp_];
     if (!(warp->ready & ~warp->yielded)) warp->yielded = 0;
   }

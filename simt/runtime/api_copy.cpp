@@ -150,11 +150,45 @@ cudaError_t enqueue_copy(const Box& dst, const Box& src, Extent extent, cudaMemc
       stream, [=] { return copy(dst, src, extent, kind); }, cudaGraphNodeTypeMemcpy);
 }
 
+int device_of_memory(const void* pointer) {
+  Allocation a;
+  return find_allocation(pointer, a) && a.kind == MemoryKind::device ? a.device : current_device();
+}
+
 cudaError_t copy_now(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind kind) {
   cudaError_t error = check_legacy_stream();
   if (error == cudaSuccess) error = check_unsafe_call();
   was_waited_for();
+  if (several_devices() && error == cudaSuccess) {  // it comes after what both devices were given
+    const int to = device_of_memory(dst.pointer), from = device_of_memory(src.pointer);
+    if (to != current_device() || from != current_device())
+      join(*find_stream(nullptr),
+           unfinished([&](int device, bool blocking) { return blocking && (device == to || device == from); }));
+  }
   return error == cudaSuccess ? enqueue_copy(dst, src, extent, kind, nullptr) : error;
+}
+
+// A call that returns when its copy has ended.
+template <class Copy>
+cudaError_t finish(Copy copy) {
+  const cudaError_t error = api(copy);
+  if (!several_devices() || error != cudaSuccess) return error;
+  wait_for(work_of(nullptr));
+  return record(cudaSuccess);
+}
+
+// Of a copy between peers that names the devices.
+cudaError_t check_owners(const void* dst, int dst_device, const void* src, int src_device, size_t count) {
+  const auto belongs = [&](const char* role, const void* pointer, int device) {
+    Allocation a;
+    if (!find_allocation(pointer, a) || a.kind != MemoryKind::device || a.device == device) return true;
+    explain(std::string("its ") + role + " is memory of device " + std::to_string(a.device) +
+            ", and the call names device " + std::to_string(device));
+    return false;
+  };
+  return !count || (belongs("destination", dst, dst_device) && belongs("source", src, src_device))
+             ? cudaSuccess
+             : cudaErrorInvalidValue;
 }
 
 cudaError_t enqueue_set(const Box& dst, unsigned value, Extent extent, cudaStream_t stream, size_t value_size = 1) {
@@ -198,7 +232,7 @@ cudaError_t copy_3d(const cudaMemcpy3DParms* p, Run run) {
 // --- Copies --------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
-  return api([&] { return copy_now(plain(dst, count), plain(src, count), {count}, kind); });
+  return finish([&] { return copy_now(plain(dst, count), plain(src, count), {count}, kind); });
 }
 
 cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -206,8 +240,9 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpy
 }
 
 cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDevice, size_t count) {
-  return api([&] {
-    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
+  return finish([&] {
+    if (!is_device(dstDevice) || !is_device(srcDevice)) return cudaErrorInvalidDevice;
+    if (const cudaError_t error = check_owners(dst, dstDevice, src, srcDevice, count)) return error;
     return copy_now(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice);
   });
 }
@@ -215,14 +250,15 @@ cudaError_t cudaMemcpyPeer(void* dst, int dstDevice, const void* src, int srcDev
 cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src, int srcDevice, size_t count,
                                 cudaStream_t stream) {
   return api([&] {
-    if (dstDevice || srcDevice) return cudaErrorInvalidDevice;
+    if (!is_device(dstDevice) || !is_device(srcDevice)) return cudaErrorInvalidDevice;
+    if (const cudaError_t error = check_owners(dst, dstDevice, src, srcDevice, count)) return error;
     return enqueue_copy(plain(dst, count), plain(src, count), {count}, cudaMemcpyDeviceToDevice, stream);
   });
 }
 
 cudaError_t cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
-  return api([&] { return copy_now({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind); });
+  return finish([&] { return copy_now({dst, dpitch, 0}, {src, spitch, 0}, {width, height}, kind); });
 }
 
 cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
@@ -231,7 +267,7 @@ cudaError_t cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src, size_t 
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* parameters) {
-  return api([&] { return copy_3d(parameters, copy_now); });
+  return finish([&] { return copy_3d(parameters, copy_now); });
 }
 
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters, cudaStream_t stream) {

@@ -1,23 +1,25 @@
-// The one device: what it is, what it can do, and its settings.
+// The devices: what each is, what it can do, and its settings.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "device_limits.h"
 #include "environment.h"
 #include "memory.h"
-#include "state.h"
+#include "streams.h"
 
 using namespace simt;
 
 namespace {
 
-constexpr char kBusId[] = "0000:00:00.0";
+constexpr char kBusId[] = "0000:00:00.0";  // of device 0; device 1 is at 0000:01:00.0
 
 unsigned device_flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
-cudaFuncCache cache_config = cudaFuncCachePreferNone;
+cudaFuncCache cache_config = cudaFuncCachePreferNone;  // hints, the same for all devices, as the limits are
 size_t printf_fifo_size = 1 << 20, malloc_heap_size = 8 << 20;
 
 // Questions about the device are answered even after a kernel's fault.
@@ -98,9 +100,17 @@ cudaDeviceProp make_properties() {
   return p;
 }
 
-const cudaDeviceProp& properties_of_device() {
-  static const cudaDeviceProp p = make_properties();
-  return p;
+const cudaDeviceProp& properties_of(int device) {
+  static const std::vector<cudaDeviceProp> all = [] {
+    std::vector<cudaDeviceProp> properties;
+    for (int device = 0; device < device_count(); ++device) {
+      properties.push_back(make_properties());
+      properties.back().pciBusID = device;
+      properties.back().uuid.bytes[sizeof properties.back().uuid.bytes - 1] = static_cast<char>(device);
+    }
+    return properties;
+  }();
+  return all[static_cast<size_t>(device)];
 }
 
 }  // namespace
@@ -108,20 +118,32 @@ const cudaDeviceProp& properties_of_device() {
 // --- Choice --------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  return query([&] { return give(count, 1); });
+  return query([&] {
+    if (const std::string refused = devices_refused(); !refused.empty()) {
+      explain(refused);
+      return cudaErrorInitializationError;
+    }
+    return give(count, device_count());
+  });
 }
 cudaError_t cudaGetDevice(int* device) {
-  return query([&] { return give(device, 0); });
+  return query([&] { return give(device, current_device()); });
 }
 cudaError_t cudaSetDevice(int device) {
-  return query([&] { return device ? cudaErrorInvalidDevice : cudaSuccess; });
+  return query([&] {
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    set_current_device(device);
+    return cudaSuccess;
+  });
 }
-cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) { return cudaSetDevice(device); }
+cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
+  return query([&] { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; });
+}
 
 cudaError_t cudaSetValidDevices(int* devices, int count) {
   return query([&] {
     if (count < 0 || (count && !devices)) return cudaErrorInvalidValue;
-    return std::any_of(devices, devices + count, [](int d) { return d != 0; }) ? cudaErrorInvalidDevice : cudaSuccess;
+    return std::all_of(devices, devices + count, is_device) ? cudaSuccess : cudaErrorInvalidDevice;
   });
 }
 
@@ -132,13 +154,13 @@ cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
 // --- Properties ----------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  return query([&] { return device ? cudaErrorInvalidDevice : give(properties, properties_of_device()); });
+  return query([&] { return is_device(device) ? give(properties, properties_of(device)) : cudaErrorInvalidDevice; });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return query([&] {
-    if (device) return cudaErrorInvalidDevice;
-    const cudaDeviceProp& p = properties_of_device();
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    const cudaDeviceProp& p = properties_of(device);
     switch (attribute) {
 #define SIMT_ATTRIBUTE(name, number, source) \
   case name:                                 \
@@ -152,9 +174,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int length, int device) {
   return query([&] {
-    if (device) return cudaErrorInvalidDevice;
+    if (!is_device(device)) return cudaErrorInvalidDevice;
     if (!pciBusId || length < int(sizeof kBusId)) return cudaErrorInvalidValue;
     std::strcpy(pciBusId, kBusId);
+    pciBusId[6] = static_cast<char>('0' + device);
     return cudaSuccess;
   });
 }
@@ -167,26 +190,46 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* pciBusId) {
       domain = 0;
       if (std::sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) < 2) return cudaErrorInvalidValue;
     }
-    return domain || bus || slot || function ? cudaErrorInvalidDevice : give(device, 0);
+    return domain || !is_device(static_cast<int>(bus)) || slot || function ? cudaErrorInvalidDevice
+                                                                           : give(device, static_cast<int>(bus));
   });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* canAccess, int device, int peer) {
-  return query([&] { return device || peer ? cudaErrorInvalidDevice : give(canAccess, 0); });
+  return query(
+      [&] { return is_device(device) && is_device(peer) ? give(canAccess, device != peer) : cudaErrorInvalidDevice; });
 }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned int flags) {
-  return query([&] { return flags ? cudaErrorInvalidValue : cudaErrorInvalidDevice; });
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  return api([&] {
+    if (flags) return cudaErrorInvalidValue;
+    if (!is_device(peer) || peer == current_device()) return cudaErrorInvalidDevice;
+    return enable_peer(current_device(), peer);
+  });
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return query([&] { return peer ? cudaErrorInvalidDevice : cudaErrorPeerAccessNotEnabled; });
+  return api([&] { return is_device(peer) ? disable_peer(current_device(), peer) : cudaErrorInvalidDevice; });
 }
-cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
-  return query([&] { return value ? cudaErrorInvalidDevice : cudaErrorInvalidValue; });  // there is no pair of devices
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
+  return query([&] {
+    if (!value) return cudaErrorInvalidValue;
+    if (!is_device(device) || !is_device(peer) || device == peer) return cudaErrorInvalidDevice;
+    switch (attribute) {
+      case cudaDevP2PAttrPerformanceRank:
+        return give(value, 0);
+      case cudaDevP2PAttrAccessSupported:
+      case cudaDevP2PAttrNativeAtomicSupported:
+        return give(value, 1);
+      case cudaDevP2PAttrCudaArrayAccessSupported:
+        return give(value, 0);
+    }
+    return cudaErrorInvalidValue;
+  });
 }
 
 // --- Waiting and settings ------------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceSynchronize() {
+  if (several_devices() && !in_host_function) wait_for(work_of_device(current_device()));
   return api([] {
     note_host_wait();
     return check_device_wait();
@@ -195,11 +238,13 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceReset() {
   refuse_in_kernel();
+  if (several_devices() && !in_host_function) wait_for(work_of_device(current_device()));
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
-  reset_streams();
+  reset_streams(current_device());
   reset_extras();
-  release_all();
+  release_all(current_device());
+  forget_peers(current_device());
   clear_errors();
   return cudaSuccess;
 }

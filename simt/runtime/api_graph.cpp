@@ -27,7 +27,7 @@ bool make_steps(const Graph& graph, std::vector<GraphExec::Step>& steps) {
       }
       std::sort(dependencies.begin(), dependencies.end());
       place[handle] = steps.size();
-      steps.push_back({handle, node.type, node.operation, std::move(dependencies)});
+      steps.push_back({handle, node.type, node.operation, std::move(dependencies), node.device});
     }
     if (blocked.size() == waiting.size()) return false;
     waiting = std::move(blocked);
@@ -35,7 +35,27 @@ bool make_steps(const Graph& graph, std::vector<GraphExec::Step>& steps) {
   return true;
 }
 
+// With several devices the steps are operations of their own, each on its node's device.
+cudaError_t submit_steps(const std::vector<GraphExec::Step>& steps, uint64_t stream) {
+  Tasks tasks;
+  for (const GraphExec::Step& step : steps) {
+    Submission s;
+    s.operation = step.operation;
+    s.type = step.type;
+    s.device = step.device;
+    s.stream = (stream + 1) << 24 | tasks.size();
+    for (const size_t dependency : step.dependencies) s.before.push_back(tasks[dependency]);
+    if (step.dependencies.size() == 1) s.launch_before = tasks[step.dependencies[0]];
+    tasks.push_back(submit(std::move(s)));
+  }
+  const cudaError_t error = wait_until([&] { return std::all_of(tasks.begin(), tasks.end(), has_ended); },
+                                       [] { return std::string("a graph"); });
+  follow(tasks);
+  return error;
+}
+
 cudaError_t run_steps(const std::vector<GraphExec::Step>& steps) {
+  if (several_devices()) return submit_steps(steps, stream_of_operation());
   std::vector<uint64_t> launches;  // that the steps were
   for (const GraphExec::Step& step : steps) {
     const uint64_t before = step.dependencies.size() == 1 ? launches[step.dependencies[0]] : 0;
@@ -116,7 +136,7 @@ cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t original) {
     std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
     for (cudaGraphNode_t handle : originals) {
       const Node& node = *state.nodes.find(handle);
-      copies[handle] = add_node(*clone, node.type, node.operation, node.dependencies);
+      copies[handle] = add_node(*clone, node.type, node.operation, node.dependencies, node.device);
     }
     for (const auto& [from, copy] : copies)
       for (cudaGraphNode_t& dependency : state.nodes.find(copy)->dependencies) dependency = copies.at(dependency);
@@ -287,7 +307,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return api([&] {
     const GraphExec* found = stream_state().execs.find(exec);
     if (!found) return cudaErrorInvalidValue;
-    if (is_capturing(stream))  // a copy: the graph being captured outlives this one
+    if (is_capturing(stream) || several_devices())  // a copy: what runs later may outlive this one
       return enqueue(
           stream, [steps = found->steps] { return run_steps(steps); }, cudaGraphNodeTypeGraph);
     return enqueue(

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "memory.h"
+#include "queues.h"
 #include "state.h"
 
 using namespace simt;
@@ -46,7 +47,7 @@ cudaError_t check_managed(const void* pointer, size_t count) {
 }
 
 bool is_location(cudaMemLocation location) {
-  if (location.type == cudaMemLocationTypeDevice) return location.id == 0;
+  if (location.type == cudaMemLocationTypeDevice) return is_device(location.id);
   return location.type >= cudaMemLocationTypeHost && location.type <= cudaMemLocationTypeHostNumaCurrent;
 }
 
@@ -94,7 +95,15 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
   });
 }
 
+// Freeing waits: for the device whose memory it is, and host memory may be in use by all of them.
+static void wait_for_users(const void* pointer) {
+  Allocation a;
+  if (!several_devices() || in_host_function || in_kernel() || !pointer || !find_allocation(pointer, a)) return;
+  wait_for(unfinished([&](int device, bool) { return a.kind != MemoryKind::device || device == a.device; }));
+}
+
 cudaError_t cudaFree(void* pointer) {
+  wait_for_users(pointer);
   return api([&] {
     Allocation a;
     cudaError_t error = check_unsafe_call();
@@ -107,6 +116,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
+  wait_for_users(pointer);
   return api([&] {
     Allocation a;
     cudaError_t error = check_unsafe_call();
@@ -126,7 +136,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int flags) {
     if (!is_host_memory(pointer) || !is_host_memory(static_cast<char*>(pointer) + size - 1))
       return cudaErrorInvalidValue;
     const bool added = add_foreign({reinterpret_cast<uintptr_t>(pointer), size, MemoryKind::pinned, "cudaHostRegister",
-                                    flags | cudaHostRegisterMapped});
+                                    flags | cudaHostRegisterMapped, current_device()});
     return added ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
   });
 }
@@ -174,13 +184,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     }
     switch (a.kind) {
       case MemoryKind::managed:
-        *attributes = {cudaMemoryTypeManaged, 0, address, address};
+        *attributes = {cudaMemoryTypeManaged, a.device, address, address};
         break;
       case MemoryKind::pinned:
-        *attributes = {cudaMemoryTypeHost, 0, address, address};
+        *attributes = {cudaMemoryTypeHost, a.device, address, address};
         break;
       default:
-        *attributes = {cudaMemoryTypeDevice, 0, address, nullptr};
+        *attributes = {cudaMemoryTypeDevice, a.device, address, nullptr};
     }
     return cudaSuccess;
   });

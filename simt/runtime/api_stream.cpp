@@ -1,6 +1,7 @@
 // Streams, events and captures, as programs call for them.
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "in_flight.h"
 #include "streams.h"
@@ -27,6 +28,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
     created.flags = flags;
     created.priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
     created.id = ++stream_state().last_id;
+    created.number = ++stream_state().streams_made;
     *stream = stream_state().streams.insert(std::move(created));
     return cudaSuccess;
   });
@@ -79,7 +81,7 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return with_stream(stream, [&](Stream& s) { return give(id, s.id); });
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-  return with_stream(stream, [&](Stream&) { return give(device, 0); });
+  return with_stream(stream, [&](Stream& s) { return give(device, s.device); });
 }
 
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute, const cudaStreamAttrValue* value) {
@@ -96,7 +98,14 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribu
   });
 }
 
+static bool is_captured(cudaStream_t handle) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  return is_capturing(handle);
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  refuse_in_kernel();
+  if (several_devices() && !in_host_function && !is_captured(handle)) wait_for(work_of(handle));
   return with_stream(handle, [&](Stream& stream) {
     if (Capture* capture = capture_of(stream)) return spoil(*capture, cudaErrorStreamCaptureUnsupported);
     stream.launch = 0;
@@ -106,7 +115,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     return check_legacy_stream();
   });
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (several_devices() && !in_host_function && !is_captured(stream)) {
+    start_submitted();
+    for (const TaskPtr& task : work_of(stream))
+      if (!has_ended(task)) return record(cudaErrorNotReady);
+  }
+  return cudaStreamSynchronize(stream);
+}
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return api([&] {
@@ -160,6 +176,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 static cudaError_t stamp(cudaEvent_t handle) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
   Event* event = stream_state().events.find(handle);
   if (!event) return cudaErrorInvalidResourceHandle;
   event->recorded = true;
@@ -174,10 +191,20 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream_han
     Event* event = stream_state().events.find(handle);
     if (!event) return cudaErrorInvalidResourceHandle;
     if (flags > cudaEventRecordExternal) return cudaErrorInvalidValue;
+    if (event->device != stream.device) {
+      explain("its event belongs to device " + std::to_string(event->device) + ", and its stream to device " +
+              std::to_string(stream.device));
+      return cudaErrorInvalidResourceHandle;
+    }
     Capture* capture = capture_of(stream);
-    if (!capture || flags == cudaEventRecordExternal)
-      return enqueue(
+    if (!capture || flags == cudaEventRecordExternal) {
+      const cudaError_t error = enqueue(
           stream_handle, [=] { return stamp(handle); }, cudaGraphNodeTypeEventRecord);
+      if (!several_devices() || capture || error != cudaSuccess) return error;
+      event->record = stream.last;
+      event->capture.reset();
+      return error;
+    }
     if (capture->invalidated) return cudaErrorStreamCaptureInvalidated;
     event->recorded = true;
     event->capture = stream.capture;
@@ -200,8 +227,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
       return enqueue(
           stream_handle, [] { return cudaSuccess; }, cudaGraphNodeTypeWaitEvent);
     if (!event->capture) {
-      if (capture && event->recorded) return spoil(*capture, cudaErrorStreamCaptureIsolation);
-      return cudaSuccess;
+      if (capture && (event->recorded || event->record)) return spoil(*capture, cudaErrorStreamCaptureIsolation);
+      return several_devices() && event->record ? join(stream, {event->record}) : cudaSuccess;
     }
     if (event->capture->ended) return cudaErrorCapturedEvent;
     if (is_legacy(stream_handle)) return spoil(*event->capture, cudaErrorStreamCaptureImplicit);
@@ -216,7 +243,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
   });
 }
 
+// The operation that records it, if that has not ended. Of a captured event there is none.
+static TaskPtr record_of(cudaEvent_t handle) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  const Event* event = stream_state().events.find(handle);
+  return event && !event->capture ? event->record : nullptr;
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  refuse_in_kernel();
+  if (several_devices() && !in_host_function) wait_for({record_of(handle)});
   return api([&] {
     Event* event = stream_state().events.find(handle);
     if (!event) return cudaErrorInvalidResourceHandle;
@@ -224,15 +260,25 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return event->capture ? spoil(*event->capture, cudaErrorCapturedEvent) : cudaSuccess;
   });
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (several_devices() && !in_host_function) {
+    start_submitted();
+    if (!has_ended(record_of(event))) return record(cudaErrorNotReady);
+  }
+  return cudaEventSynchronize(event);
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
+  if (several_devices())
+    for (cudaEvent_t event : {start_handle, end_handle})
+      if (!has_ended(record_of(event))) return record(cudaErrorNotReady);
   return api([&] {
     const Event *start = stream_state().events.find(start_handle), *end = stream_state().events.find(end_handle);
     if (!milliseconds) return cudaErrorInvalidValue;
     for (const Event* event : {start, end})
       if (!event || !event->recorded || (event->flags & cudaEventDisableTiming)) return cudaErrorInvalidResourceHandle;
     if (start->capture || end->capture) return cudaErrorCapturedEvent;
+    if (start->device != end->device) return cudaErrorInvalidResourceHandle;
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return cudaSuccess;
   });

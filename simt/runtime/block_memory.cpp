@@ -78,12 +78,17 @@ void* shared_address(SharedVariable& variable) {
     size_t end = 0;
     {
       std::lock_guard<std::mutex> lock(l.mutex);
-      if (variable.launch != l.id) {
+      const auto placed = l.shared_variables.find(&variable);
+      if (placed != l.shared_variables.end()) {  // another launch that is in progress has placed it since
+        variable.offset = placed->second;
+        variable.launch = l.id;
+      } else if (variable.launch != l.id) {
         const size_t alignment = std::max<size_t>(variable.alignment, 16);
         const size_t used = std::max<size_t>(l.shared_used, dynamic);
         variable.offset = (used + alignment - 1) / alignment * alignment;
         end = variable.offset + variable.size;
         if (end - dynamic <= kStaticSharedLimit && end <= kSharedLimit) l.shared_used = end;
+        if (l.takes_turns) l.shared_variables[&variable] = variable.offset;
         __atomic_store_n(&variable.launch, l.id, __ATOMIC_RELEASE);
       }
     }

@@ -13,6 +13,7 @@
 
 #include "capacity.h"
 #include "device_limits.h"
+#include "devices.h"
 #include "launch.h"
 
 namespace simt {
@@ -36,10 +37,22 @@ int asked_number(const char* variable, int most) {  // 0 if there is none, or wh
   return asked >= 1 && asked <= most ? asked : 0;
 }
 
+std::string order_asked() {
+  const char* text = std::getenv("SIMT_ORDER");
+  return text ? text : "forward";
+}
+
+bool is_seed(const std::string& order) {
+  return !order.empty() && order.find_first_not_of("0123456789") == std::string::npos;
+}
+
+void shuffle(std::vector<uint32_t>& v, std::mt19937_64& random) {
+  for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[random() % i]);
+}
+
 // SIMT_ORDER: forward (default), reversed, or the seed of a shuffle.
 std::string set_order(Launch& launch) {
-  const char* text = std::getenv("SIMT_ORDER");
-  const std::string order = text ? text : "forward";
+  const std::string order = order_asked();
   std::vector<uint32_t> lanes(32), warps(launch.warps_per_block);
   std::iota(lanes.begin(), lanes.end(), 0);
   std::iota(warps.begin(), warps.end(), 0);
@@ -47,13 +60,10 @@ std::string set_order(Launch& launch) {
     std::reverse(lanes.begin(), lanes.end());
     std::reverse(warps.begin(), warps.end());
     launch.copies_land_early = true;
-  } else if (!order.empty() && order.find_first_not_of("0123456789") == std::string::npos) {
-    std::mt19937_64 random(std::strtoull(text, nullptr, 10));
-    const auto shuffle = [&](std::vector<uint32_t>& v) {
-      for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[random() % i]);
-    };
-    shuffle(lanes);
-    shuffle(warps);
+  } else if (is_seed(order)) {
+    std::mt19937_64 random(std::strtoull(order.c_str(), nullptr, 10));
+    shuffle(lanes, random);
+    shuffle(warps, random);
   } else if (order != "forward") {
     return is_not_allowed("SIMT_ORDER", "forward, reversed or a seed (a number)");
   }
@@ -76,7 +86,20 @@ std::string set_copies(Launch& launch) {
 
 }  // namespace
 
+std::vector<uint32_t> order_of(uint32_t count) {
+  std::vector<uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  const std::string asked = order_asked();
+  if (asked == "reversed") std::reverse(order.begin(), order.end());
+  if (is_seed(asked)) {
+    std::mt19937_64 random(std::strtoull(asked.c_str(), nullptr, 10));
+    shuffle(order, random);
+  }
+  return order;
+}
+
 std::string read_environment(Launch& launch) {
+  if (const std::string refused = devices_refused(); !refused.empty()) return refused;
   launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
   launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
   for (const auto& [variable, most] :

@@ -1,5 +1,6 @@
 // Turns signals raised by device code into CUDA errors with a sentence, and stops kernels that hang.
 #include <cxxabi.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,11 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "fault.h"
 #include "memory.h"
 #include "places.h"
 #include "progress.h"
+#include "queues.h"
 #include "scheduler.h"
 #include "unread.h"
 #include "worker_pool.h"
@@ -24,12 +27,34 @@
 namespace simt {
 
 void (*before_death)() = nullptr;
+
+namespace {
+
+std::string what_hangs;  // of all devices, as it was found
+std::mutex what_hangs_mutex;
+
+void say_what_hangs(std::string text) {
+  std::lock_guard<std::mutex> lock(what_hangs_mutex);
+  what_hangs = std::move(text);
+}
+
+}  // namespace
+
 std::string timeout_sentence(const Lane& lane) {
   char what[160] =
       "spins on something that no resident thread will change, or one thread computes for longer than "
       "SIMT_TIMEOUT seconds";
   if (lane.describe) lane.describe(lane.polled_object, what, sizeof what);
-  return std::string("the kernel makes no progress: it ") + what;
+  std::string sentence = std::string("the kernel makes no progress: it ") + what;
+  const Launch& launch = *worker->launch;
+  if (!launch.takes_turns) return sentence;
+  std::lock_guard<std::mutex> lock(what_hangs_mutex);
+  sentence += " (" + what_hangs + ")";
+  if (launch.gangs > 1)
+    sentence += "; of its " + std::to_string(launch.blocks) + " blocks " + std::to_string(launch.blocks_per_gang) +
+                " are on the device at once, and a kernel whose blocks wait for each other or for a peer must be there "
+                "whole";
+  return sentence;
 }
 
 namespace {
@@ -81,8 +106,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 #endif
     if (signal == SIGBUS)
       fail_at_line(*w, cudaErrorMisalignedAddress, pc, std::string("misaligned address ") + address);
+    const std::string missing = missing_access(info->si_addr, w->launch->device);
     fail_at_line(*w, cudaErrorIllegalAddress, pc,
-                 std::string("illegal memory access at ") + address + ", " + describe_address(info->si_addr));
+                 std::string("illegal memory access at ") + address +
+                     (missing.empty() ? ", " + describe_address(info->si_addr) : ": " + missing));
   }
   if (signal == SIGSEGV && in_device_space(info->si_addr)) {
     const Place place = innermost_place(pc);
@@ -98,12 +125,15 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 // Functions of the program in which a worker may be stopped: it holds no lock there and is in no allocation. The
 // watchdog adds to them, the signal's handler reads them.
 constexpr unsigned kMostFunctions = 256;
-CodeRange stoppable[kMostFunctions];
+struct Stoppable : CodeRange {
+  bool is_combine;  // of a shuffle or a vote: the scheduler calls it, and cannot let another lane run in it
+} stoppable[kMostFunctions];
 std::atomic<unsigned> stoppable_count{0};
 
-bool may_be_stopped_at(uintptr_t pc) {
+bool may_be_stopped_at(uintptr_t pc, bool to_go_on = false) {
   const unsigned count = stoppable_count.load(std::memory_order_acquire);
-  return std::any_of(stoppable, stoppable + count, [&](CodeRange f) { return pc >= f.begin && pc < f.end; });
+  return std::any_of(stoppable, stoppable + count,
+                     [&](const Stoppable& f) { return pc >= f.begin && pc < f.end && !(to_go_on && f.is_combine); });
 }
 
 void on_watchdog(int, siginfo_t*, void* context) {
@@ -111,31 +141,51 @@ void on_watchdog(int, siginfo_t*, void* context) {
   if (!w || kAnalysis) return;  // in an analysis, the end of the step sees that the time is up
   const uintptr_t pc = program_counter(context);
   w->interrupted_at = pc;
-  if (w->in_kernel && w->lane && (may_be_stopped_at(pc) || w->must_end_anywhere))
+  if (w->must_yield && w->in_kernel && w->lane && may_be_stopped_at(pc, true)) {
+    const int saved = errno;
+    w->yield();
+    errno = saved;
+    return;
+  }
+  if (w->timed_out && w->in_kernel && w->lane && (may_be_stopped_at(pc) || w->must_end_anywhere))
     fail_at_line(*w, cudaErrorLaunchTimeout, pc, timeout_sentence(*w->lane));
 }
 
-// Ends a worker's kernel where it is safe: between two of the runtime's own calls, or in the program's code. Where the
-// worker is, the handler reports, and this thread looks it up.
+// Where the worker is, the handler reports, and this thread looks it up.
+void interrupt(Worker& w, unsigned microseconds) {
+  w.interrupted_at = 0;
+  pthread_kill(pthread_t(w.thread), kWatchdogSignal);
+  usleep(microseconds);
+  const uintptr_t pc = w.interrupted_at;
+  const unsigned count = stoppable_count;
+  if (!pc || !w.in_kernel || may_be_stopped_at(pc) || count == kMostFunctions) return;
+  const CodeRange function = program_function_at(pc);
+  if (function.begin == function.end) return;
+  stoppable[count] = {function, symbol_of(pc).find("8ExchangeEj") != std::string::npos};
+  stoppable_count.store(count + 1, std::memory_order_release);
+}
+
+// Ends a worker's kernel where it is safe: between two of the runtime's own calls, or in the program's code.
 void end_kernel_of(Worker& w) {
   constexpr int kAttempts = 400;
   constexpr unsigned kPause = 5000;  // microseconds
   w.timed_out = true;
   for (int attempt = 0; attempt < kAttempts && w.in_kernel && w.timed_out; ++attempt) {
     if (kAnalysis) return;
-    w.interrupted_at = 0;
     w.must_end_anywhere = attempt == kAttempts - 1;
-    pthread_kill(pthread_t(w.thread), kWatchdogSignal);
-    usleep(kPause);
-    const uintptr_t pc = w.interrupted_at;
-    const unsigned count = stoppable_count;
-    if (!pc || !w.in_kernel || may_be_stopped_at(pc) || count == kMostFunctions) continue;
-    const CodeRange function = program_function_at(pc);
-    if (function.begin == function.end) continue;
-    stoppable[count] = function;
-    stoppable_count.store(count + 1, std::memory_order_release);
+    interrupt(w, kPause);
   }
   w.must_end_anywhere = false;
+}
+
+// Lets a lane that polls with plain volatile loads make room for others.
+void make_yield(Worker& w) {
+  constexpr int kAttempts = 3;
+  constexpr unsigned kPause = 300;  // microseconds
+  w.must_yield = true;
+  for (int attempt = 0; attempt < kAttempts && w.in_kernel && w.has_turn && w.must_yield; ++attempt)
+    interrupt(w, kPause);
+  w.must_yield = false;
 }
 
 double timeout_seconds() {
@@ -146,7 +196,7 @@ double timeout_seconds() {
 
 // A worker whose lanes neither exit nor meet for the timeout hangs; so does one where only barriers come and go for
 // ten times as long.
-void watch() {
+void watch_one_device() {
   constexpr unsigned kPeriod = 100;  // milliseconds
   struct Seen {
     uint64_t steps = 0, exits = 0;
@@ -173,6 +223,55 @@ void watch() {
       }
     }
   }
+}
+
+// With several devices a kernel may wait for any other operation: it hangs where nothing at all goes on.
+void watch_several_devices() {
+  constexpr unsigned kPeriod = 2;  // milliseconds
+  struct Seen {
+    uint64_t progress = 0, turns = 0;
+  };
+  std::vector<Seen> seen;
+  uint64_t last_ended = 0, last_exits = 0;
+  double since_step = 0, since_exit = 0;
+  for (unsigned period = 0;; ++period) {
+    usleep(kPeriod * 1000);
+    if (period % 250 == 0) show_progress();
+    const std::vector<Worker*> workers = all_workers();
+    seen.resize(workers.size());
+    uint64_t exits = 0;
+    const uint64_t ended = operations_ended();
+    bool idle = !is_waiting(), steps = false;
+    for (size_t i = 0; i < workers.size(); ++i) {
+      Worker& w = *workers[i];
+      Seen& s = seen[i];
+      const uint64_t progress = w.steps + w.exits, turns = w.turns;
+      exits += w.exits;
+      idle = idle && !w.in_kernel;
+      steps = steps || progress != s.progress;
+      if (!kAnalysis && w.in_kernel && w.has_turn && progress == s.progress && turns == s.turns) make_yield(w);
+      s = {progress, turns};
+    }
+    const bool exit = idle || exits != last_exits || ended != last_ended;
+    last_exits = exits;
+    last_ended = ended;
+    since_exit = exit ? 0 : since_exit + kPeriod / 1000.0;
+    since_step = exit || steps ? 0 : since_step + kPeriod / 1000.0;
+    if (since_step <= timeout_seconds() && since_exit <= 10 * timeout_seconds()) continue;
+    since_step = since_exit = 0;
+    say_what_hangs(in_progress());
+    give_up_waiting();
+    for (Worker* w : workers) w->timed_out = w->in_kernel.load();
+    for (Worker* w : workers)
+      if (w->in_kernel && w->has_turn) end_kernel_of(*w);
+  }
+}
+
+void watch() {
+  if (several_devices())
+    watch_several_devices();
+  else
+    watch_one_device();
 }
 
 void handle(int signal, void (*handler)(int, siginfo_t*, void*), int flags, struct sigaction* previous) {
@@ -216,7 +315,8 @@ std::string short_kernel_name(const Launch& launch) {
 }
 
 std::string block_name(const Launch& launch, uint3 index) {
-  return "kernel " + kernel_name(launch) + ", block " + to_string(index);
+  const std::string device = launch.takes_turns ? " on device " + std::to_string(launch.device) : "";
+  return "kernel " + kernel_name(launch) + device + ", block " + to_string(index);
 }
 
 std::string place(const Worker& w, Site site) {
@@ -233,8 +333,16 @@ void install_fault_handlers() {
   }
 }
 
+namespace {
+std::mutex handlers_mutex;
+unsigned in_place = 0;  // kernels in progress
+struct sigaction previous[kSignals];
+}  // namespace
+
 FaultHandlers::FaultHandlers() {
-  for (int i = 0; i < kSignals; ++i) handle(kFaultSignals[i], on_fault, SA_ONSTACK, &previous_[i]);
+  std::lock_guard<std::mutex> lock(handlers_mutex);
+  if (in_place++ == 0)
+    for (int i = 0; i < kSignals; ++i) handle(kFaultSignals[i], on_fault, SA_ONSTACK, &previous[i]);
   static std::atomic<bool> is_watched{false};
   static const int unwatched_after_fork = pthread_atfork(nullptr, nullptr, [] { is_watched = false; });
   static_cast<void>(unwatched_after_fork);
@@ -249,7 +357,9 @@ FaultHandlers::FaultHandlers() {
 }
 
 FaultHandlers::~FaultHandlers() {
-  for (int i = 0; i < kSignals; ++i) sigaction(kFaultSignals[i], &previous_[i], nullptr);
+  std::lock_guard<std::mutex> lock(handlers_mutex);
+  if (--in_place) return;
+  for (int i = 0; i < kSignals; ++i) sigaction(kFaultSignals[i], &previous[i], nullptr);
 }
 
 void use_fault_stack() {

@@ -32,9 +32,6 @@ class FaultHandlers {
   ~FaultHandlers();
   FaultHandlers(const FaultHandlers&) = delete;
   FaultHandlers& operator=(const FaultHandlers&) = delete;
-
- private:
-  struct sigaction previous_[kSignals];
 };
 
 // Ends the kernel with the student's line that led to an instruction.

@@ -105,6 +105,10 @@ void Worker::prepare() {
 void Worker::start_gang(uint64_t gang) {
   const Launch& l = *launch;
   const dim3 clusters(l.grid.x / l.cluster.x, l.grid.y / l.cluster.y, l.grid.z / l.cluster.z);
+  if (const uint64_t left = l.blocks - gang * l.blocks_per_gang; left < blocks_.size()) {  // the last ones
+    blocks_.resize(left);
+    warp_count_ = static_cast<unsigned>(left) * l.warps_per_block;
+  }
   for (uint32_t slot = 0; slot < blocks_.size(); ++slot) {
     Block& b = blocks_[slot];
     b = Block{};

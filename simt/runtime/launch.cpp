@@ -16,6 +16,7 @@
 #include "kernels.h"
 #include "memory.h"
 #include "progress.h"
+#include "queues.h"
 #include "scheduler.h"
 #include "state.h"
 #include "worker_pool.h"
@@ -100,6 +101,7 @@ void hint_at_exit(int status, void*) {
 }
 
 cudaError_t fault(cudaError_t error, const std::string& message) {
+  if (message.empty()) return error;  // it ended because another kernel failed
   std::fflush(stdout);
   std::fprintf(stderr, "simt: %s: %s\n", cudaGetErrorName(error), message.c_str());
   if (!kAnalysis && error == cudaErrorLaunchTimeout)
@@ -107,11 +109,27 @@ cudaError_t fault(cudaError_t error, const std::string& message) {
                  "simt: simt/analyze in place of simt/simtcc shows which accesses the threads make there, and whether "
                  "something orders them; SIMT_TIMEOUT is the number of seconds\n");
   set_sticky(error);
+  stop_others();
   return error;
 }
 
+// How many blocks a worker holds at a time. With several devices a kernel may wait for a peer, as on GPUs with all its
+// blocks that fit.
+uint64_t blocks_in_gang(const Launch& launch, uint64_t blocks) {
+  if (launch.cooperative) return blocks;
+  if (!launch.takes_turns) return launch.cluster_size;
+  const auto resident =
+      static_cast<uint64_t>(blocks_per_multiprocessor(static_cast<int>(launch.threads), launch.dynamic_shared)) *
+      multiprocessors();
+  return std::min(blocks, std::max<uint64_t>(resident / launch.cluster_size, 1) * launch.cluster_size);
+}
+
 cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
+  std::unique_lock<std::recursive_mutex> lock(api_mutex(), std::defer_lock);
+  if (several_devices()) lock.lock();
   Launch launch;
+  launch.device = current_device();
+  launch.takes_turns = several_devices();
   launch.kernel = config.kernel;
   launch.function = config.function;
   launch.grid = config.grid;
@@ -135,13 +153,18 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.warps_per_block = (launch.threads + 31) / 32;
   launch.cluster_size = static_cast<unsigned>(volume(config.cluster_size));
   const uint64_t blocks = volume(config.grid);
-  launch.blocks_per_gang = config.cooperative ? blocks : launch.cluster_size;
-  launch.gangs = blocks / launch.blocks_per_gang;
+  launch.blocks = blocks;
+  launch.blocks_per_gang = blocks_in_gang(launch, blocks);
+  launch.gangs = (blocks + launch.blocks_per_gang - 1) / launch.blocks_per_gang;
   launch.shared_used = (config.shared + 127) / 128 * 128;
   const std::string wrong = read_environment(launch);
   if (!wrong.empty()) return fault(cudaErrorInitializationError, wrong);
   launch.stats.blocks = blocks;
   launch.stats.threads = blocks * launch.threads;
+  if (launch.takes_turns) {
+    name_operation("kernel " + kernel_name(launch));
+    lock.unlock();
+  }
   {
     const FaultHandlers handlers;
     SIMT_TELL(launch_begins(analysis::describe(launch)));
@@ -149,6 +172,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
     run_on_workers(launch);
     SIMT_TELL(launch_ends());
   }
+  if (launch.takes_turns) lock.lock();
   if (kAnalysis) starts(launch, config);
   last_stats = launch.stats;
   const auto per_block = [&](uint64_t count) { return static_cast<double>(count) / static_cast<double>(blocks); };
@@ -171,7 +195,15 @@ cudaError_t launch_kernel(const LaunchConfig& config, const BoundKernel* taken_o
     worker->fail(cudaErrorNotSupported, "the CPU device does not launch kernels from kernels (dynamic parallelism)");
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (is_stopped()) return sticky();
-  const cudaError_t error = validate(config);
+  cudaError_t error = validate(config);
+  if (several_devices() && error == cudaSuccess) {
+    const int device = device_of(config.stream);
+    if (device >= 0 && device != current_device()) {
+      explain("its stream belongs to device " + std::to_string(device) + ", and the current device is " +
+              std::to_string(current_device()) + ": call cudaSetDevice(" + std::to_string(device) + ") first");
+      error = cudaErrorInvalidResourceHandle;
+    }
+  }
   if (error != cudaSuccess) {
     refused = describe(config);
     return record(error);

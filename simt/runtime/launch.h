@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ struct Launch {
 
   uint64_t id = 0;
   unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
-  uint64_t blocks_per_gang = 1, gangs = 0;
+  uint64_t blocks = 0, blocks_per_gang = 1, gangs = 0;
+  int device = 0;
+  bool takes_turns = false;            // with other kernels: there are several devices
   bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
   bool barriers_may_differ = false;    // SIMT_BARRIERS=any
   bool copies_land_early = false;      // SIMT_COPIES, or else whether the order is reversed
@@ -40,7 +43,8 @@ struct Launch {
   std::atomic<bool> failed{false};
   std::atomic<size_t> shared_used{0};  // dynamic and static bytes of a block, known once a block has run
 
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;                                // guards what follows
+  std::map<const void*, size_t> shared_variables;  // their offsets, where launches take turns
   cudaError_t error = cudaSuccess;
   std::string message;
   bool others_may_run = false;  // after its fault

@@ -67,6 +67,7 @@ struct Space {
   // Protection against host code; guarded by api_mutex().
   bool protecting = true;
   unsigned open = 0;
+  DeviceSet reach = 0;  // with several devices, those whose memory is open
   double spent = 0;
 
   Space() {
@@ -164,8 +165,9 @@ size_t distance(const Allocation& a, uintptr_t address) {
 }
 
 std::string describe(const Allocation& a, uintptr_t address, bool freed) {
-  const std::string name =
-      std::string(freed ? "a freed " : "a ") + std::to_string(a.size) + "-byte allocation (" + a.made_by + ")";
+  const bool of_device = several_devices() && a.kind == MemoryKind::device;
+  const std::string name = std::string(freed ? "a freed " : "a ") + std::to_string(a.size) + "-byte allocation (" +
+                           a.made_by + (of_device ? " on device " + std::to_string(a.device) : "") + ")";
   if (address < a.begin) return bytes(a.begin - address) + " before the start of " + name;
   const size_t past = distance(a, address);
   if (past > 1) return bytes(past - 1) + " past the end of " + name;
@@ -248,6 +250,10 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+bool is_open(const Space& s, const Allocation& a) {
+  return a.kind != MemoryKind::device || (several_devices() ? s.reach >> a.device & 1 : s.open || !s.protecting);
+}
+
 void set_all(const Space& s, int protection) {
   for (const auto& [begin, a] : s.live)
     if (a.kind == MemoryKind::device) set_access(pages_of(a), protection);
@@ -273,19 +279,21 @@ class Accounted {
 }  // namespace
 
 size_t total_memory() {
-  static const size_t total = std::min(host_capacity().total, space().end - space().base);
+  static const size_t total =
+      std::min(host_capacity().total, space().end - space().base) / static_cast<size_t>(device_count());
   return total;
 }
 
 size_t free_memory() {
   size_t taken = reserve();
-  size_t room = space().end - space().base;
+  size_t room = space().end - space().base, of_device = total_memory();
   for (const auto& [begin, a] : space().live) {
     taken += untouched(a);
     room -= std::min(room, a.size);
+    if (a.kind == MemoryKind::device && a.device == current_device()) of_device -= std::min(of_device, a.size);
   }
   const size_t now = host_capacity().free;
-  return std::min(room, now > taken ? now - taken : 0);
+  return std::min({room, of_device, now > taken ? now - taken : 0});
 }
 
 size_t allocated_with(unsigned pool) {
@@ -302,7 +310,7 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   const size_t gap = std::clamp(mapped, kSmallestGap, s.largest_gap);
   const uintptr_t start = place_for(s, mapped, gap);
   if (!start || s.live.size() >= allocation_limit() || !fits(s, mapped)) return cudaErrorMemoryAllocation;
-  const Allocation a{start + mapped - padded, size, kind, made_by, flags};
+  const Allocation a{start + mapped - padded, size, kind, made_by, flags, current_device()};
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
   if (mapped >= kLarge) madvise(reinterpret_cast<void*>(start), mapped, MADV_HUGEPAGE);
@@ -316,7 +324,9 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   std::lock_guard<std::mutex> lock(s.mutex);
   s.next = std::max(s.next, round_up(pages.end + gap, page_size()));
   s.live.emplace(a.begin, a);
-  if (kind == MemoryKind::device && s.protecting && !s.open) {
+  if (several_devices()) {
+    if (!is_open(s, a)) set_access(pages, PROT_NONE);
+  } else if (kind == MemoryKind::device && s.protecting && !s.open) {
     const Accounted accounted(s);
     set_access(pages, PROT_NONE);
   }
@@ -342,9 +352,13 @@ bool release(uintptr_t begin) {
   return true;
 }
 
-void release_all() {
+void release_all(int device) {
   Space& s = space();
-  while (!s.live.empty()) release(s.live.begin()->first);
+  std::vector<uintptr_t> all;
+  for (const auto& [begin, a] : s.live)
+    if (!several_devices() || (a.kind == MemoryKind::device && a.device == device)) all.push_back(begin);
+  for (const uintptr_t begin : all) release(begin);
+  if (several_devices()) return;
   std::lock_guard<std::mutex> lock(s.mutex);
   s.foreign.clear();
 }
@@ -435,12 +449,23 @@ std::string describe_address(const void* pointer) {
   return nearest ? describe(*nearest, address, false) + ": an int index may have overflowed" : "near no allocation";
 }
 
+std::string missing_access(const void* pointer, int device) {
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  const Allocation* a = in_device_space(pointer) ? containing(s.live, reinterpret_cast<uintptr_t>(pointer)) : nullptr;
+  if (!a || a->kind != MemoryKind::device || reach_of(device) >> a->device & 1) return "";
+  const std::string own = std::to_string(device), other = std::to_string(a->device);
+  return "device " + own + " has no access to the memory of device " + other + ", where this is " +
+         describe(*a, reinterpret_cast<uintptr_t>(pointer), false) + "; call cudaDeviceEnablePeerAccess(" + other +
+         ", 0) after cudaSetDevice(" + own + ")";
+}
+
 std::string check_guards() {
   Space& s = space();
   open_device_memory();
   std::string sentence;
   for (const auto& [begin, a] : s.live) {
-    if (a.kind == MemoryKind::pinned) continue;  // host code overruns it too
+    if (a.kind == MemoryKind::pinned || (several_devices() && !is_open(s, a))) continue;  // host code overruns it too
     for (const Pages guard : {guard_before(a), guard_behind(a)}) {
       const uintptr_t at = first_overwritten(guard, a);
       if (at == guard.end) continue;
@@ -452,16 +477,27 @@ std::string check_guards() {
   return sentence;
 }
 
+void open_memory_of(DeviceSet devices) {
+  Space& s = space();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  const DeviceSet changes = s.reach ^ devices;
+  if (!changes) return;
+  s.reach = devices;
+  for (const auto& [begin, a] : s.live)
+    if (a.kind == MemoryKind::device && changes >> a.device & 1)
+      set_access(pages_of(a), is_open(s, a) ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
 void open_device_memory() {
   Space& s = space();
-  if (s.open++ || !s.protecting) return;
+  if (several_devices() || s.open++ || !s.protecting) return;
   const Accounted accounted(s);
   set_all(s, PROT_READ | PROT_WRITE);
 }
 
 void close_device_memory() {
   Space& s = space();
-  if (--s.open || !s.protecting) return;
+  if (several_devices() || --s.open || !s.protecting) return;
   const Accounted accounted(s);
   set_all(s, PROT_NONE);
 }
@@ -469,7 +505,11 @@ void close_device_memory() {
 OpenRange::OpenRange(const void* pointer, size_t size) {
   Space& s = space();
   Allocation a;
-  if (!size || s.open || !s.protecting || !find_allocation(pointer, a) || a.kind != MemoryKind::device) return;
+  if (!size || s.open || !s.protecting || !find_allocation(pointer, a) || is_open(s, a)) return;
+  if (several_devices()) {
+    open_memory_of(s.reach | 1u << a.device);
+    return;
+  }
   const Accounted accounted(s);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(pointer) / page_size() * page_size();
   pages_ = reinterpret_cast<void*>(begin);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda_runtime_api.h"
+#include "devices.h"
 
 namespace simt {
 
@@ -17,15 +18,17 @@ struct Allocation {
   MemoryKind kind;
   const char* made_by;  // the API's function
   unsigned flags;       // of cudaHostAlloc and cudaHostRegister; of device memory, the number of its pool or 0
+  int device = 0;       // that it belongs to, or of managed and pinned memory, that was current when it was made
 };
 
+// For the current device.
 cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags = 0);
 bool release(uintptr_t begin);
-void release_all();
+void release_all(int device);               // and what is shared, where there is no other device
 bool add_foreign(const Allocation& range);  // host memory that the device may use; false where it overlaps another
 bool remove_foreign(uintptr_t begin);
-size_t free_memory();
-size_t total_memory();
+size_t free_memory();                  // of the current device
+size_t total_memory();                 // of each
 size_t allocated_with(unsigned pool);  // bytes of device memory
 
 bool find_allocation(const void* pointer, Allocation& found);  // live and containing the pointer (end pointer counts)
@@ -41,6 +44,9 @@ bool stands_on(Side side, const void* pointer, size_t size);
 // "near no allocation", "host memory", "null".
 std::string describe_address(const void* pointer);
 
+// "" or that the address is another device's memory, and what gives this one access to it.
+std::string missing_access(const void* pointer, int device);
+
 // After each kernel: empty, or a sentence about the bytes beside an allocation that were overwritten; repairs them.
 std::string check_guards();
 
@@ -48,6 +54,9 @@ std::string check_guards();
 // kernels. Calls nest. Both are called under api_mutex(), and so is what follows.
 void open_device_memory();
 void close_device_memory();
+
+// With several devices: the memory of these and no others is open from now on. Its own lock guards it.
+void open_memory_of(DeviceSet devices);
 
 // Opens only the pages of a range, for a copy.
 class OpenRange {

@@ -1,8 +1,10 @@
 // Lanes run, wait and go on: fibers, barriers and the calls in which the lanes of a warp meet.
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "queues.h"
 #include "scheduler_parts.h"
 #include "worker_pool.h"
 
@@ -186,10 +188,30 @@ void Worker::yield() {
   release(warp, 1u << lane->number);
   warp.position = position;  // the other lanes of the warp come first
   lane->atomics = 0;
-  uint32_t next;
-  if (next_ready_warp((warp_ + 1) % warp_count_, next)) warp_ = next;
-  if (&warps_[warp_] == &warp && !(warp.ready & (warp.ready - 1))) sched_yield();  // no other lane can run here
+  uint32_t next = warp_;
+  next_ready_warp((warp_ + 1) % warp_count_, next);
+  const bool has_come_around = next <= warp_ || must_yield.exchange(false, std::memory_order_relaxed);
+  warp_ = next;
+  const bool is_alone = &warps_[warp_] == &warp && !(warp.ready & (warp.ready - 1));  // no other lane can run here
+  if (launch->takes_turns && has_come_around)
+    let_other_kernels_run(is_alone);
+  else if (is_alone)
+    sched_yield();
   suspend("to run again", {nullptr, 0});
+}
+
+// With several devices.
+__attribute__((noinline)) void Worker::let_other_kernels_run(bool is_alone) {
+  constexpr unsigned kPatience = 64, kPause = 50;  // microseconds
+  has_turn = false;
+  const bool others = let_others_have_turns();
+  has_turn = true;
+  count(turns);
+  fruitless_ = others ? 0 : fruitless_ + is_alone;
+  if (fruitless_ > kPatience) usleep(kPause);  // what it polls is the host's
+  if (!kAnalysis && timed_out) end_by_timeout();
+  if (is_stopped_by_another() && !launch->failed.exchange(true)) launch->error = sticky();
+  if (launch->failed) leave_kernel(true);
 }
 
 void Worker::lane_exits() {

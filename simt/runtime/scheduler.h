@@ -145,6 +145,11 @@ class Worker {
   std::atomic<uint64_t> steps{0}, exits{0};
   std::atomic<bool> in_kernel{false};
   std::atomic<uint64_t> thread{0};
+  // With several devices: it runs, and is not waiting for its turn; how often it has had one; the watchdog's wish that
+  // it lets other lanes and kernels run.
+  std::atomic<bool> has_turn{true};
+  std::atomic<uint64_t> turns{0};
+  std::atomic<bool> must_yield{false};
   // The watchdog's wish to end the kernel, and where it has interrupted the worker.
   std::atomic<bool> timed_out{false};
   std::atomic<uintptr_t> interrupted_at{0};
@@ -161,6 +166,7 @@ class Worker {
   void switch_to(Lane& next);
   void make_current(Lane& next);
   void suspend(const char* waits_for, Site site);
+  void let_other_kernels_run(bool is_alone);
   void lane_exits();
   void release(Warp& warp, uint32_t lanes);
   void release_block(Block& block);
@@ -188,6 +194,7 @@ class Worker {
   uint32_t warp_ = 0;                  // that runs
   uint64_t live_lanes_ = 0;
   bool my_turn_ = false;
+  unsigned fruitless_ = 0;  // turns in a row in which nothing else could run
   WideBarrier grid_barrier_;
   std::vector<char*> arenas_, stacks_, free_stacks_;
   char* fiber_stack_ = nullptr;  // handed to the fiber that starts
@@ -203,6 +210,7 @@ class Worker {
   bool start_step();
   void end_step();
   Warp* stepping_ = nullptr;  // whose lanes run
+  bool polled_ = false;       // a warp has polled something since the first one ran
   std::vector<analysis::BlockInfo> infos_;
   std::vector<SharedName> shared_names_;
   std::vector<std::pair<analysis::WarpRef, unsigned>> left_cluster_;  // lanes, in this step

@@ -64,7 +64,7 @@ cudaError_t check_legacy_stream();  // what uses the legacy stream, as cudaMemcp
 cudaError_t check_device_wait();
 bool is_capturing(cudaStream_t stream);
 
-void reset_streams();  // cudaDeviceReset: streams, events and graphs are gone
+void reset_streams(int device);  // cudaDeviceReset: its streams, events and graphs are gone
 
 // What the extras, which a program links only where it calls them, have to forget then. Called before main.
 bool at_device_reset(void (*forget)());

@@ -16,11 +16,20 @@ StreamState& stream_state() {
 
 bool is_legacy(cudaStream_t stream) { return !stream || stream == cudaStreamLegacy; }
 
+static Stream& prepared(Stream& stream, unsigned long long id, int device) {
+  if (stream.id) return stream;
+  stream.id = id;
+  stream.device = device;
+  stream.number = ++stream_state().streams_made;
+  return stream;
+}
+
 Stream* find_stream(cudaStream_t stream) {
-  static Stream legacy{0, 0, 1, nullptr, {}};
-  static thread_local Stream per_thread{0, 0, 2, nullptr, {}};
-  if (is_legacy(stream)) return &legacy;
-  if (stream == cudaStreamPerThread) return &per_thread;
+  static Stream legacy[kMostDevices];
+  static thread_local Stream per_thread[kMostDevices];
+  const int device = current_device();
+  if (is_legacy(stream)) return &prepared(legacy[device], 1, device);
+  if (stream == cudaStreamPerThread) return &prepared(per_thread[device], 2, device);
   return stream_state().streams.find(stream);
 }
 
@@ -67,7 +76,7 @@ cudaError_t check_device_wait() {
 }
 
 namespace {
-uint64_t before_this = 0, newest_launch = 0;  // guarded by api_mutex()
+thread_local uint64_t before_this = 0, newest_launch = 0;
 }
 uint64_t launch_before() { return before_this; }
 void note_launch(uint64_t id) { newest_launch = id; }
@@ -101,6 +110,74 @@ cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, ui
   return operation();
 }
 
+// --- Several devices -----------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_blocking(const Stream& stream) { return !(stream.flags & cudaStreamNonBlocking); }
+
+// Since the latest operation of the device's legacy stream: what its next one waits for.
+Tasks blocking_work[kMostDevices];
+
+Stream& legacy_stream(int device) {
+  struct Restore {
+    int device = current_device();
+    ~Restore() { set_current_device(device); }
+  } restore;
+  set_current_device(device);
+  return *find_stream(nullptr);
+}
+
+cudaError_t submit_to(Stream& stream, Operation operation, cudaGraphNodeType type, Tasks before) {
+  const Stream& legacy = legacy_stream(stream.device);
+  uint64_t& era = stream_state().era;
+  Submission s;
+  s.operation = std::move(operation);
+  s.type = type;
+  s.device = stream.device;
+  s.stream = stream.number;
+  s.blocking = &stream != &legacy && is_blocking(stream);
+  s.before = std::move(before);
+  s.before.push_back(stream.last);
+  if (s.blocking) s.before.push_back(legacy.last);
+  if (&stream == &legacy) {
+    Tasks& others = blocking_work[stream.device];
+    s.before.insert(s.before.end(), others.begin(), others.end());
+    others.clear();
+  }
+  if (stream.era == era) s.launch_before = stream.last;
+  stream.era = era;
+  const bool blocking = s.blocking;
+  stream.last = submit(std::move(s));
+  if (!blocking) return cudaSuccess;
+  Tasks& work = blocking_work[stream.device];
+  if (work.size() % 256 == 255) work.erase(std::remove_if(work.begin(), work.end(), has_ended), work.end());
+  work.push_back(stream.last);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+Tasks work_of(cudaStream_t handle) {
+  std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  const Stream* stream = find_stream(handle);
+  if (!stream) return {};
+  Tasks tasks = is_legacy(handle)
+                    ? unfinished([&](int device, bool blocking) { return device == stream->device && blocking; })
+                    : Tasks();
+  tasks.push_back(stream->last);
+  return tasks;
+}
+
+Tasks work_of_device(int device) {
+  return unfinished([&](int of_task, bool) { return of_task == device; });
+}
+
+cudaError_t join(Stream& stream, const Tasks& others) {
+  return submit_to(
+      stream, [] { return cudaSuccess; }, cudaGraphNodeTypeWaitEvent, others);
+}
+
 cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType type) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (is_stopped()) return record(sticky());
@@ -108,11 +185,12 @@ cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType 
   if (!stream) return record(cudaErrorInvalidResourceHandle);
   if (Capture* capture = capture_of(*stream)) {
     if (capture->invalidated) return record(cudaErrorStreamCaptureInvalidated);
-    stream->frontier = {add_node(capture->graph, type, std::move(operation), stream->frontier)};
+    stream->frontier = {add_node(capture->graph, type, std::move(operation), stream->frontier, stream->device)};
     return cudaSuccess;
   }
   const bool legacy = is_legacy(handle);
   if (const cudaError_t error = legacy ? check_legacy_stream() : cudaSuccess) return record(error);
+  if (several_devices()) return record(submit_to(*stream, std::move(operation), type, {}));
   uint64_t& era = stream_state().era;
   const uint64_t before = stream->era == era ? stream->launch : 0;
   if (legacy) ++era;
@@ -127,9 +205,14 @@ void end_capture(Capture& capture) {
   active.erase(std::remove_if(active.begin(), active.end(), [](const auto& c) { return c->ended; }), active.end());
 }
 
-void reset_streams() {
+void reset_streams(int device) {
   StreamState& state = stream_state();
   while (!state.captures.empty()) end_capture(*state.captures.back());
+  if (several_devices()) {
+    state.streams.erase_if([&](const Stream& stream) { return stream.device == device; });
+    state.events.erase_if([&](const Event& event) { return event.device == device; });
+    return;
+  }
   state.streams.clear();
   state.events.clear();
   state.execs.clear();
@@ -137,9 +220,10 @@ void reset_streams() {
   state.nodes.clear();
 }
 
-cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies) {
+cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies,
+                         int device) {
   StreamState& state = stream_state();
-  const auto node = state.nodes.insert({graph, type, std::move(operation), std::move(dependencies)});
+  const auto node = state.nodes.insert({graph, type, std::move(operation), std::move(dependencies), device});
   state.graphs.find(graph)->nodes.push_back(node);
   return node;
 }

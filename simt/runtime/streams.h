@@ -1,5 +1,6 @@
-// Streams, events, captures and graphs, behind the handles of the API. Guarded by api_mutex(). Work runs when it is
-// submitted, so a stream is always idle between two calls; it is only validated, and recorded where it is captured.
+// Streams, events, captures and graphs, behind the handles of the API. Guarded by api_mutex(). With one device, work
+// runs when it is submitted, so a stream is always idle between two calls; it is only validated, and recorded where it
+// is captured. With several, it goes into queues (queues.h).
 #pragma once
 #include <chrono>
 #include <map>
@@ -7,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "queues.h"
 #include "state.h"
 
 namespace simt {
@@ -25,6 +27,10 @@ class HandleTable {
     const auto found = objects_.find(reinterpret_cast<uintptr_t>(handle));
     return found == objects_.end() ? nullptr : &found->second;
   }
+  template <class Condition>
+  void erase_if(Condition condition) {
+    for (auto i = objects_.begin(); i != objects_.end();) i = condition(i->second) ? objects_.erase(i) : std::next(i);
+  }
   bool erase(Handle handle) { return objects_.erase(reinterpret_cast<uintptr_t>(handle)) != 0; }
   void clear() { objects_.clear(); }
 
@@ -40,6 +46,7 @@ struct Node {
   cudaGraphNodeType type;
   Operation operation;
   Nodes dependencies;
+  int device;
 };
 
 struct Graph {
@@ -52,6 +59,7 @@ struct GraphExec {
     cudaGraphNodeType type;
     Operation operation;
     std::vector<size_t> dependencies;  // as steps
+    int device;
   };
   std::vector<Step> steps;  // in an order that respects the dependencies
 };
@@ -76,6 +84,9 @@ struct Stream {
   Nodes frontier;  // captured nodes that the stream's next one depends on
   // The launch that is its latest operation, or 0, and the era in which it ran.
   uint64_t launch = 0, era = 0;
+  int device = current_device();
+  uint64_t number = 0;  // with several devices
+  TaskPtr last = nullptr;
 };
 
 struct Event {
@@ -84,6 +95,8 @@ struct Event {
   std::chrono::steady_clock::time_point time;
   std::shared_ptr<Capture> capture;  // that it was last recorded in
   Nodes frontier;
+  int device = current_device();
+  TaskPtr record = nullptr;  // with several devices
 };
 
 struct StreamState {
@@ -95,13 +108,15 @@ struct StreamState {
   std::vector<std::shared_ptr<Capture>> captures;  // active
   uint64_t era = 0;  // counts what all streams wait for: the host's waits, and operations of the legacy stream
   unsigned long long last_id = 2;  // of streams and captures; 1 and 2 are the default streams
+  uint64_t streams_made = 0;
 };
 StreamState& stream_state();
 
 Stream* find_stream(cudaStream_t stream);  // null for a handle that is none
 bool is_legacy(cudaStream_t stream);
 Capture* capture_of(Stream& stream);  // null when it is not being captured
-cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies);
+cudaGraphNode_t add_node(cudaGraph_t graph, cudaGraphNodeType type, Operation operation, Nodes dependencies,
+                         int device);
 void destroy_graph(cudaGraph_t graph);
 void end_capture(Capture& capture);
 cudaError_t spoil(Capture& capture, cudaError_t error);  // which it returns
@@ -110,6 +125,10 @@ extern thread_local cudaStreamCaptureMode thread_capture_mode;
 // 0 if it was none.
 cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, uint64_t before,
                           uint64_t* launched = nullptr);
+Tasks work_of(cudaStream_t stream);  // what a wait for the stream waits for
+Tasks work_of_device(int device);
+// With several devices: an operation that has no effect but to come after these.
+cudaError_t join(Stream& stream, const Tasks& others);
 cudaError_t enqueue_fill(const cudaMemsetParams& parameters, cudaStream_t stream);
 
 }  // namespace simt

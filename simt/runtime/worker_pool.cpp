@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "devices.h"
 #include "environment.h"
 #include "scheduler.h"
 
@@ -82,9 +83,34 @@ Pool& pool() {
 
 }  // namespace
 
-void run_on_workers(Launch& launch) { pool().run(launch); }
+// With several devices: each thread that runs operations has a worker, and each launch has one.
+namespace {
+std::mutex own_workers_mutex;
+std::vector<Worker*>& own_workers() {
+  static auto* workers = new std::vector<Worker*>;
+  return *workers;
+}
+Worker& own_worker() {
+  static thread_local Worker* own = nullptr;
+  if (own) return *own;
+  std::lock_guard<std::mutex> lock(own_workers_mutex);
+  own_workers().push_back(own = new Worker);
+  return *own;
+}
+}  // namespace
 
-std::vector<Worker*> all_workers() { return pool().workers(); }
+void run_on_workers(Launch& launch) {
+  if (launch.takes_turns)
+    own_worker().run(launch);
+  else
+    pool().run(launch);
+}
+
+std::vector<Worker*> all_workers() {
+  if (!several_devices()) return pool().workers();
+  std::lock_guard<std::mutex> lock(own_workers_mutex);
+  return own_workers();
+}
 
 uint64_t oldest_running_block() {
   uint64_t oldest = ~static_cast<uint64_t>(0);

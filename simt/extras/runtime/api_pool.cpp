@@ -11,6 +11,7 @@ namespace {
 struct Pool {
   unsigned number;  // in Allocation::flags
   size_t max_size;
+  int device;
   uint64_t release_threshold = 0;
   int reuse[3] = {1, 1, 1};
   uint64_t highest = 0;
@@ -19,10 +20,13 @@ struct Pool {
 struct Pools {
   HandleTable<cudaMemPool_t, Pool> table{static_cast<uintptr_t>(0xC0DA06) << 40};
   unsigned count = 0;
-  cudaMemPool_t standard = create(0);
-  cudaMemPool_t current = standard;
+  cudaMemPool_t standard[kMostDevices], current[kMostDevices];
 
-  cudaMemPool_t create(size_t max_size) { return table.insert({++count, max_size}); }
+  Pools() {
+    for (int device = 0; device < device_count(); ++device) restart(device);
+  }
+  cudaMemPool_t create(size_t max_size, int device) { return table.insert({++count, max_size, device}); }
+  void restart(int device) { current[device] = standard[device] = create(0, device); }
 };
 
 Pools& pools() {
@@ -39,15 +43,18 @@ cudaError_t allocate_from(cudaMemPool_t handle, void** pointer, size_t size, cud
   *pointer = nullptr;
   if (error != cudaSuccess || !size) return error;
   if (pool->max_size && allocated_with(pool->number) + size > pool->max_size) return cudaErrorMemoryAllocation;
+  const int device = current_device();
+  set_current_device(pool->device);  // whose memory it is
   error = allocate(pointer, size, MemoryKind::device, "cudaMallocAsync", pool->number);
+  set_current_device(device);
   pool->highest = std::max<uint64_t>(pool->highest, allocated_with(pool->number));
   return error;
 }
 
 const bool are_forgotten = at_device_reset([] {
   Pools& p = pools();
-  p.table.clear();
-  p.current = p.standard = p.create(0);
+  p.table.erase_if([](const Pool& pool) { return pool.device == current_device(); });
+  p.restart(current_device());
 });
 
 }  // namespace
@@ -57,7 +64,7 @@ const bool are_forgotten = at_device_reset([] {
 using namespace simt;
 
 cudaError_t cudaMallocAsync(void** pointer, size_t size, cudaStream_t stream) {
-  return api([&] { return allocate_from(pools().current, pointer, size, stream); });
+  return api([&] { return allocate_from(pools().current[std::max(device_of(stream), 0)], pointer, size, stream); });
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream) {
@@ -73,18 +80,29 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     if (error != cudaSuccess || !pointer) return error;
     const bool found = in_device_space(pointer) && find_allocation(pointer, a) &&
                        a.begin == reinterpret_cast<uintptr_t>(pointer) && a.kind == MemoryKind::device;
-    return found && release(a.begin) ? cudaSuccess : cudaErrorInvalidValue;
+    if (!found) return cudaErrorInvalidValue;
+    if (several_devices())
+      return enqueue(
+          stream,
+          [begin = a.begin] {
+            std::lock_guard<std::recursive_mutex> lock(api_mutex());
+            release(begin);
+            return cudaSuccess;
+          },
+          cudaGraphNodeTypeMemFree);
+    release(a.begin);
+    return cudaSuccess;
   });
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   return api([&] {
     if (!pool || !properties || properties->allocType != cudaMemAllocationTypePinned) return cudaErrorInvalidValue;
-    if (properties->location.type != cudaMemLocationTypeDevice || properties->location.id)
+    if (properties->location.type != cudaMemLocationTypeDevice || !is_device(properties->location.id))
       return cudaErrorInvalidDevice;
     if (properties->handleTypes != cudaMemHandleTypeNone)
       return not_supported("cudaMemPoolCreate: the CPU device does not share memory between processes");
-    *pool = pools().create(properties->maxSize);
+    *pool = pools().create(properties->maxSize, properties->location.id);
     return cudaSuccess;
   });
 }
@@ -92,8 +110,11 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return api([&] {
     Pools& p = pools();
-    if (pool == p.standard || !p.table.erase(pool)) return cudaErrorInvalidValue;
-    if (p.current == pool) p.current = p.standard;
+    const Pool* found = p.table.find(pool);
+    if (!found || pool == p.standard[found->device]) return cudaErrorInvalidValue;
+    const int device = found->device;
+    p.table.erase(pool);
+    if (p.current[device] == pool) p.current[device] = p.standard[device];
     return cudaSuccess;
   });
 }
@@ -158,7 +179,12 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
   return api([&] {
     if (!pools().table.find(pool) || (count && !list)) return cudaErrorInvalidValue;
     for (size_t i = 0; i < count; ++i) {
-      if (list[i].location.type != cudaMemLocationTypeDevice || list[i].location.id) return cudaErrorInvalidDevice;
+      if (list[i].location.type != cudaMemLocationTypeDevice || !is_device(list[i].location.id))
+        return cudaErrorInvalidDevice;
+      if (list[i].location.id != pools().table.find(pool)->device)
+        return not_supported(
+            "cudaMemPoolSetAccess: the CPU device gives no other device access to a single pool; call "
+            "cudaDeviceEnablePeerAccess, which covers the pools of a device, too");
       if (list[i].flags != cudaMemAccessFlagsProtReadWrite) return cudaErrorInvalidValue;  // the owner keeps its access
     }
     return cudaSuccess;
@@ -168,16 +194,17 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
   return api([&] {
     if (!flags || !location || !pools().table.find(pool)) return cudaErrorInvalidValue;
-    if (location->type != cudaMemLocationTypeDevice || location->id) return cudaErrorInvalidDevice;
-    *flags = cudaMemAccessFlagsProtReadWrite;
+    if (location->type != cudaMemLocationTypeDevice || !is_device(location->id)) return cudaErrorInvalidDevice;
+    const bool reaches = reach_of(location->id) >> pools().table.find(pool)->device & 1;
+    *flags = reaches ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
   });
 }
 
-static cudaError_t give_pool(cudaMemPool_t* pool, cudaMemPool_t which, int device) {
-  if (device) return cudaErrorInvalidDevice;
+static cudaError_t give_pool(cudaMemPool_t* pool, const cudaMemPool_t (&which)[kMostDevices], int device) {
+  if (!is_device(device)) return cudaErrorInvalidDevice;
   if (!pool) return cudaErrorInvalidValue;
-  *pool = which;
+  *pool = which[device];
   return cudaSuccess;
 }
 
@@ -189,9 +216,10 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return api([&] {
-    if (device) return cudaErrorInvalidDevice;
-    if (!pools().table.find(pool)) return cudaErrorInvalidValue;
-    pools().current = pool;
+    if (!is_device(device)) return cudaErrorInvalidDevice;
+    const Pool* found = pools().table.find(pool);
+    if (!found || found->device != device) return cudaErrorInvalidValue;
+    pools().current[device] = pool;
     return cudaSuccess;
   });
 }
