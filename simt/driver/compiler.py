@@ -34,6 +34,8 @@ class Compiler:
         options += [f"-fdebug-prefix-map=={os.getcwd()}/", "-fdebug-prefix-map=/=/"]
         options += [f"-fdebug-prefix-map={INCLUDES[0]}=/simt/include"] if TOOLKIT else []
         options += command.build["compile"] + OF_MACHINE.get(self.tools.machine, [])
+        if language in ("c", "c++"):  # has no kernels, and takes twice as long to compile with it
+            options = [option for option in options if option != "-fsanitize=alignment"]
         return options + (CUDA_WARNINGS if language == "cu" else []) + own
 
     def macros_for(self, language):
