@@ -1,7 +1,9 @@
+# "X,Q" of the norms that end in 8 bits, QUANTIZED; those of float32 and to e5m2 are seldom wanted. And
 # "X,residual,weight,y" of every mixture of types that is compiled, where void is no residual: those that are used OFTEN,
 # and the others. RMS_NORM_TYPES is usual, all, or the types of which to compile the usual ones.
 set(OFTEN)
 set(SELDOM)
+set(QUANTIZED)
 set(TYPES float32 float16 bfloat16)
 if(NOT RMS_NORM_TYPES)
   set(RMS_NORM_TYPES usual)
@@ -46,3 +48,11 @@ elseif(RMS_NORM_TYPES STREQUAL "all")
   endforeach()
   list(REMOVE_ITEM SELDOM ${OFTEN})
 endif()
+foreach(type ${TYPES})
+  if(RMS_NORM_TYPES MATCHES "^(usual|all)$" OR NOT type STREQUAL "float32")
+    list(APPEND QUANTIZED ${type},e4m3 ${type},int8)
+  endif()
+  if(RMS_NORM_TYPES STREQUAL "all")
+    list(APPEND QUANTIZED ${type},e5m2)
+  endif()
+endforeach()

@@ -102,7 +102,8 @@ inline void check_weight(const Array& weight, const Array& x) {
 // The leading dimensions of arrays of one shape, in any order, as rows, or as heads within rows. Two dimensions count
 // as one if, in every array, a step in the outer one is as long as all steps in the inner one. The second array is
 // written, so that its strides say which is the inner one. Returns how many rows there are.
-inline int64_t find_rows(const std::array<Array, 4>& arrays, const std::array<Tensor*, 4>& found) {
+template <size_t count_of_arrays>
+int64_t find_rows(const Array (&arrays)[count_of_arrays], Tensor* const (&found)[count_of_arrays]) {
   const Array& x = arrays[0];
   if (x.tensor == nullptr || x.tensor->ndim == 0)
     TVM_FFI_THROW(ValueError) << x.name << " has no dimension; the last one is normalized";
@@ -124,10 +125,10 @@ inline int64_t find_rows(const std::array<Array, 4>& arrays, const std::array<Te
   if (rows == 0) return 0;
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return std::abs(arrays[1].stride(a)) < std::abs(arrays[1].stride(b)); });
-  int64_t sizes[] = {1, 1}, strides[4][2] = {};  // of the joined dimensions
+  int64_t sizes[] = {1, 1}, strides[count_of_arrays][2] = {};  // of the joined dimensions
   int count = 0, before = 0;
   for (const int i : order) {
-    const bool joins = count > 0 && std::all_of(arrays.begin(), arrays.end(), [&](const Array& a) {
+    const bool joins = count > 0 && std::all_of(std::begin(arrays), std::end(arrays), [&](const Array& a) {
                          return a.stride(i) == x.tensor->shape[before] * a.stride(before);
                        });
     if (!joins && ++count > 2)
@@ -137,14 +138,30 @@ inline int64_t find_rows(const std::array<Array, 4>& arrays, const std::array<Te
     sizes[count - 1] *= x.tensor->shape[i];
     before = i;
     if (!joins)
-      for (size_t k = 0; k < arrays.size(); ++k) strides[k][count - 1] = arrays[k].stride(i);
+      for (size_t k = 0; k < count_of_arrays; ++k) strides[k][count - 1] = arrays[k].stride(i);
   }
-  for (size_t k = 0; k < arrays.size(); ++k) {
+  for (size_t k = 0; k < count_of_arrays; ++k) {
     found[k]->data = arrays[k].data();
     if (count == 1) found[k]->layout = {strides[k][0]};
     if (count == 2) found[k]->layout = {strides[k][1], sizes[0], strides[k][0]};
   }
   return rows;
+}
+
+// Elements from one of the leading dimensions' rows to the next, in the order of the dimensions.
+inline int64_t row_stride(const Array& a) {
+  int64_t stride = 0, count = 1;
+  for (int i = a.last() - 1; i >= 0; --i) {
+    const int64_t length = a.tensor->shape[i];
+    if (length == 1) continue;
+    if (count > 1 && a.stride(i) != count * stride)
+      TVM_FFI_THROW(ValueError) << "the leading dimensions of " << a.name << ", of shape " << a.shape()
+                                << ", cannot be walked with one stride, as the kernel does; make a contiguous copy "
+                                   "first";
+    if (count == 1) stride = a.stride(i);
+    count *= length;
+  }
+  return stride;
 }
 
 // The arrays of a norm, nullptr where there is none, and what sentences call them.

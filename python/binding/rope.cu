@@ -10,21 +10,6 @@
 namespace rms_norm_binding {
 namespace {
 
-// Elements from one of the leading dimensions' rows to the next, in the order of the dimensions.
-int64_t row_stride(const Array& a) {
-  int64_t stride = 0, count = 1;
-  for (int i = a.last() - 1; i >= 0; --i) {
-    const int64_t length = a.tensor->shape[i];
-    if (length == 1) continue;
-    if (count > 1 && a.stride(i) != count * stride)
-      TVM_FFI_THROW(ValueError) << "the leading dimensions of " << a.name << ", of shape " << a.shape()
-                                << ", cannot be walked with one stride, as the kernel does; make a contiguous copy "
-                                   "first";
-    if (count == 1) stride = a.stride(i);
-    count *= length;
-  }
-  return stride;
-}
 void check_contiguous(const Array& a) {
   int64_t stride = 1;
   for (int i = a.last(); i >= 0; stride *= a.tensor->shape[i--])

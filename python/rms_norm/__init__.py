@@ -20,7 +20,7 @@ from . import _arrays
 from ._build import BACKEND, VERSION
 from ._options import Cache, Rounding, options_of
 
-__all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "qk_norm_rope", "rms_norm"]
+__all__ = ["BACKEND", "__version__", "fused_add_rms_norm", "qk_norm", "qk_norm_rope", "rms_norm", "rms_norm_quantized"]
 __version__ = VERSION
 
 Array = Any  # a torch.Tensor, cupy.ndarray, jax.Array or numpy.ndarray
@@ -125,6 +125,79 @@ def fused_add_rms_norm(
     residual_out = residual if residual_out is None else residual_out
     library.norm(x, residual, residual_out, weight, out, options)
     return out, residual_out
+
+
+def rms_norm_quantized(
+    x: Array,
+    weight: Optional[Array] = None,
+    eps: float = 1e-6,
+    dtype: Any = "float8_e4m3fn",
+    *,
+    residual: Optional[Array] = None,
+    scale: Optional[Array] = None,
+    block: int = 0,
+    column_major: bool = False,
+    upper_bound: Optional[Array] = None,
+    out: Optional[Array] = None,
+    y: Optional[Array] = None,
+    scales: Optional[Array] = None,
+    weight_offset: float = 0.0,
+    rounding: Rounding = "gemma",
+    dependent_launch: bool = False,
+    cache: Cache = "tuned",
+) -> Tuple[Array, ...]:
+    """The norm of x, or of x + residual, in numbers of 8 bits.
+
+        out = the norm / scale                                rounded to nearest even, at most the largest of its sign
+        scale = max(min(largest |norm|, upper_bound) / the largest number of dtype, a least one)      if it is not given
+
+    Args:
+        x: shape (..., cols), of float32, float16 or bfloat16.
+        weight: shape (cols,), of the type of x; None for ones.
+        dtype: "float8_e4m3fn", "float8_e5m2" or "int8", or a library's type of this name. CuPy has no float8: there,
+            out has uint8, the bytes of the numbers.
+        residual: the shape and type of x, or None. It is overwritten by the sum, which is what is normalized.
+        scale: one number of float32 for all, where x lies. None has the kernel find scales.
+        block: 0 for a scale of each row; 64 or 128 for one of as many columns, of which the last block may have fewer.
+        column_major: with a block, whether new scales have strides 1 and the rows, rounded up to a multiple of 4.
+        upper_bound: one number of float32, where x lies: what is larger does not count as the largest |norm|.
+        out, scales: where the results go, if not to new arrays: the shape of x; and shape (..., blocks), or
+            (rows, blocks), of float32, whose order in memory may be by rows or by columns.
+        y: where the norm itself goes, too: of the shape and type of x.
+        eps, weight_offset, rounding, dependent_launch, cache: as in rms_norm(). "llama" quantizes the norm as it is
+            rounded to the type of x, as vLLM does, and "gemma" in float32.
+
+    Returns:
+        out and the scales, or the scale that was given; with a residual, the sum as a third one. A row's numbers do not
+        depend on other rows. include/rms_norm/quantize.cuh says what becomes of NaN, infinite numbers and zeros.
+
+    Raises:
+        As rms_norm().
+    """
+    options = options_of(eps, weight_offset, rounding, dependent_launch, cache, False)
+    library, code = _arrays.library_of(x), _arrays.name_of_code(dtype)
+    if library.immutable and not (out is None and scales is None and y is None):
+        raise TypeError(f"{library.name}'s arrays cannot be written: take the results")
+    total = library.empty_like(residual) if library.immutable and residual is not None else residual
+    out = library.codes(x, code) if out is None else out
+    if scale is None and scales is None:
+        leading = tuple(x.shape[:-1])
+        if block not in (0, 64, 128):
+            raise ValueError(f"block is {block!r}; 0, 64 and 128 are known")
+        blocks = -(-x.shape[-1] // block) if block else 1
+        if block and column_major:
+            if len(leading) != 1:
+                raise ValueError(f"x has the shape {tuple(x.shape)}; scales by columns want two dimensions")
+            if library.immutable:
+                raise TypeError(f"{library.name}'s arrays have one order in memory: transpose the scales")
+            scales = library.scales(x, (blocks, -(-leading[0] // 4) * 4)).T[: leading[0]]
+        else:
+            scales = library.scales(x, (*leading, blocks))
+    arrays = x, residual, total, weight, out, y, scale, scales, upper_bound
+    _arrays.check_quantized(arrays, block)
+    out = library.quantized(arrays, code, block, options)
+    found = scale if scales is None else scales
+    return (out, found) if residual is None else (out, found, total)
 
 
 def qk_norm(

@@ -1,6 +1,7 @@
 """The array libraries: how each allocates a result, and how its arrays come to the kernels."""
 
 import contextlib
+import math
 import pathlib
 from typing import Dict, Optional
 
@@ -15,6 +16,8 @@ _kernel_of_numpy = _module.get_function("norm_of_numpy")  # bits that are unsign
 _synchronize = _module.get_function("synchronize")
 qk_norm_rope = _module.get_function("qk_norm_rope")
 _qk_norm_rope_of_numpy = _module.get_function("qk_norm_rope_of_numpy")
+_quantized = _module.get_function("quantized")
+_quantized_of_numpy = _module.get_function("quantized_of_numpy")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 register_operators = _module.get_function("register_operators")
@@ -26,6 +29,8 @@ q4 = {
 
 REFUSALS = BufferError, RuntimeError, TypeError  # what kernel() raises that explained() knows
 NAMES = "x", "residual", "residual_out", "weight", "out"
+NAMES_OF_QUANTIZED = "x", "residual", "residual_out", "weight", "out", "y", "scale", "scales", "upper_bound"
+CODES = "float8_e4m3fn", "float8_e5m2", "int8"
 NAMES_OF_ROPE = "qkv", "q_weight", "k_weight", "cos_sin", "positions"
 
 
@@ -43,6 +48,44 @@ def rope(arrays, numbers, call=qk_norm_rope):
         call(*arrays, *numbers)
     except REFUSALS as refused:
         raise explained(refused, arrays, NAMES_OF_ROPE) from None
+
+
+def quantized(arrays, code, block, options, call=_quantized):
+    """The norm that ends in 8 bits. The arrays are those of NAMES_OF_QUANTIZED, and out has bytes."""
+    try:
+        call(*arrays, CODES.index(code), block, *options.numbers)
+    except REFUSALS as refused:
+        raise explained(refused, arrays, NAMES_OF_QUANTIZED) from None
+
+
+def name_of_code(dtype):
+    """The name of what a number of 8 bits is, given by name or as a library's type."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", str(dtype))
+    name = name.rpartition(".")[2]
+    if name not in CODES:
+        raise ValueError(f"dtype is {dtype!r}; float8_e4m3fn, float8_e5m2 and int8 are known")
+    return name
+
+
+def check_quantized(arrays, block):
+    """Refuses shapes that do not fit, also those of arrays without memory."""
+    x, residual, residual_out, weight, out, y, scale, scales, upper_bound = arrays
+    if not isinstance(block, int) or block not in (0, 64, 128):
+        raise ValueError(f"block is {block!r}; 0, 64 and 128 are known")
+    if not x.shape:
+        raise ValueError("x has no dimension; the last one is normalized")
+    shape, cols = tuple(x.shape), x.shape[-1]
+    for name, array in (("residual", residual), ("residual_out", residual_out), ("out", out), ("y", y)):
+        if array is not None and tuple(array.shape) != shape:
+            raise ValueError(f"{name} has the shape {tuple(array.shape)}; {shape} is wanted")
+    if weight is not None and tuple(weight.shape) != (cols,):
+        raise ValueError(f"weight has the shape {tuple(weight.shape)}; {(cols,)} is wanted")
+    if (scale is None) == (scales is None):
+        raise ValueError("scale or scales is to be given, and not both")
+    if scales is not None:
+        rows, blocks = math.prod(shape[:-1]), -(-cols // block) if block else 1
+        if tuple(scales.shape) not in ((*shape[:-1], blocks), (rows, blocks)):
+            raise ValueError(f"scales has the shape {tuple(scales.shape)}; {(*shape[:-1], blocks)} is wanted")
 
 
 def check_rope(arrays, q_heads, kv_heads, head_dim):
@@ -116,6 +159,20 @@ class Library:
         """As rope(), of the numbers that are no options."""
         rope(arrays, (*numbers, *options.of_rope))
 
+    def codes(self, x, code):
+        """A new array of the shape of x for numbers of 8 bits."""
+        raise TypeError(f"{self.name}'s arrays cannot be allocated here; give out=, an array for the result")
+
+    def scales(self, x, shape):
+        """A new array of float32."""
+        raise TypeError(f"{self.name}'s arrays cannot be allocated here; give scales=, an array for the scales")
+
+    def quantized(self, arrays, code, block, options):
+        """As quantized(); out has the library's type of these numbers. Returns out."""
+        *before, out, y, scale, scales, upper_bound = arrays
+        quantized((*before, out.view("uint8"), y, scale, scales, upper_bound), code, block, options)
+        return out
+
 
 class Torch(Library):
     name = "PyTorch"
@@ -127,7 +184,8 @@ class Torch(Library):
 
         self.empty_like = torch.empty_like  # type: ignore[method-assign]
         self.is_watched, self.is_transformed = is_watched, is_transformed
-        self.uint8 = torch.uint8
+        self.uint8, self.float32 = torch.uint8, torch.float32
+        self.code_types = {code: getattr(torch, code) for code in CODES}
         self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
         self.increment_version = torch._C._increment_version
 
@@ -163,6 +221,19 @@ class Torch(Library):
 
     def rope(self, arrays, numbers, options):
         self.by_operator("rope", arrays, numbers, options)
+
+    def codes(self, x, code):
+        return x.new_empty(x.shape, dtype=self.code_types[code])
+
+    def scales(self, x, shape):
+        return x.new_empty(shape, dtype=self.float32)
+
+    def quantized(self, arrays, code, block, options):
+        out = arrays[4]
+        if getattr(out, "dtype", None) != self.code_types[code]:
+            raise TypeError(f"out is {getattr(out, 'dtype', out)!r}; a tensor of torch.{code} is wanted")
+        self.by_operator("quantized", arrays, block, options)
+        return out
 
     def by_operator(self, name, *given):
         from . import _operators
@@ -226,6 +297,26 @@ class NumPy(Library):
         residual_out, out = self.given(of_residual_out, residual_out, True), self.given(of_out, out, True)
         norm(x, residual, residual_out, self.given(of_weight, weight), out, options, names, _kernel_of_numpy)
 
+    def codes(self, x, code):
+        if code == "int8":
+            return self.numpy.empty(x.shape, self.numpy.int8)
+        import ml_dtypes
+
+        return self.numpy.empty(x.shape, getattr(ml_dtypes, code))
+
+    def scales(self, x, shape):
+        return self.numpy.empty(shape, self.numpy.float32)
+
+    def quantized(self, arrays, code, block, options):
+        out = arrays[4]
+        if getattr(out, "dtype", None) != code:
+            raise TypeError(f"out is {getattr(out, 'dtype', out)!r}; an array of {code} is wanted")
+        written = "residual_out", "out", "y", "scales"
+        views = (*arrays[:4], out.view(self.numpy.uint8), *arrays[5:])
+        given = [self.given(name, array, name in written) for name, array in zip(NAMES_OF_QUANTIZED, views)]
+        quantized(given, code, block, options, _quantized_of_numpy)
+        return out
+
     def rope(self, arrays, numbers, options):
         given = [self.given(name, array, name == "qkv") for name, array in zip(NAMES_OF_ROPE, arrays)]
         rope(given, (*numbers, *options.of_rope), _qk_norm_rope_of_numpy)
@@ -262,6 +353,17 @@ class CuPy(Library):
         with self.on_stream(arrays[0]):
             super().rope(arrays, *rest)
 
+    def codes(self, x, code):
+        """CuPy has no float8: the bytes of the numbers."""
+        return self.new(x, x.shape, self.cupy.int8 if code == "int8" else self.cupy.uint8)
+
+    def scales(self, x, shape):
+        return self.new(x, shape, self.cupy.float32)
+
+    def quantized(self, arrays, *rest):
+        with self.on_stream(arrays[0]):
+            return super().quantized(arrays, *rest)
+
 
 class Jax(Library):
     """Waits for the arguments and for the result, since JAX's streams cannot be had. Not for use within jax.jit."""
@@ -284,6 +386,19 @@ class Jax(Library):
         self.jax.block_until_ready(arrays)
         super().norm(*arrays, *rest)
         _synchronize(out)
+
+    def codes(self, x, code):
+        return self.empty_like(x.astype("uint8"))
+
+    def scales(self, x, shape):
+        return self.jax.device_put(self.jax.numpy.empty(shape, "float32"), x.sharding)
+
+    def quantized(self, arrays, code, block, options):
+        self.jax.block_until_ready(arrays)
+        quantized(arrays, code, block, options)
+        out = arrays[4]
+        _synchronize(out)
+        return self.jax.lax.bitcast_convert_type(out, code)
 
 
 _LIBRARIES = {"torch": Torch, "numpy": NumPy, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}

@@ -89,6 +89,13 @@ def rope(arrays, numbers, options):
     torch.ops.rms_norm.qk_norm_rope_(*arrays, *numbers, options.eps, **options.unusual)
 
 
+def quantized(arrays, block, options):
+    x, residual, residual_out, weight, *others = arrays
+    if residual_out is not residual:
+        raise ValueError("residual_out is another tensor than residual, which is written in place")
+    torch.ops.rms_norm.rms_norm_quantized_(x, residual, weight, *others, block, options.eps, **options.unusual)
+
+
 # torch.compile does not look into the package's functions on its own: here it learns how they call an operator.
 _options.is_compiling = is_dynamo_compiling
 _arrays.of_compiled_code = _arrays.Torch()
@@ -117,6 +124,10 @@ _library.define(
 _library.define(
     "qk_norm_rope_(Tensor(a!) qkv, Tensor? q_weight, Tensor? k_weight, Tensor cos_sin, Tensor positions,"
     f" int q_heads, int kv_heads, int head_dim, bool neighbours, {_OPTIONS}) -> ()"
+)
+_library.define(
+    "rms_norm_quantized_(Tensor x, Tensor(a!)? residual, Tensor? weight, Tensor(b!) out, Tensor(c!)? y, Tensor? scale,"
+    f" Tensor(d!)? scales, Tensor? upper_bound, int block, {_OPTIONS}) -> ()"
 )
 _library.define(
     # wants_dweight is no bool: of the calls that it has seen, DTensor tells those apart that have other ints.
@@ -155,12 +166,21 @@ def _rope_in_place(qkv, q_weight, k_weight, cos_sin, positions, q_heads, kv_head
     torch.autograd.graph.increment_version((qkv,))
 
 
+def _quantized_in_place(x, residual, weight, out, y, scale, scales, upper_bound, block, options):
+    arrays = x, residual, residual, weight, out, y, scale, scales, upper_bound
+    _arrays.check_quantized(arrays, block)
+    code = _arrays.name_of_code(out.dtype)
+    _arrays.quantized((*arrays[:4], out.view(torch.uint8), *arrays[5:]), code, block, options)
+    torch.autograd.graph.increment_version([t for t in (residual, out, y, scales) if t is not None])
+
+
 # By the operators' names: the call, how many arguments come before its options, and how many of these are tensors.
 _WRITING = {
     "fused_add_rms_norm_": (_fused_add_in_place, 3, 3),
     "rms_norm_out": (_norm_out, 3, 3),
     "fused_add_rms_norm_out": (_fused_add_out, 5, 5),
     "qk_norm_rope_": (_rope_in_place, 9, 5),
+    "rms_norm_quantized_": (_quantized_in_place, 9, 8),
 }
 
 
@@ -243,6 +263,13 @@ def _(out, residual_out, x, residual, weight, eps=1e-6, **options):
 @torch.library.register_fake("rms_norm::qk_norm_rope_", lib=_library)
 def _(qkv, q_weight, k_weight, cos_sin, positions, q_heads, kv_heads, head_dim, *rest, **options):
     _arrays.check_rope((qkv, q_weight, k_weight, cos_sin, positions), q_heads, kv_heads, head_dim)
+
+
+@torch.library.register_fake("rms_norm::rms_norm_quantized_", lib=_library)
+def _(x, residual, weight, out, y, scale, scales, upper_bound, block, eps=1e-6, **options):
+    _check(x, weight)
+    _arrays.name_of_code(out.dtype)
+    _arrays.check_quantized((x, residual, residual, weight, out, y, scale, scales, upper_bound), block)
 
 
 @torch.library.register_fake("rms_norm::backward", lib=_library)

@@ -8,7 +8,7 @@ torch.compile(fullgraph=True) sees operators.
 """
 
 import contextlib
-from typing import Optional
+from typing import Any, Optional, Union
 
 import rms_norm as _package
 
@@ -45,3 +45,89 @@ def gemma_fused_add_rmsnorm(
     """As fused_add_rmsnorm, with 1 + weight for weight."""
     dependent_launch = enable_pdl is not False
     _package.fused_add_rms_norm(input, residual, weight, eps, weight_offset=1.0, dependent_launch=dependent_launch)
+
+
+def rmsnorm_quant(
+    out: Array,
+    input: Array,
+    weight: Array,
+    scale: Union[float, Array],
+    eps: float = 1e-6,
+    enable_pdl: Optional[bool] = None,
+) -> None:
+    """out = the norm of input / scale, of float8_e4m3fn or float8_e5m2; scale is one number of float32. FlashInfer
+    multiplies in another order, which may change the last bit of a result."""
+    _quantized(out, input, None, weight, scale, eps, enable_pdl)
+
+
+def fused_add_rmsnorm_quant(
+    out: Array,
+    input: Array,
+    residual: Array,
+    weight: Array,
+    scale: Union[float, Array],
+    eps: float = 1e-6,
+    enable_pdl: Optional[bool] = None,
+) -> None:
+    """residual += input; out = the norm of residual / scale."""
+    _quantized(out, input, residual, weight, scale, eps, enable_pdl)
+
+
+def fused_add_rmsnorm_fp8_block_quant(
+    out: Array,
+    block_scale: Array,
+    normed_out: Array,
+    input: Array,
+    residual: Array,
+    weight: Array,
+    eps: float = 1e-6,
+    enable_pdl: Optional[bool] = None,
+) -> None:
+    """residual += input; normed_out = the norm of residual; out = normed_out in float8_e4m3fn, with a scale of each 128
+    columns. All but block_scale have two dimensions; block_scale has shape (columns / 128, rows rounded up to a multiple
+    of 4) and float32, as block-scaled products read it.
+
+    As there, what is quantized is the norm as it is rounded to the type of normed_out. Here, it is rounded before the
+    weight is multiplied, too."""
+    rows, cols = input.shape
+    wanted = (cols // 128, -(-rows // 4) * 4)
+    if cols % 128 != 0 or tuple(block_scale.shape) != wanted:
+        raise ValueError(f"block_scale has the shape {tuple(block_scale.shape)}; {wanted} is wanted")
+    _package.rms_norm_quantized(
+        input,
+        weight,
+        eps,
+        out.dtype,
+        residual=residual,
+        block=128,
+        out=out,
+        y=normed_out,
+        scales=block_scale.T[:rows],
+        rounding="llama",
+        dependent_launch=enable_pdl is not False,
+    )
+
+
+def _quantized(
+    out: Array,
+    input: Array,
+    residual: Optional[Array],
+    weight: Array,
+    scale: Any,
+    eps: float,
+    enable_pdl: Optional[bool],
+) -> None:
+    if isinstance(scale, float):
+        number = _package._arrays.library_of(input).scales(input, (1,))
+        number[...] = scale
+        scale = number
+    _package.rms_norm_quantized(
+        input,
+        weight,
+        eps,
+        out.dtype,
+        residual=residual,
+        scale=scale,
+        out=out,
+        dependent_launch=enable_pdl is not False,
+    )

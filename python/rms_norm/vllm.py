@@ -7,7 +7,9 @@ is a whole number other than 0.
 """
 
 import contextlib
+import math
 import os
+from typing import Any, List, Optional, Tuple
 
 import rms_norm as _package
 
@@ -35,6 +37,89 @@ def rms_norm(out: Array, input: Array, weight: Array, epsilon: float) -> None:
 def fused_add_rms_norm(input: Array, residual: Array, weight: Array, epsilon: float) -> None:
     """residual += input; input = the norm of residual. Both have shape (..., hidden_size), weight (hidden_size,)."""
     _package.fused_add_rms_norm(input, residual, weight, epsilon, rounding="llama", batch_invariant=_BATCH_INVARIANT)
+
+
+def rms_norm_static_fp8_quant(result: Array, input: Array, weight: Array, scale: Array, epsilon: float) -> None:
+    """result = the norm of input / scale, which is one number of float32. As torch.ops._C has it; result is contiguous,
+    of torch.float8_e4m3fn."""
+    _package.rms_norm_quantized(input, weight, epsilon, result.dtype, scale=scale, out=result, rounding="llama")
+
+
+def fused_add_rms_norm_static_fp8_quant(
+    result: Array, input: Array, residual: Array, weight: Array, scale: Array, epsilon: float
+) -> None:
+    """residual += input; result = the norm of residual / scale."""
+    _package.rms_norm_quantized(
+        input, weight, epsilon, result.dtype, residual=residual, scale=scale, out=result, rounding="llama"
+    )
+
+
+def rms_norm_dynamic_per_token_quant(
+    input: Array,
+    weight: Array,
+    epsilon: float,
+    quant_dtype: Any,
+    scale_ub: Optional[Array] = None,
+    residual: Optional[Array] = None,
+) -> Tuple[Array, Array]:
+    """The norm of input in quant_dtype, float8_e4m3fn or int8, and a scale of each row, of shape (rows, 1); with a residual,
+    which is overwritten by the sum, the norm of that.
+
+    The sum is normalized as it is rounded to the type of residual; vLLM normalizes it in float32, which may change the
+    last bit of a result."""
+    scales = _package._arrays.library_of(input).scales(input, (_rows(input), 1))
+    out, found, *_ = _package.rms_norm_quantized(
+        input,
+        weight,
+        epsilon,
+        quant_dtype,
+        residual=residual,
+        upper_bound=scale_ub,
+        scales=scales,
+        rounding="llama",
+    )
+    return out, found
+
+
+def rms_norm_per_block_quant(
+    input: Array,
+    weight: Array,
+    epsilon: float,
+    quant_dtype: Any,
+    group_size: List[int],
+    scale_ub: Optional[Array] = None,
+    residual: Optional[Array] = None,
+    is_scale_transposed: bool = False,
+    tma_alignment: int = 0,
+) -> Tuple[Array, Array]:
+    """As rms_norm_dynamic_per_token_quant(), with a scale of each group_size[1] columns, 64 or 128, of which the rows
+    have a multiple. The scales have shape (rows, groups). is_scale_transposed puts those of a group side by side in
+    memory, and tma_alignment pads these columns to a multiple of so many rows."""
+    if len(group_size) != 2 or input.shape[-1] % group_size[1] != 0:
+        raise ValueError(f"group_size is {group_size}; the {input.shape[-1]} columns must be a multiple of the second")
+    rows, groups = _rows(input), input.shape[-1] // group_size[1]
+    library = _package._arrays.library_of(input)
+    if is_scale_transposed:
+        padded = -(-rows // tma_alignment) * tma_alignment if tma_alignment else rows
+        scales = library.scales(input, (groups, padded)).T[:rows]
+    else:
+        scales = library.scales(input, (rows, groups))
+    out, found, *_ = _package.rms_norm_quantized(
+        input,
+        weight,
+        epsilon,
+        quant_dtype,
+        residual=residual,
+        block=group_size[1],
+        upper_bound=scale_ub,
+        scales=scales,
+        rounding="llama",
+    )
+    return out, found
+
+
+def _rows(x: Array) -> int:
+    return math.prod(x.shape[:-1])
 
 
 def fused_qk_norm_rope(

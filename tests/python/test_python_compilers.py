@@ -77,8 +77,19 @@ def rotated(x, residual, weight):
     return flat + rows
 
 
+def to_8_bits(x, residual, weight):
+    """All outputs of a norm that ends in 8 bits: these numbers, scales, the norm itself and the sum."""
+    y, number = torch.zeros_like(x), torch.full((1,), 0.05)
+    q, scales, total = rms_norm.rms_norm_quantized(x, weight, residual=residual, block=64, y=y)
+    out = torch.empty_like(q)
+    vllm.rms_norm_static_fp8_quant(out, total, weight, number, 1e-6)
+    codes, found = vllm.rms_norm_dynamic_per_token_quant(x, weight, 1e-6, torch.int8)
+    flashinfer.fused_add_rmsnorm_quant(out, x, residual, weight, number)
+    return q.float() * scales + y, codes * found, out.float()
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.full)])
-@pytest.mark.parametrize("call", [as_vllm, as_flashinfer, in_place_of_views, to_other_places, rotated])
+@pytest.mark.parametrize("call", [as_vllm, as_flashinfer, in_place_of_views, to_other_places, rotated, to_8_bits])
 def test_functions_that_write_compile_without_a_break(call, backend):
     x, residual, weight = torch.randn(5, 64), torch.randn(5, 64), torch.randn(64)
     given, same = [x.clone(), residual.clone()], [x.clone(), residual.clone()]
