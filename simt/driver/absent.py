@@ -6,9 +6,20 @@ from pathlib import Path
 
 from .failure import Failure
 
-DROPPED_LIBRARIES = {"cudart", "cudart_static", "cuda", "cudadevrt", "nvToolsExt", "culibos", "cublas", "curand"}
+DROPPED_LIBRARIES = {
+    "cudart",
+    "cudart_static",
+    "cuda",
+    "cudadevrt",
+    "nvToolsExt",
+    "culibos",
+    "cublas",
+    "curand",
+    "nccl",
+    "nccl_static",
+}
 REFUSED_LIBRARIES = re.compile(
-    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|nccl|npp|nvrtc|nvjpeg|nvml|"
+    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|nccl(?!$)|npp|nvrtc|nvjpeg|nvml|"
     r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
 )
 ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
@@ -18,7 +29,7 @@ ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
     ("cusparse", "cuSPARSE"),
     ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"),
-    ("nccl", "NCCL"),
+    ("nccl", "this part of NCCL"),
     ("npp", "NPP"),
     ("nvrtc", "NVRTC"),
     ("nvml", "NVML"),
@@ -41,9 +52,10 @@ ABSENT_NAMES = [  # what g++ finds undeclared
     ),
     (r"cudaSurface\w*|surf[123]D\w+", "surfaces; write the memory through a pointer"),
     (r"cublas\w+|CUBLAS_\w+", "this part of cuBLAS; it has the levels 1 and 2, and the products of matrices"),
+    (r"nccl[A-Z]\w+|NCCL_\w+", "this part of NCCL; its kernels have windows, teams and ncclLsaBarrierSession"),
     (r"curand\w+|CURAND_\w+", "this part of cuRAND; its kernels have the generators XORWOW and Philox"),
 ]
-WHAT_THERE_IS = "it has CUDA's runtime, and most of Thrust, cuBLAS and cuRAND"
+WHAT_THERE_IS = "it has CUDA's runtime, and most of Thrust, cuBLAS, cuRAND and NCCL"
 REMOVED_NAMES = re.compile(r"__(shfl|shfl_up|shfl_down|shfl_xor|all|any|ballot)")  # since compute capability 7.0
 TOOLKIT_HEADERS = [(start, "this CUDA header") for start in ("cuda", "crt/", "nv", "sm_")]
 

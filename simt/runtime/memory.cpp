@@ -117,7 +117,7 @@ void poison_all(Pages pages) {
 
 // The bytes beside an allocation that belong to none: some before it on its first page, and up to 255 past its end.
 Pages guard_before(const Allocation& a) { return {std::max(pages_of(a).begin, a.begin - kAlignment), a.begin}; }
-Pages guard_behind(const Allocation& a) { return {a.begin + a.size, pages_of(a).end}; }
+Pages guard_behind(const Allocation& a) { return {a.begin + a.size, a.begin + round_up(a.size, kAlignment)}; }
 
 // What stands there. Arithmetic leaves the bits of a NaN as they are, but it makes a signalling NaN a quiet one, and an
 // element just past either end is signalling as a float, a double (past the end only) and a half; its lowest byte is no
@@ -251,7 +251,9 @@ double thread_seconds() {
 }
 
 bool is_open(const Space& s, const Allocation& a) {
-  return a.kind != MemoryKind::device || (several_devices() ? s.reach >> a.device & 1 : s.open || !s.protecting);
+  if (a.kind != MemoryKind::device) return true;
+  if (!several_devices()) return s.open || !s.protecting;
+  return a.symmetric ? s.reach != 0 : s.reach >> a.device & 1;
 }
 
 void set_all(const Space& s, int protection) {
@@ -303,14 +305,15 @@ size_t allocated_with(unsigned pool) {
   return sum;
 }
 
-cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags) {
+cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags,
+                     bool symmetric) {
   Space& s = space();
   if (size > s.end - s.base) return cudaErrorMemoryAllocation;
-  const size_t padded = round_up(size, kAlignment), mapped = round_up(padded, page_size());
+  const size_t padded = round_up(size, symmetric ? page_size() : kAlignment), mapped = round_up(padded, page_size());
   const size_t gap = std::clamp(mapped, kSmallestGap, s.largest_gap);
   const uintptr_t start = place_for(s, mapped, gap);
   if (!start || s.live.size() >= allocation_limit() || !fits(s, mapped)) return cudaErrorMemoryAllocation;
-  const Allocation a{start + mapped - padded, size, kind, made_by, flags, current_device()};
+  const Allocation a{start + mapped - padded, size, kind, made_by, flags, current_device(), symmetric};
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
   if (mapped >= kLarge) madvise(reinterpret_cast<void*>(start), mapped, MADV_HUGEPAGE);
@@ -453,7 +456,7 @@ std::string missing_access(const void* pointer, int device) {
   Space& s = space();
   std::lock_guard<std::mutex> lock(s.mutex);
   const Allocation* a = in_device_space(pointer) ? containing(s.live, reinterpret_cast<uintptr_t>(pointer)) : nullptr;
-  if (!a || a->kind != MemoryKind::device || reach_of(device) >> a->device & 1) return "";
+  if (!a || a->kind != MemoryKind::device || a->symmetric || reach_of(device) >> a->device & 1) return "";
   const std::string own = std::to_string(device), other = std::to_string(a->device);
   return "device " + own + " has no access to the memory of device " + other + ", where this is " +
          describe(*a, reinterpret_cast<uintptr_t>(pointer), false) + "; call cudaDeviceEnablePeerAccess(" + other +
@@ -482,9 +485,10 @@ void open_memory_of(DeviceSet devices) {
   std::lock_guard<std::mutex> lock(s.mutex);
   const DeviceSet changes = s.reach ^ devices;
   if (!changes) return;
+  const bool was_closed = s.reach == 0;
   s.reach = devices;
   for (const auto& [begin, a] : s.live)
-    if (a.kind == MemoryKind::device && changes >> a.device & 1)
+    if (a.kind == MemoryKind::device && (a.symmetric ? was_closed || !devices : changes >> a.device & 1))
       set_access(pages_of(a), is_open(s, a) ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 

@@ -16,13 +16,15 @@ struct Allocation {
   uintptr_t begin;
   size_t size;
   MemoryKind kind;
-  const char* made_by;  // the API's function
-  unsigned flags;       // of cudaHostAlloc and cudaHostRegister; of device memory, the number of its pool or 0
-  int device = 0;       // that it belongs to, or of managed and pinned memory, that was current when it was made
+  const char* made_by;     // the API's function
+  unsigned flags;          // of cudaHostAlloc and cudaHostRegister; of device memory, the number of its pool or 0
+  int device = 0;          // that it belongs to, or of managed and pinned memory, that was current when it was made
+  bool symmetric = false;  // of NCCL: it begins at a page, and kernels of all devices may use it
 };
 
 // For the current device.
-cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags = 0);
+cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* made_by, unsigned flags = 0,
+                     bool symmetric = false);
 bool release(uintptr_t begin);
 void release_all(int device);               // and what is shared, where there is no other device
 bool add_foreign(const Allocation& range);  // host memory that the device may use; false where it overlaps another

@@ -14,8 +14,7 @@
 #define NCCL_PATCH 9
 #define NCCL_SUFFIX ""
 #define NCCL_VERSION_CODE 22809
-#define NCCL_VERSION(X, Y, Z) \
-  (((X) <= 2 && (Y) <= 8) ? (X) * 1000 + (Y) * 100 + (Z) : (X) * 10000 + (Y) * 100 + (Z))
+#define NCCL_VERSION(X, Y, Z) (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
 
 typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
@@ -62,12 +61,12 @@ struct ncclConfig_t {
   const char* commName;
   int collnetEnable, CTAPolicy, shrinkShare, nvlsCTAs, nChannelsPerNetPeer, nvlinkCentricSched;
 };
-#define NCCL_CONFIG_INITIALIZER                                                                                     \
-  {                                                                                                                 \
-    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,              \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,                 \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,                 \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                  \
+#define NCCL_CONFIG_INITIALIZER                                                                        \
+  {                                                                                                    \
+    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,    \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,    \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT     \
   }
 
 struct ncclSimInfo_t {
@@ -150,8 +149,8 @@ SIMT_NCCL(ncclCommWindowRegister, ncclComm_t comm, void* buffer, size_t size, nc
 SIMT_NCCL(ncclCommWindowDeregister, ncclComm_t comm, ncclWindow_t window)
 
 // --- Collectives -----------------------------------------------------------------------------------------------------
-SIMT_NCCL(ncclRedOpCreatePreMulSum, ncclRedOp_t* op, void* scalar, ncclDataType_t type,
-          ncclScalarResidence_t residence, ncclComm_t comm)
+SIMT_NCCL(ncclRedOpCreatePreMulSum, ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t residence,
+          ncclComm_t comm)
 SIMT_NCCL(ncclRedOpDestroy, ncclRedOp_t op, ncclComm_t comm)
 SIMT_NCCL(ncclAllReduce, const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
           ncclComm_t comm, cudaStream_t stream)

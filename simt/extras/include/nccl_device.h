@@ -105,7 +105,8 @@ ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam team, int barriers, ncclLs
                                              ncclDevResourceRequirements* requirement);
 }
 
-// --- Teams: the ranks rank + (i - team.rank) * stride ------------------------------------------------------------------
+// --- Teams: the ranks rank + (i - team.rank) * stride
+// ------------------------------------------------------------------
 extern "C" {
 ncclTeam ncclTeamWorld(ncclComm_t comm);
 ncclTeam ncclTeamLsa(ncclComm_t comm);
@@ -173,8 +174,7 @@ inline void* ncclGetPeerPointer(ncclWindow_t w, size_t offset, ncclTeam team, in
 inline void* ncclGetMultimemPointer(ncclWindow_t, size_t, ncclMultimemHandle, simt::Site site = simt::Site::here()) {
   simt::nccl::refuse_multicast(site);
 }
-inline void* ncclGetLsaMultimemPointer(ncclWindow_t, size_t, const ncclDevComm&,
-                                       simt::Site site = simt::Site::here()) {
+inline void* ncclGetLsaMultimemPointer(ncclWindow_t, size_t, const ncclDevComm&, simt::Site site = simt::Site::here()) {
   simt::nccl::refuse_multicast(site);
 }
 
@@ -226,9 +226,7 @@ struct ncclSymPtr {
   T* peerPtr(ncclTeam team, int peer, simt::Site site = simt::Site::here()) const {
     return static_cast<T*>(ncclGetPeerPointer(window, offset, team, peer, site));
   }
-  T* multimemPtr(ncclMultimemHandle, simt::Site site = simt::Site::here()) const {
-    simt::nccl::refuse_multicast(site);
-  }
+  T* multimemPtr(ncclMultimemHandle, simt::Site site = simt::Site::here()) const { simt::nccl::refuse_multicast(site); }
   T* lsaMultimemPtr(const ncclDevComm&, simt::Site site = simt::Site::here()) const {
     simt::nccl::refuse_multicast(site);
   }
@@ -257,7 +255,8 @@ inline ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm& comm, ncclDevRe
   return {comm.resourceWindow, ncclGetResourceBufferOffset(handle)};
 }
 
-// --- Threads that act together -----------------------------------------------------------------------------------------
+// --- Threads that act together
+// -----------------------------------------------------------------------------------------
 template <int kThreads>
 struct ncclCoopTile {  // aligned, of a warp
   static_assert(kThreads >= 1 && kThreads <= 32 && (kThreads & (kThreads - 1)) == 0, "1, 2, 4, 8, 16 or 32 threads");
@@ -288,9 +287,10 @@ struct ncclCoopCta {
   void sync(simt::Site site = simt::Site::here()) const { simt::block_barrier(simt::Vote::none, 0, site); }
 };
 
-// --- The barrier of the ranks ------------------------------------------------------------------------------------------
-// In a rank's buffer stand, for each barrier, how often it has been passed, who holds it, and a flag for each rank.
-// A flag carries the number of the passage, so nobody resets it.
+// --- The barrier of the ranks
+// ------------------------------------------------------------------------------------------ In a rank's buffer stand,
+// for each barrier, how often it has been passed, who holds it, and a flag for each rank. A flag carries the number of
+// the passage, so nobody resets it.
 template <class Coop>
 struct ncclLsaBarrierSession {
   using Order = cuda::memory_order;
@@ -322,8 +322,7 @@ struct ncclLsaBarrierSession {
     coop_.sync(site);
     for (int peer = coop_.thread_rank(); peer < team_.nRanks; peer += coop_.size())
       if (peer != team_.rank)
-        flag(peer, team_.rank)
-            .store(passed_ + 1, releases ? cuda::memory_order_release : cuda::memory_order_relaxed);
+        flag(peer, team_.rank).store(passed_ + 1, releases ? cuda::memory_order_release : cuda::memory_order_relaxed);
   }
 
   void wait(Coop, Order order, simt::Site site = simt::Site::here()) {
@@ -332,8 +331,8 @@ struct ncclLsaBarrierSession {
       if (awaited_ == team_.rank) continue;
       const auto mine = flag(team_.rank, awaited_);
       simt::note_polling(describe, this, site);
-      while (static_cast<int32_t>(
-                 mine.load(acquires ? cuda::memory_order_acquire : cuda::memory_order_relaxed) - (passed_ + 1)) < 0) {
+      while (static_cast<int32_t>(mine.load(acquires ? cuda::memory_order_acquire : cuda::memory_order_relaxed) -
+                                  (passed_ + 1)) < 0) {
       }
       simt::note_polling(nullptr, this, site);
     }

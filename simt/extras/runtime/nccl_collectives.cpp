@@ -89,13 +89,16 @@ std::string wrong_with(const Clique& clique, const Work& w, int rank) {
   const bool overlap = from.size && to.size && from.begin < to.begin + to.size && to.begin < from.begin + from.size;
   if (overlap && !is_in_place(w, rank))
     return std::string(w.name) + ": sendbuff and recvbuff of " + on_rank(static_cast<size_t>(rank)) +
-           " overlap in another way than NCCL's in-place form" + (w.kind == Kind::all_to_all ? ", which it has not" : "");
+           " overlap in another way than NCCL's in-place form" +
+           (w.kind == Kind::all_to_all ? ", which it has not" : "");
   return "";
 }
 
 // "" or in what two ranks' calls differ.
 std::string difference(const Work& a, const Work& b) {
-  const auto both = [](const std::string& x, const std::string& y) { return x + " on one rank and " + y + " on another"; };
+  const auto both = [](const std::string& x, const std::string& y) {
+    return x + " on one rank and " + y + " on another";
+  };
   if (a.kind != b.kind) return both(a.name, b.name);
   if (a.type != b.type) return both(name_of(a.type), name_of(b.type));
   if (a.count != b.count) return both("a count of " + std::to_string(a.count), std::to_string(b.count));
@@ -208,8 +211,8 @@ cudaError_t move(Clique& clique, int from, int to) {
     for (const Transfer* t : {&send, &receive}) {
       const int rank = t->sends ? from : to;
       const std::string wrong =
-          wrong_with(Range{t->buffer, bytes, t->sends ? "sendbuff" : "recvbuff"}, t->sends ? "ncclSend" : "ncclRecv", rank,
-                     clique.devices[static_cast<size_t>(rank)]);
+          wrong_with(Range{t->buffer, bytes, t->sends ? "sendbuff" : "recvbuff"}, t->sends ? "ncclSend" : "ncclRecv",
+                     rank, clique.devices[static_cast<size_t>(rank)]);
       if (!wrong.empty()) return fail(clique, cudaErrorIllegalAddress, wrong);
     }
     if (bytes) std::memmove(receive.buffer, send.buffer, bytes);
@@ -233,8 +236,8 @@ std::string awaited(const Clique& clique, int rank, const std::vector<uint64_t>&
   }
   for (const Transfer& t : plan.transfers)
     if (!t.is_done)
-      return std::string(t.sends ? "ncclSend" : "ncclRecv") + " of " + on_rank(static_cast<size_t>(rank)) + " waits for " +
-             (t.sends ? "ncclRecv" : "ncclSend") + " of rank " + std::to_string(t.peer);
+      return std::string(t.sends ? "ncclSend" : "ncclRecv") + " of " + on_rank(static_cast<size_t>(rank)) +
+             " waits for " + (t.sends ? "ncclRecv" : "ncclSend") + " of rank " + std::to_string(t.peer);
   return "";
 }
 
@@ -265,13 +268,15 @@ cudaError_t enqueue_plan(const CliquePtr& clique, int rank, Plan plan, cudaStrea
   return enqueue(stream, [clique, rank, plan = std::move(plan)] { return run(clique, rank, plan); });
 }
 
-// --- The functions -----------------------------------------------------------------------------------------------------
+// --- The functions
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
 ncclResult_t check_buffer(const ncclComm* comm, const void* buffer, const char* name, const char* function) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  const std::string wrong = wrong_with(Range{static_cast<const char*>(buffer), 1, name}, function, comm->rank, comm->device);
+  const std::string wrong =
+      wrong_with(Range{static_cast<const char*>(buffer), 1, name}, function, comm->rank, comm->device);
   return wrong.empty() ? ncclSuccess : refuse(ncclInvalidArgument, wrong);
 }
 
@@ -294,7 +299,8 @@ ncclResult_t find_op(const ncclComm* comm, ncclRedOp_t op, Work& work) {
   }
   const auto own = comm->own_ops.find(op);
   if (own == comm->own_ops.end())
-    return refuse(ncclInvalidArgument, std::string(work.name) + ": the communicator has no operation " + std::to_string(op));
+    return refuse(ncclInvalidArgument,
+                  std::string(work.name) + ": the communicator has no operation " + std::to_string(op));
   if (own->second.type != work.type)
     return refuse(ncclInvalidArgument, std::string(work.name) + ": the operation was made for " +
                                            name_of(own->second.type) + ", and the data is " + name_of(work.type));
@@ -326,7 +332,6 @@ ncclResult_t transfer(ncclComm* comm, bool sends, void* buffer, size_t count, nc
 }  // namespace simt::nccl
 
 using namespace simt::nccl;
-
 
 extern "C" {
 
@@ -393,9 +398,9 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
   if (const ncclResult_t wrong = check(comm, "ncclRedOpDestroy")) return wrong;
   if (op >= 0 && op < ncclNumOps)
     return refuse(ncclInvalidArgument, "ncclRedOpDestroy: the operation is one of NCCL's own");
-  return comm->own_ops.erase(op) ? ncclSuccess
-                                 : refuse(ncclInvalidArgument, "ncclRedOpDestroy: the communicator has no operation " +
-                                                                   std::to_string(op));
+  return comm->own_ops.erase(op)
+             ? ncclSuccess
+             : refuse(ncclInvalidArgument, "ncclRedOpDestroy: the communicator has no operation " + std::to_string(op));
 }
 
 SIMT_SECOND_NAME(ncclAllReduce);

@@ -81,10 +81,11 @@ ncclResult_t split(const CliquePtr& clique, const std::vector<int>& members, std
 ncclResult_t check_config(const ncclConfig_t* config, const char* function) {
   if (!config) return ncclSuccess;
   if (config->magic != 0xcafebeef)
-    return refuse(ncclInvalidArgument, std::string(function) + ": the ncclConfig_t does not begin as NCCL_CONFIG_INITIALIZER");
+    return refuse(ncclInvalidArgument,
+                  std::string(function) + ": the ncclConfig_t does not begin as NCCL_CONFIG_INITIALIZER");
   if (config->blocking != NCCL_CONFIG_UNDEF_INT && config->blocking != 0 && config->blocking != 1)
-    return refuse(ncclInvalidArgument, std::string(function) + ": blocking is " + std::to_string(config->blocking) +
-                                           "; it is 0 or 1");
+    return refuse(ncclInvalidArgument,
+                  std::string(function) + ": blocking is " + std::to_string(config->blocking) + "; it is 0 or 1");
   return ncclSuccess;
 }
 
@@ -103,19 +104,23 @@ ncclResult_t begin(const char* function, ncclComm_t* made, int ranks, const nccl
   std::memcpy(&id, unique.internal, sizeof id);
   if (std::memcmp(id.mark, kMark, sizeof kMark) != 0 || id.process != getpid())
     return refuse(ncclInvalidUsage,
-                  std::string(function) + ": the ncclUniqueId was not made by this process; on the CPU device the ranks of a "
-                                          "communicator are one process's: use ncclCommInitAll, or a thread for each rank");
+                  std::string(function) +
+                      ": the ncclUniqueId was not made by this process; on the CPU device the ranks of a "
+                      "communicator are one process's: use ncclCommInitAll, or a thread for each rank");
   if (ranks > device_count())
-    return refuse(ncclInvalidUsage, std::string(function) + ": " + std::to_string(ranks) + " ranks need as many devices, and there " +
+    return refuse(ncclInvalidUsage, std::string(function) + ": " + std::to_string(ranks) +
+                                        " ranks need as many devices, and there " +
                                         (device_count() == 1 ? "is 1" : "are " + std::to_string(device_count())) +
                                         "; SIMT_DEVICES is their number");
   {
     std::lock_guard<std::mutex> lock(all_mutex);
     auto& begun = beginnings()[id.number];
-    if (!begun.second) begun = {ranks, std::make_shared<Meeting>("ncclCommInitRank", static_cast<size_t>(ranks), found)};
+    if (!begun.second)
+      begun = {ranks, std::make_shared<Meeting>("ncclCommInitRank", static_cast<size_t>(ranks), found)};
     if (begun.first != ranks)
-      return refuse(ncclInvalidUsage, std::string(function) + ": rank " + std::to_string(rank) + " says that there are " +
-                                          std::to_string(ranks) + " ranks, and another says " + std::to_string(begun.first));
+      return refuse(ncclInvalidUsage, std::string(function) + ": rank " + std::to_string(rank) +
+                                          " says that there are " + std::to_string(ranks) +
+                                          " ranks, and another says " + std::to_string(begun.first));
   }
   Call call;
   call.meeting = [number = id.number] {
@@ -134,7 +139,8 @@ ncclResult_t begin(const char* function, ncclComm_t* made, int ranks, const nccl
 ncclResult_t forget(ncclComm* comm, const char* function) {
   std::lock_guard<std::mutex> lock(all_mutex);
   if (!live().erase(comm))
-    return refuse(ncclInvalidArgument, std::string(function) + ": the communicator was destroyed before, or never made");
+    return refuse(ncclInvalidArgument,
+                  std::string(function) + ": the communicator was destroyed before, or never made");
   return ncclSuccess;
 }
 
@@ -174,8 +180,9 @@ ncclResult_t check(const ncclComm* comm, const char* function) {
       return refuse(ncclInvalidArgument, std::string(function) + ": the communicator was destroyed, or never made");
   }
   if (comm->begun && comm->begun->result() == ncclInProgress)
-    return refuse(ncclInvalidArgument, std::string(function) + ": the communicator is not ready; wait until "
-                                                               "ncclCommGetAsyncError says ncclSuccess");
+    return refuse(ncclInvalidArgument, std::string(function) +
+                                           ": the communicator is not ready; wait until "
+                                           "ncclCommGetAsyncError says ncclSuccess");
   return comm->clique ? ncclSuccess
                       : refuse(ncclInvalidArgument, std::string(function) + ": the communicator's beginning failed");
 }
@@ -224,14 +231,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* list) {
   const char* name = "ncclCommInitAll";
   if (const ncclResult_t wrong = check_pointer(comms, "comms", name)) return wrong;
   if (count < 1)
-    return refuse(ncclInvalidArgument, std::string(name) + ": there are " + std::to_string(count) + " devices; give 1 or more");
+    return refuse(ncclInvalidArgument,
+                  std::string(name) + ": there are " + std::to_string(count) + " devices; give 1 or more");
   std::vector<Part> parts(static_cast<size_t>(count));
   for (int r = 0; r < count; ++r) {
     Part& part = parts[static_cast<size_t>(r)];
     part.device = list ? list[r] : r;
-    if (!is_device(part.device))
+    if (!simt::is_device(part.device))
       return refuse(ncclInvalidArgument, std::string(name) + ": there is no device " + std::to_string(part.device) +
-                                             "; SIMT_DEVICES, the number of devices, is " + std::to_string(device_count()));
+                                             "; SIMT_DEVICES, the number of devices, is " +
+                                             std::to_string(simt::device_count()));
   }
   for (Part& part : parts) part.comm = new_comm(part.device, true);
   const ncclResult_t result = found(parts);
@@ -279,7 +288,8 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
     if (std::find(excluded, excluded + count, r) == excluded + count) left.push_back(r);
   const auto place = std::find(left.begin(), left.end(), comm->rank);
   if (count < 1 || place == left.end())
-    return spoil_group(refuse(ncclInvalidArgument, std::string(name) + ": the ranks that stay call it, and name one that goes"));
+    return spoil_group(
+        refuse(ncclInvalidArgument, std::string(name) + ": the ranks that stay call it, and name one that goes"));
   if (flags & NCCL_SHRINK_ABORT) comm->clique->stopped[static_cast<size_t>(comm->rank)] = true;
   Call call;
   call.meeting = [clique = comm->clique, left, name] {
@@ -325,7 +335,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
   if (const ncclResult_t wrong = check(comm, "ncclCommRevoke")) return wrong;
   if (flags != NCCL_REVOKE_DEFAULT)
-    return refuse(ncclInvalidArgument, "ncclCommRevoke: the flags are " + std::to_string(flags) + "; they are NCCL_REVOKE_DEFAULT");
+    return refuse(ncclInvalidArgument,
+                  "ncclCommRevoke: the flags are " + std::to_string(flags) + "; they are NCCL_REVOKE_DEFAULT");
   comm->is_revoked = true;
   comm->clique->stopped[static_cast<size_t>(comm->rank)] = true;
   return ncclSuccess;

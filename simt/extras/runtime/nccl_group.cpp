@@ -161,7 +161,8 @@ ncclResult_t add(ncclComm* comm, const Transfer& transfer, cudaStream_t stream) 
   return own.end();
 }
 
-// --- Meetings ------------------------------------------------------------------------------------------------------------
+// --- Meetings
+// ------------------------------------------------------------------------------------------------------------
 
 void Meeting::come(const std::string& name, int rank, Part part) {
   std::lock_guard<std::mutex> lock(mutex_);

@@ -38,7 +38,8 @@ class OnDevice {  // the current device, for a scope
   int before_;
 };
 
-// --- Reductions (nccl_reduce.cpp) ---------------------------------------------------------------------------------------
+// --- Reductions (nccl_reduce.cpp)
+// ---------------------------------------------------------------------------------------
 size_t size_of(ncclDataType_t type);  // 0 if there is no such type
 const char* name_of(ncclDataType_t type);
 
@@ -53,7 +54,8 @@ struct Reduction {
 void reduce(const std::vector<Reduction>& reductions, const std::vector<const char*>& sources, size_t count,
             char* results);
 
-// --- What streams do (nccl_collectives.cpp) -----------------------------------------------------------------------------
+// --- What streams do (nccl_collectives.cpp)
+// -----------------------------------------------------------------------------
 enum class Kind { all_reduce, reduce, reduce_scatter, broadcast, all_gather, all_to_all, gather, scatter };
 
 struct Work {  // of one rank
@@ -87,7 +89,8 @@ struct Step {
   bool is_done = false;
 };
 
-// --- Ranks ------------------------------------------------------------------------------------------------------------
+// --- Ranks
+// ------------------------------------------------------------------------------------------------------------
 struct Part {  // what a rank brings to a meeting
   ncclComm* comm = nullptr;
   int device = 0;
@@ -136,7 +139,7 @@ struct Clique {
   std::mutex mutex;  // guards these three
   std::map<uint64_t, MeetingPtr> meetings;
   std::map<std::vector<int>, MeetingPtr> shrinks;  // by the ranks that are left
-  std::vector<uint64_t> meetings_of;  // how many each rank has come to
+  std::vector<uint64_t> meetings_of;               // how many each rank has come to
 
   std::deque<std::atomic<bool>> stopped;  // by ncclCommAbort
 
@@ -171,8 +174,9 @@ void set_last_sentence(const std::string& sentence);
 MeetingPtr next_meeting(const CliquePtr& clique, int rank, const char* function, const Meeting::Act& act);
 void forget_windows(const ncclComm* comm);  // when it is destroyed (nccl_windows.cpp)
 
-// --- Groups (nccl_group.cpp) ------------------------------------------------------------------------------------------
-// Each of these is done at once outside a group, and in one when it ends.
+// --- Groups (nccl_group.cpp)
+// ------------------------------------------------------------------------------------------ Each of these is done at
+// once outside a group, and in one when it ends.
 struct Call {  // to a meeting
   std::function<MeetingPtr()> meeting;
   const char* function;

@@ -85,7 +85,10 @@ void reduce_as(const std::vector<Reduction>& reductions, const std::vector<const
       if (r == 0)
         sum = x;
       else
-        sum = op == ncclProd ? times(sum, x) : op == ncclMax ? greater(sum, x) : op == ncclMin ? less(sum, x) : plus(sum, x);
+        sum = op == ncclProd  ? times(sum, x)
+              : op == ncclMax ? greater(sum, x)
+              : op == ncclMin ? less(sum, x)
+                              : plus(sum, x);
     }
     if constexpr (std::is_integral_v<Wide>)
       if (op == ncclAvg) sum = static_cast<Wide>(sum / static_cast<Wide>(ranks));
@@ -100,12 +103,18 @@ struct Type {
   decltype(&reduce_as<int8_t>) reduce;
 };
 constexpr Type kTypes[] = {
-    {"ncclInt8", 1, reduce_as<int8_t>},           {"ncclUint8", 1, reduce_as<uint8_t>},
-    {"ncclInt32", 4, reduce_as<int32_t>},         {"ncclUint32", 4, reduce_as<uint32_t>},
-    {"ncclInt64", 8, reduce_as<int64_t>},         {"ncclUint64", 8, reduce_as<uint64_t>},
-    {"ncclFloat16", 2, reduce_as<__half>},        {"ncclFloat32", 4, reduce_as<float>},
-    {"ncclFloat64", 8, reduce_as<double>},        {"ncclBfloat16", 2, reduce_as<__nv_bfloat16>},
-    {"ncclFloat8e4m3", 1, reduce_as<__nv_fp8_e4m3>}, {"ncclFloat8e5m2", 1, reduce_as<__nv_fp8_e5m2>},
+    {"ncclInt8", 1, reduce_as<int8_t>},
+    {"ncclUint8", 1, reduce_as<uint8_t>},
+    {"ncclInt32", 4, reduce_as<int32_t>},
+    {"ncclUint32", 4, reduce_as<uint32_t>},
+    {"ncclInt64", 8, reduce_as<int64_t>},
+    {"ncclUint64", 8, reduce_as<uint64_t>},
+    {"ncclFloat16", 2, reduce_as<__half>},
+    {"ncclFloat32", 4, reduce_as<float>},
+    {"ncclFloat64", 8, reduce_as<double>},
+    {"ncclBfloat16", 2, reduce_as<__nv_bfloat16>},
+    {"ncclFloat8e4m3", 1, reduce_as<__nv_fp8_e4m3>},
+    {"ncclFloat8e5m2", 1, reduce_as<__nv_fp8_e5m2>},
 };
 static_assert(sizeof kTypes / sizeof kTypes[0] == ncclNumTypes);
 

@@ -60,14 +60,15 @@ ncclResult_t register_windows(std::vector<Part>& parts) {
       return refuse(ncclUnhandledCudaError, whose + " is memory of device " + std::to_string(a.device) +
                                                 ", and the rank's device is " + std::to_string(parts[r].comm->device));
     if ((begin - a.begin) % NCCL_WIN_REQUIRED_ALIGNMENT != 0)
-      return refuse(ncclInvalidArgument, whose + " begins " + bytes(begin - a.begin) +
-                                             " into its allocation; that is a multiple of 4096");
+      return refuse(ncclInvalidArgument,
+                    whose + " begins " + bytes(begin - a.begin) + " into its allocation; that is a multiple of 4096");
     if (begin + parts[r].size > a.begin + a.size)
-      return refuse(ncclInvalidArgument, whose + " has " + bytes(a.begin + a.size - begin) + ", and the window " +
-                                             bytes(parts[r].size));
+      return refuse(ncclInvalidArgument,
+                    whose + " has " + bytes(a.begin + a.size - begin) + ", and the window " + bytes(parts[r].size));
     if (parts[r].size != parts[0].size)
       return refuse(ncclInvalidArgument, "ncclCommWindowRegister: the window has " + bytes(parts[0].size) +
-                                             " on rank 0 and " + bytes(parts[r].size) + " on rank " + std::to_string(r));
+                                             " on rank 0 and " + bytes(parts[r].size) + " on rank " +
+                                             std::to_string(r));
     window.base[r] = static_cast<char*>(parts[r].buffer);
   }
   for (size_t r = 0; r < parts.size(); ++r) {
@@ -78,7 +79,9 @@ ncclResult_t register_windows(std::vector<Part>& parts) {
 }
 
 size_t units(size_t bytes) { return (bytes + kResourceUnit - 1) / kResourceUnit; }
-size_t barrier_bytes(int barriers, size_t ranks) { return static_cast<size_t>(barriers) * (2 + ranks) * sizeof(uint32_t); }
+size_t barrier_bytes(int barriers, size_t ranks) {
+  return static_cast<size_t>(barriers) * (2 + ranks) * sizeof(uint32_t);
+}
 
 ncclResult_t check_wanted(const ncclDevCommRequirements& wanted) {
   const char* lacks = nullptr;
@@ -86,7 +89,8 @@ ncclResult_t check_wanted(const ncclDevCommRequirements& wanted) {
     if (team->multimem) lacks = "NVLink multicast (multimem)";
   if (wanted.lsaMultimem) lacks = "NVLink multicast (lsaMultimem)";
   if (wanted.lsaLLA2ABlockCount) lacks = "NCCL's LL all-to-all (lsaLLA2ABlockCount)";
-  if (wanted.ginForceEnable || wanted.ginSignalCount || wanted.ginCounterCount) lacks = "NCCL's GIN, which needs a network card";
+  if (wanted.ginForceEnable || wanted.ginSignalCount || wanted.ginCounterCount)
+    lacks = "NCCL's GIN, which needs a network card";
   for (const auto* one = wanted.resourceRequirementsList; one; one = one->next)
     if (one->ginSignalCount || one->ginCounterCount) lacks = "NCCL's GIN, which needs a network card";
   return lacks ? refuse(ncclInvalidUsage, std::string("ncclDevCommCreate: the CPU device does not have ") + lacks)
@@ -117,8 +121,9 @@ ncclResult_t create_dev_comms(std::vector<Part>& parts) {
   size_t most = 0;
   for (size_t r = 0; r < ranks; ++r) {
     if (barriers_of(parts[r].wanted) != barriers)
-      return refuse(ncclInvalidUsage, "ncclDevCommCreate: rank 0 asks for " + std::to_string(barriers) + " barriers, and rank " +
-                                          std::to_string(r) + " for " + std::to_string(barriers_of(parts[r].wanted)));
+      return refuse(ncclInvalidUsage, "ncclDevCommCreate: rank 0 asks for " + std::to_string(barriers) +
+                                          " barriers, and rank " + std::to_string(r) + " for " +
+                                          std::to_string(barriers_of(parts[r].wanted)));
     size_t unit = units(barrier_bytes(barriers, ranks));
     for (const auto* one = parts[r].wanted.resourceRequirementsList; one; one = one->next) {
       const size_t alignment = std::max<size_t>(units(one->bufferAlign), 1);
