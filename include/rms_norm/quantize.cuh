@@ -134,9 +134,16 @@ cudaError_t launch_quantized(QuantizeProblem<X, R, W, Q> p, cudaStream_t stream)
   return cudaSuccess;
 }
 
-// The kernel of a row depends on its length alone, so that its sum always has one order.
+// A row's sum has an order that depends on its length alone. A problem that does not stay in L2 gets half the threads
+// with twice the packs each, which keep that order.
 template <int N, bool kAligned, class P>
-cudaError_t launch_quantized(const P& p, int64_t packs, cudaStream_t stream) {
+cudaError_t launch_quantized(const P& p, int64_t packs, int64_t bytes, cudaStream_t stream) {
+  if constexpr (kAligned && N == 8 && !P::kAdds) {
+    constexpr int64_t kLargeBytes = 16 << 20;
+    const bool halves =
+        packs > 2 * 32 && packs <= 4 * 256 && threads_of(static_cast<int>(packs), 2, kMostThreads) % 64 == 0;
+    if (halves && bytes > kLargeBytes) return launch_quantized<N, 4, 256, kAligned, true>(p, stream);
+  }
   if (packs <= 2 * 32) return launch_quantized<N, 2, 32, kAligned, true>(p, stream);
   if (packs <= 2 * kMostThreads) return launch_quantized<N, 2, kMostThreads, kAligned, true>(p, stream);
   return launch_quantized<N, 2, kMostThreads, kAligned, false>(p, stream);
@@ -182,7 +189,8 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
             bytes <= kMostContiguousBytes ? Eviction::normal : Eviction::last);
   const bool aligned =
       p.cols % N == 0 && m.all_aligned(N) && is_aligned(q, N) && is_aligned({norm.weight, sizeof(W), {}, 1, p.cols}, N);
-  return aligned ? launch_quantized<N, true>(p, packs, stream) : launch_quantized<N, false>(p, packs, stream);
+  return aligned ? launch_quantized<N, true>(p, packs, bytes, stream)
+                 : launch_quantized<N, false>(p, packs, bytes, stream);
 }
 
 }  // namespace detail

@@ -97,28 +97,84 @@ struct QuantizeProblem : Problem<X, R, W, X> {  // y may be nullptr
   int64_t first = 0, end = 0;                // the rows of this launch
 };
 
-struct SumAndMost {
-  float sum, most;
-};
-__device__ inline float warp_max(float value, int lanes = 32) {
+__device__ inline float warp_max(float value, int lanes) {
 #pragma unroll
   for (int mask = 16; mask > 0; mask /= 2)
     if (mask < lanes) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, mask));
   return value;
 }
-// Over the threads of a row: up to 32, which are a power of two, or all of a block.
-template <int kTeam>
-__device__ SumAndMost over_row(SumAndMost mine, int threads) {
-  if constexpr (kTeam == 32) {
-    return {warp_sum(mine.sum, threads), warp_max(mine.most, threads)};
+// Of a whole warp's numbers that are not negative: their bits have their order.
+__device__ inline float warp_max(float value) {
+#if defined(__SIMT__) || __CUDA_ARCH__ >= 800
+  return __uint_as_float(__reduce_max_sync(0xffffffffu, __float_as_uint(value)));
+#else
+  return warp_max(value, 32);
+#endif
+}
+// Of count numbers each, the first lane of `lanes` gets the largest first one of all, and so on, `lanes` / count lanes
+// the same. That takes fewer shuffles than warp_max() of each number.
+template <int count>
+__device__ float dealt_max(const float (&value)[count], int lanes) {
+  if constexpr (count == 1) {
+    return warp_max(value[0], lanes);
   } else {
-    __shared__ SumAndMost of_warps[kTeam / 32];
-    const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-    mine = {warp_sum(mine.sum), warp_max(mine.most)};
-    if (lane == 0) of_warps[threadIdx.x / 32] = mine;
+    constexpr int kHalf = count / 2;
+    const bool upper = threadIdx.x & (lanes / 2);
+    float half[kHalf];
+#pragma unroll
+    for (int k = 0; k < kHalf; ++k) {
+      const float other = __shfl_xor_sync(0xffffffffu, upper ? value[k] : value[k + kHalf], lanes / 2);
+      half[k] = fmaxf(upper ? value[k + kHalf] : value[k], other);
+    }
+    return dealt_max(half, lanes / 2);
+  }
+}
+// The sum of the first numbers of a warp in its lower half, and that of the second ones in the upper half, both in the
+// order of warp_sum().
+__device__ inline float warp_sum(const float (&value)[2]) {
+  const bool upper = threadIdx.x & 16;
+  const float other = __shfl_xor_sync(0xffffffffu, upper ? value[0] : value[1], 16);
+  return warp_sum((upper ? value[1] : value[0]) + other, 16);
+}
+
+struct SumAndMost {
+  float sum, most;
+};
+// Over the threads of a row: up to 32, which are a power of two, or all of a block. With two sums each, a thread stands
+// for two, of which the second one is blockDim.x threads further, and their sum has the order that it has without.
+template <int kTeam, bool kMost, int kSums>
+__device__ SumAndMost over_row(const float (&sums)[kSums], float most, int threads) {
+  if constexpr (kTeam == 32) {
+    static_assert(kSums == 1, "for rows of a block");
+    return {warp_sum(sums[0], threads), kMost ? warp_max(most, threads) : 0.0f};
+  } else {
+    __shared__ alignas(16) float sum_of_warps[32];
+    __shared__ float most_of_warps[kTeam / 32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, parts = kSums * warps;
+    float sum;
+    if constexpr (kSums == 1)
+      sum = warp_sum(sums[0]);
+    else
+      sum = warp_sum(sums);
+    if (kMost) most = warp_max(most);
+    if (lane % (32 / kSums) == 0) sum_of_warps[warp + (lane == 0 ? 0 : warps)] = sum;
+    if (kMost && lane == 0) most_of_warps[warp] = most;
+    const int absent = static_cast<int>(threadIdx.x);
+    if (absent >= parts && absent < 8) sum_of_warps[absent] = 0.0f;
     __syncthreads();
-    const SumAndMost other = lane < warps ? of_warps[lane] : SumAndMost{};
-    return {warp_sum(other.sum), warp_max(other.most)};
+    if (parts <= 8) {
+      float part[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) part[i] = sum_of_warps[i];
+#pragma unroll
+      for (int step = 4; step > 0; step /= 2)
+#pragma unroll
+        for (int i = 0; i < step; ++i) part[i] += part[i + step];
+      sum = part[0];
+    } else {
+      sum = warp_sum(lane < parts ? sum_of_warps[lane] : 0.0f);
+    }
+    return {sum, kMost ? warp_max(lane < warps ? most_of_warps[lane] : 0.0f) : 0.0f};
   }
 }
 template <int kTeam>
@@ -187,8 +243,9 @@ struct QuantizedShare {
       }
     });
   }
-  // Returns the sum of the squares of what load_input() loaded.
-  __device__ float add_input(Index first) {
+  // Adds the squares of what load_input() loaded to the sums: two, if the thread stands for two.
+  template <int kSums>
+  __device__ void add_input(Index first, float (&total)[kSums]) {
     float sums[kVectors];
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
@@ -203,7 +260,14 @@ struct QuantizedShare {
       else
         store_some(row.residual_out + int64_t{i} * N, input[v], left(i));
     });
-    return sum_in_pairs(sums);
+    constexpr int kOfEach = kVectors / kSums;
+#pragma unroll
+    for (int k = 0; k < kSums; ++k) {
+      float mine[kOfEach];
+#pragma unroll
+      for (int v = 0; v < kOfEach; ++v) mine[v] = sums[k + v * kSums];
+      total[k] += sum_in_pairs(mine);
+    }
   }
   __device__ void load_again(Index first) {
 #pragma unroll
@@ -252,11 +316,17 @@ struct QuantizedShare {
   }
 };
 
+// Where most of a GPU's time goes to instructions, fewer threads with twice the packs share what a row costs each warp.
+template <int kVectors>
+constexpr int sums_of = kVectors == 4 ? 2 : 1;
+template <int kVectors, int kTeam>
+constexpr int blocks_at_once = kVectors == 4 ? 3 : kMostThreads / most_threads<kTeam>;
+
 // A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
 // not kWhole are longer than what the threads of a block keep in registers, and are read again.
 template <int N, int kVectors, int kTeam, bool kAligned, bool kWhole, Scaling scaling, class X, class R, class W,
           class Q>
-__global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threads<kTeam>)
+__global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, kTeam>)
     quantized_rows(const QuantizeProblem<X, R, W, Q> p) {
   using P = QuantizeProblem<X, R, W, Q>;
   using Share = QuantizedShare<N, kVectors, kAligned, kWhole, P>;
@@ -286,59 +356,77 @@ __global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threa
 
   with_rounding(p, [&](auto rounding) {
     constexpr Rounded rounded = rounding.value;
-    constexpr bool kOnce = rounded == Rounded::once;
-    SumAndMost row_wide = {};
+    constexpr bool kOnce = rounded == Rounded::once, kMost = kOnce && scaling == Scaling::row;
+    float sums[sums_of<kVectors>] = {}, most = 0.0f;
     // The first packs last, so that they are in registers then.
     for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
       if constexpr (!kWhole) share.load_weight(i);
       share.load_input(i);
-      row_wide.sum += share.add_input(i);
+      share.add_input(i, sums);
       if constexpr (kOnce) share.template compute<rounded>(0.0f);
-      if constexpr (kOnce && scaling == Scaling::row) row_wide.most = fmaxf(row_wide.most, share.most());
+      if constexpr (kMost) most = fmaxf(most, share.most());
     }
-    float block_most[kVectors];  // of the columns that share a scale
-    const auto find_block_most = [&] {
-      if constexpr (scaling != Scaling::block) return;
+    // Of the columns that share a scale, each lane finds the largest number of one of its packs.
+    const int lanes = p.block_packs, lanes_of_each = scaling == Scaling::block ? lanes / kVectors : 1;
+    const int lane = static_cast<int>(threadIdx.x) % (scaling == Scaling::block ? lanes : 1);
+    float most_of_block = 0.0f;
+    const auto find_most_of_block = [&] {
+      if constexpr (scaling == Scaling::block) {
+        float of_packs[kVectors];
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) block_most[v] = warp_max(share.most(v), p.block_packs);
+        for (int v = 0; v < kVectors; ++v) of_packs[v] = share.most(v);
+        most_of_block = dealt_max(of_packs, lanes);
+      }
     };
-    if constexpr (kOnce) find_block_most();
-    row_wide = over_row<kTeam>(row_wide, threads);
+    if constexpr (kOnce) find_most_of_block();
+    const SumAndMost row_wide = over_row<kTeam, kMost>(sums, most, threads);
     if (p.dependent) let_next_kernel_start();
     const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
     const auto load_again = [&](Index i) {
       share.load_weight(i);
       share.load_again(i);
       share.template compute<rounded>(rstd);
-      find_block_most();
+      find_most_of_block();
     };
+    most = row_wide.most;
     if constexpr (!kOnce) {
       share.template compute<rounded>(rstd);
       if constexpr (scaling == Scaling::row) {
-        row_wide.most = share.most();
+        most = share.most();
         for (Index i = step; !kWhole && i < row_packs; i += step) {
           load_again(i);
-          row_wide.most = fmaxf(row_wide.most, share.most());
+          most = fmaxf(most, share.most());
         }
-        row_wide.most = most_over_row<kTeam>(row_wide.most, threads);
+        most = most_over_row<kTeam>(most, threads);
         if constexpr (!kWhole) load_again(0);
       }
-      find_block_most();
+      find_most_of_block();
     }
-    const float row_scale = scaling == Scaling::tensor ? fixed : scale_of(row_wide.most * unit);
-    if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = row_scale;
+    float scale[kVectors], inverse[kVectors];
+    const auto use_scale = [&](float of_all) {
+      const float inverse_of_all = 1.0f / of_all;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) scale[v] = of_all, inverse[v] = inverse_of_all;
+    };
+    if constexpr (scaling != Scaling::block) use_scale(scaling == Scaling::tensor ? fixed : scale_of(most * unit));
+    if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = scale[0];
 
     for (Index first = 0; first < (kWhole ? 1 : row_packs); first += step) {
       if (!kWhole && first > 0) load_again(first);
+      if constexpr (scaling == Scaling::block) {
+        const float own = scale_of(most_of_block * unit), own_inverse = 1.0f / own;
+        const Index i = first + static_cast<int>(threadIdx.x) - lane + lane / lanes_of_each * threads;
+        if (lane % lanes_of_each == 0 && i < share.packs)
+          p.scales[number * p.scales_row + i / lanes * p.scales_block] = own;
+#pragma unroll
+        for (int v = 0; v < kVectors; ++v) {
+          scale[v] = __shfl_sync(0xffffffffu, own, v * lanes_of_each, lanes);
+          inverse[v] = __shfl_sync(0xffffffffu, own_inverse, v * lanes_of_each, lanes);
+        }
+      }
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
-        float scale = row_scale;
-        if constexpr (scaling == Scaling::block) {
-          scale = scale_of(block_most[v] * unit);
-          if (i < share.packs && i % p.block_packs == 0)
-            p.scales[number * p.scales_row + i / p.block_packs * p.scales_block] = scale;
-        }
         if (i >= share.packs) continue;
         float value[N];
         if (p.y != nullptr) {
@@ -350,10 +438,10 @@ __global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threa
             store_some(row.y + int64_t{i} * N, round_to<X>(value), share.left(i));
         }
         constexpr bool kDivides = !kOnce && scaling != Scaling::tensor && !std::is_same_v<Q, int8_t>;
-        const float inverse = 1.0f / scale, divisor = scale < INFINITY ? scale : 0.0f;
+        const float divisor = scale[v] < INFINITY ? scale[v] : 0.0f, factor = unit * inverse[v];
 #pragma unroll
         for (int k = 0; k < N; ++k)
-          value[k] = kDivides ? quotient<Q>(share.value[v][k], divisor, inverse) : share.value[v][k] * (unit * inverse);
+          value[k] = kDivides ? quotient<Q>(share.value[v][k], divisor, inverse[v]) : share.value[v][k] * factor;
         if constexpr (kAligned)
           store<true>(q + int64_t{i} * N, round_to_codes<Q>(value), p.writes);
         else
