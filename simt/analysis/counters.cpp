@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "devices.h"
 #include "hooks.h"
+#include "memory.h"
 #include "recorder.h"
 #include "scheduler.h"
 #include "state.h"
@@ -177,8 +179,31 @@ Counters& counters() {
   return *counters;
 }
 
+Counters::Running& Counters::now() {
+  if (!latest_ || latest_id_ != running_launch) {
+    latest_ = &running_[running_launch];
+    latest_id_ = running_launch;
+  }
+  return *latest_;
+}
+
+// An atomic crosses in both directions: its operand, and what it found.
+void Counters::count_link(const Running& running, const Request& request, Site& site) {
+  Allocation a{};
+  for_each_lane(request.mask, [&](unsigned lane) {
+    const uintptr_t address = request.address[lane];
+    if (address - a.begin >= a.size && !find_allocation(reinterpret_cast<const void*>(address), a)) a = {};
+    if (a.kind != MemoryKind::device || a.device == running.device || address - a.begin >= a.size) return;
+    if (request.kind != Kind::store && !(request.kind == Kind::atomic && request.overwrites))
+      site.read_from_peers += request.size;
+    if (request.kind != Kind::load) site.written_to_peers += request.size;
+  });
+}
+
 void Counters::launch_begins(const LaunchInfo& launch) {
-  kernel_ = nullptr;
+  Running& running = now();
+  running = {};
+  running.device = launch.device;
   if (!is_profiling) return;
   const auto same = [&](dim3 a, dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
   const auto found = std::find_if(kernels_.begin(), kernels_.end(), [&](const Kernel* k) {
@@ -186,36 +211,38 @@ void Counters::launch_begins(const LaunchInfo& launch) {
            same(k->launch.block, launch.block) && same(k->launch.cluster, launch.cluster) &&
            k->launch.dynamic_shared == launch.dynamic_shared;
   });
-  kernel_ = found == kernels_.end() ? new Kernel : *found;
-  kernel_->launch = launch;
-  if (!kernel_->launches) kernels_.push_back(kernel_);
-  ++kernel_->launches;
+  Kernel* const kernel = running.kernel = found == kernels_.end() ? new Kernel : *found;
+  kernel->launch = launch;
+  if (!kernel->launches) kernels_.push_back(kernel);
+  ++kernel->launches;
 }
 
 void Counters::launch_ends() {
-  if (!kernel_) return;
-  kernel_->distinct_load_bytes += loaded_.count();
-  kernel_->distinct_store_bytes += stored_.count();
-  kernel_->distinct_atomic_bytes += updated_.count();
-  kernel_->busiest_thread_bytes += most_moved_;
-  most_moved_ = 0;
-  moved_.clear();
-  updated_.clear();
-  loaded_.clear();
-  stored_.clear();
+  const Running& running = now();
+  if (Kernel* kernel = running.kernel) {
+    kernel->distinct_load_bytes += running.loaded.count();
+    kernel->distinct_store_bytes += running.stored.count();
+    kernel->distinct_atomic_bytes += running.updated.count();
+    kernel->busiest_thread_bytes += running.most_moved;
+  }
+  running_.erase(running_launch);
+  latest_ = nullptr;
 }
 
 void Counters::block_ends(const BlockInfo& block) {
-  if (!kernel_) return;
-  ++kernel_->blocks;
-  moved_.erase(block.sequence);
-  const size_t dynamic = (kernel_->launch.dynamic_shared + 127) / 128 * 128;
-  kernel_->static_shared = std::max(kernel_->static_shared, block.shared_size - std::min(block.shared_size, dynamic));
+  Kernel* const kernel = now().kernel;
+  if (!kernel) return;
+  ++kernel->blocks;
+  now().moved.erase(block.sequence);
+  const size_t dynamic = (kernel->launch.dynamic_shared + 127) / 128 * 128;
+  kernel->static_shared = std::max(kernel->static_shared, block.shared_size - std::min(block.shared_size, dynamic));
 }
 
 void Counters::request(const Request& request) {
-  if (!kernel_) return;
-  Site& site = kernel_->sites[{request.pc, request.space, request.kind, request.size, request.is_async}];
+  Running& running = now();
+  Kernel* const kernel = running.kernel;
+  if (!kernel) return;
+  Site& site = kernel->sites[{request.pc, request.space, request.kind, request.size, request.is_async}];
   if (!site.requests) site.like = request;
   const uint64_t lanes = lanes_in(request.mask), bytes = lanes * request.size;
   ++site.requests;
@@ -226,15 +253,16 @@ void Counters::request(const Request& request) {
     const Sectors sectors = sectors_of(request);
     cost = sectors.touched, ideal = sectors.ideal;
     const bool loads = request.kind != Kind::store, stores = request.kind != Kind::load;
-    if (loads) kernel_->load_bytes += bytes;
-    if (stores) kernel_->store_bytes += bytes;
-    std::vector<uint64_t>& moved = moved_[request.where.block->sequence];
+    if (loads) kernel->load_bytes += bytes;
+    if (stores) kernel->store_bytes += bytes;
+    if (several_devices()) count_link(running, request, site);
+    std::vector<uint64_t>& moved = running.moved[request.where.block->sequence];
     moved.resize(std::max<size_t>(moved.size(), 32 * (request.where.warp + 1)));
     for_each_lane(request.mask, [&](unsigned lane) {
-      ByteSet& touched = loads && stores ? updated_ : loads ? loaded_ : stored_;
+      ByteSet& touched = loads && stores ? running.updated : loads ? running.loaded : running.stored;
       touched.add(request.address[lane], request.size);
       if (request.size <= kLargestAccess)
-        most_moved_ = std::max(most_moved_, moved[32 * request.where.warp + lane] += request.size);
+        running.most_moved = std::max(running.most_moved, moved[32 * request.where.warp + lane] += request.size);
     });
   } else {
     const Wavefronts wavefronts = wavefronts_in_each_block(request);
@@ -257,15 +285,17 @@ void Counters::request(const Request& request) {
 }
 
 void Counters::called(const OperationCall& call) {
-  if (!kernel_) return;
-  OperationCount& count = kernel_->operations[{call.pc, call.operation}];
+  Kernel* const kernel = now().kernel;
+  if (!kernel) return;
+  OperationCount& count = kernel->operations[{call.pc, call.operation}];
   ++count.calls;
   count.lanes += lanes_in(call.mask);
 }
 
 void Counters::ran(WarpRef, Pc pc, uint32_t mask) {
-  if (!kernel_) return;
-  BlockCount& count = kernel_->blocks_run[pc];
+  Kernel* const kernel = now().kernel;
+  if (!kernel) return;
+  BlockCount& count = kernel->blocks_run[pc];
   ++count.times;
   count.lanes += lanes_in(mask);
 }

@@ -40,6 +40,7 @@ struct WorstRequest {
 struct Site {
   Request like;                                                       // pc, space, kind, size and flags
   uint64_t requests = 0, lanes = 0, bytes = 0, units = 0, ideal = 0;  // units: sectors or wavefronts
+  uint64_t read_from_peers = 0, written_to_peers = 0;                 // bytes, with several devices
   WorstRequest worst;
 };
 
@@ -90,11 +91,20 @@ class Counters : public Observer {
   const std::vector<Kernel*>& kernels() const { return kernels_; }
 
  private:
+  struct Running {             // a launch
+    Kernel* kernel = nullptr;  // null where it is not counted
+    int device = 0;
+    ByteSet loaded, stored, updated;
+    std::unordered_map<uint64_t, std::vector<uint64_t>> moved;  // block -> bytes of each of its threads, while it runs
+    uint64_t most_moved = 0;                                    // by a thread
+  };
+  Running& now();
+  void count_link(const Running& running, const Request& request, Site& site);
+
   std::vector<Kernel*> kernels_;
-  Kernel* kernel_ = nullptr;                                   // that runs; null where it is not counted
-  ByteSet loaded_, stored_, updated_;                          // by this launch
-  std::unordered_map<uint64_t, std::vector<uint64_t>> moved_;  // block -> bytes of each of its threads, while it runs
-  uint64_t most_moved_ = 0;                                    // by a thread of this launch
+  std::map<uint64_t, Running> running_;  // by running_launch
+  uint64_t latest_id_ = 0;
+  Running* latest_ = nullptr;
 };
 Counters& counters();
 

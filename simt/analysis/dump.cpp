@@ -10,6 +10,7 @@
 #include <map>
 
 #include "counters.h"
+#include "devices.h"
 #include "fault.h"
 #include "hooks.h"
 #include "in_flight.h"
@@ -116,6 +117,7 @@ std::string site_json(const Site& site) {
     members("sectors", site.units)("ideal_sectors", site.ideal);
   else
     members("wavefronts", site.units)("ideal_wavefronts", site.ideal)("conflicts", site.units - site.ideal);
+  if (several_devices()) members("read_from_peers", site.read_from_peers)("written_to_peers", site.written_to_peers);
   return members("worst", worst_json(site.worst, is_global)).str();
 }
 

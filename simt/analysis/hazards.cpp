@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <set>
 
 #include "hazards_launches.h"
@@ -15,7 +16,19 @@ std::string variable_text(uintptr_t address);  // hooks.h
 
 namespace {
 
-enum What : unsigned { kRace, kOneInstruction, kCopy, kUninitialized, kEnded, kScope, kOverlap };
+enum What : unsigned {
+  kRace,
+  kOneInstruction,
+  kCopy,
+  kUninitialized,
+  kEnded,
+  kScope,
+  kOverlap,
+  kDeviceScope,
+  kNarrow,  // an order of too narrow a scope between two devices
+  kRelaxed  // a read that would have to acquire
+};
+constexpr unsigned kStale = 2 * (kRelaxed + 1);  // as a key
 
 uint3 unflatten(uint64_t i, dim3 size) {
   return {static_cast<unsigned>(i % size.x), static_cast<unsigned>(i / size.x % size.y),
@@ -35,20 +48,38 @@ bool stands_for(uint32_t fresh, uint32_t old) {
 class Detector : public Observer {
  public:
   void launch_begins(const LaunchInfo& launch) override {
-    launch_ = launch;
+    several_devices_ = launch.comes_after != nullptr;
     order_.begin_launch(launch);
-    launches_.begin(launch);
-    indices_.clear();
-    strong_seen_ = scope_seen_ = false;
+    if (!launch.joins_others) {
+      indices_.clear();
+      among_.clear();
+      if (several_devices_) shadow_.clear();
+      ++epoch_;
+      strong_seen_ = scope_seen_ = false;
+    }
+    if (several_devices_)
+      join(launch);
+    else
+      launches_.begin(launch);
+    launch_ = launch;
   }
   void launch_ends() override {
+    if (several_devices_) {
+      const Among& ended = *among_of_launch(running_launch);
+      report_guesses([&](uint32_t thread) { return ended.has(order_.block_of(thread)); });
+      --running_;
+      return;
+    }
     report_guesses([](uint32_t) { return true; });
     launches_.end(launch_, order_.thread_bits(), std::move(indices_), shadow_);
   }
   void block_begins(const BlockInfo& block) override {
-    order_.begin_block(block);
-    if (indices_.size() <= block.sequence) indices_.resize(block.sequence + 1);
-    indices_[block.sequence] = block.index;
+    const LaunchInfo& launch = several_devices_ ? among_of_launch(running_launch)->info : launch_;
+    order_.begin_block(block, launch);
+    if (several_devices_) order_.learn(*order_.block(block.number()), among_of_launch(launch.id)->known_at_start);
+    if (indices_.size() <= block.number()) indices_.resize(block.number() + 1);
+    indices_[block.number()] = block.index;
+    if (several_devices_ && running_ > 1) return;
     unwritten_.clear();
     visits_.clear();
     calls_.clear();
@@ -56,20 +87,26 @@ class Detector : public Observer {
   }
   void block_ends(const BlockInfo& block) override;
 
-  void block_barrier_completed(const BlockInfo& block) override { order_.block_barrier(*order_.block(block.sequence)); }
+  void block_barrier_completed(const BlockInfo& block) override { order_.block_barrier(*order_.block(block.number())); }
   void warp_synchronized(WarpRef where, uint32_t mask) override { order_.warp_barrier(where, mask); }
   void cluster_barrier_arrived(WarpRef where, unsigned lane) override {
     order_.cluster_arrive(order_.place(where, lane));
   }
   void cluster_barrier_waited(WarpRef where, unsigned lane) override { order_.cluster_wait(order_.place(where, lane)); }
   void left_cluster(WarpRef where, unsigned lane) override { order_.cluster_exit(order_.place(where, lane)); }
-  void grid_barrier_completed() override { order_.grid_barrier(); }
+  void grid_barrier_completed() override { order_.grid_barrier(running_launch); }
   void fenced(WarpRef where, unsigned lane, FenceScope scope) override {
     order_.fence(order_.place(where, lane), scope);
   }
-  void waited_for_launch(WarpRef where, unsigned lane) override { launches_.wait(order_, order_.place(where, lane)); }
+  void waited_for_launch(WarpRef where, unsigned lane) override {
+    const Order::Place place = order_.place(where, lane);
+    if (several_devices_)
+      among_of_block(place.block->sequence).waits.push_back(order_.now(place));
+    else
+      launches_.wait(order_, place);
+  }
   void let_next_launch_start(WarpRef where, unsigned lane) override {
-    launches_.let_next_start(order_, order_.place(where, lane));
+    if (!several_devices_) launches_.let_next_start(order_, order_.place(where, lane));
   }
   void released(WarpRef where, unsigned lane, const void* object) override {
     order_.release(order_.place(where, lane), reinterpret_cast<uintptr_t>(object));
@@ -82,8 +119,8 @@ class Detector : public Observer {
   void landed(WarpRef where, unsigned lane, const void* destination, size_t size, const void* object) override;
   void called(const OperationCall& call) override {
     if (call.operation > Operation::warp_reduce) return;
-    calls_[{call.where.block->sequence, call.where.warp}] = call;
-    ++progress_of(call.where, *order_.block(call.where.block->sequence)).steps;
+    calls_[{call.where.block->number(), call.where.warp}] = call;
+    ++progress_of(call.where, *order_.block(call.where.block->number())).steps;
   }
   void faulted(const Fault& fault) override;
 
@@ -119,6 +156,25 @@ class Detector : public Observer {
   void forget_guesses(const Lane& lane, size_t size);
   template <class Of>
   void report_guesses(Of of);
+  // A launch among those that may run at once.
+  struct Among {
+    LaunchInfo info;
+    std::vector<Stamp> waits;                // for the launch before it, which it overlaps
+    Knowledge known_at_start, known_at_end;  // of other launches
+    bool has(uint64_t block) const {
+      return block - info.first_block < static_cast<uint64_t>(info.grid.x) * info.grid.y * info.grid.z;
+    }
+  };
+  void join(const LaunchInfo& launch);
+  Among* among_of_launch(uint64_t id) const;
+  Among& among_of_block(uint64_t block) const;
+  bool comes_before(const Stamp& past, const Order::Place& place) const;
+  void end_block_of_many(const BlockState& block);
+  struct Look;
+  void report_stale(const Look& look);
+  What why(const Mark& old, const Lane& lane) const;
+  void note_wait(const Lane& lane);
+
   bool is_alive(const Mark& mark, bool shared, const Order::Place& place) const {
     return mark.exists() && (!shared || order_.is_resident(mark.stamp.thread, *place.block));
   }
@@ -126,11 +182,36 @@ class Detector : public Observer {
   void report(What what, Space space, const Mark& first, const Mark* second, uintptr_t address);
   void report_overlap(const PastLaunch& past, const Mark& old, const Mark& fresh, uintptr_t address);
   HazardEnd end(const Mark& mark, dim3 threads, const std::vector<uint3>& indices, unsigned thread_bits) const;
-  HazardEnd end(const Mark& mark) const { return end(mark, launch_.block, indices_, order_.thread_bits()); }
+  HazardEnd end(const Mark& mark) const {
+    const LaunchInfo& launch = several_devices_ ? among_of_block(order_.block_of(mark.stamp.thread)).info : launch_;
+    HazardEnd one = end(mark, launch.block, indices_, order_.thread_bits());
+    if (several_devices_) one.device = launch.device;
+    return one;
+  }
   Pc waits_at(const Fault& fault, bool in_its_warp) const;
   const char* sentence(What what, bool with_atomic, bool of_update, Distance distance) const;
 
-  LaunchInfo launch_;
+  LaunchInfo launch_;  // that began last
+  bool several_devices_ = false;
+  std::vector<std::unique_ptr<Among>> among_;
+  unsigned running_ = 0;
+  struct Flag {  // a word that was written atomically or by a volatile store: by whom, the last time
+    Mark mark;
+    HazardEnd end;
+    uint64_t epoch;
+  };
+  std::unordered_map<uintptr_t, Flag> flags_;
+  uint64_t epoch_ = 0;  // counts the launches that come after all before them
+  struct Look {         // of a thread at a flag that another device has set: its first in this launch
+    Mark look;
+    HazardEnd flag, end;
+    std::string kernel;
+    uintptr_t address;
+    bool is_stale;
+  };
+  std::map<std::pair<uint32_t, uintptr_t>, Look> first_looks_;
+  std::vector<Look> stale_;      // of lines that have not been seen to wait
+  std::set<uint32_t> spinning_;  // sites that are waits
   Order order_;
   Launches launches_;
   Shadow shadow_;
@@ -181,11 +262,12 @@ void Detector::request(const Request& r) {
   const bool writes = r.kind != Kind::load;
   const uint32_t traits = (writes ? kWrites : 0) | (r.kind == Kind::atomic || r.overwrites ? kAtomic : 0) |
                           (r.is_volatile ? kVolatile : 0) | (r.is_async && writes ? kFlying : 0) |
-                          (r.stored ? kValued : 0) | (r.of_block ? kOfBlock : 0);
+                          (r.stored ? kValued : 0) | (r.of_block ? kOfBlock : 0) | (r.of_device ? kOfDevice : 0);
   const uint32_t site = site_of(r.pc) << kTraitBits;
   const bool strong = is_strong(traits), shared = r.space == Space::shared;
   strong_seen_ = strong_seen_ || strong;
-  scope_seen_ = scope_seen_ || r.of_block;
+  scope_seen_ = scope_seen_ || r.of_block || (several_devices_ && r.of_device);
+  const bool everywhere = !r.of_block && !r.of_device;  // the scope of a volatile access is the system, too
   Lane lanes[32];
   unsigned count = 0;
   bool apart = true;  // the lanes use different bytes, as far as one can see at a glance
@@ -200,7 +282,8 @@ void Detector::request(const Request& r) {
                       r.stored ? r.stored + place.lane * r.size : nullptr};
     if (!strong) continue;
     if (scope_seen_) check_scope(r, lanes[count - 1]);
-    if (r.kind != Kind::store) order_.acquire(place, address);
+    if (several_devices_ && !shared && r.kind == Kind::load) note_wait(lanes[count - 1]);
+    if (r.kind != Kind::store) order_.acquire(place, address, everywhere, r.acquires);
   }
   note_progress(r, *place.block, site >> kTraitBits);
   if (shared && !r.is_async && r.kind != Kind::store && !r.overwrites)
@@ -222,12 +305,13 @@ void Detector::request(const Request& r) {
   }
   if (!writes || !(strong || r.is_async)) return;
   for (unsigned i = 0; i < count; ++i) {
+    if (several_devices_ && strong && !shared) flags_[lanes[i].address] = {lanes[i].mark, end(lanes[i].mark), epoch_};
     if (r.is_async)
       order_.tick(lanes[i].place);
     else if (r.releases)
-      order_.release(lanes[i].place, lanes[i].address);
+      order_.release(lanes[i].place, lanes[i].address, everywhere);
     else
-      order_.publish(lanes[i].place, lanes[i].address);
+      order_.publish(lanes[i].place, lanes[i].address, everywhere);
   }
 }
 
@@ -255,7 +339,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
   if (is_alive(cell.write, shared, lane.place)) {
     const bool same_value = value && cell.write.is(kValued) && !cell.write.is(kAtomic) && cell.value == *value;
     if (!same_value && races(cell.write, lane, shared) && !is_guess(r.space, cell.write, lane.mark, address)) {
-      report(cell.write.is(kFlying) ? kCopy : kRace, r.space, cell.write, &lane.mark, address);
+      report(cell.write.is(kFlying) ? kCopy : why(cell.write, lane), r.space, cell.write, &lane.mark, address);
       if (shared && lane.mark.is(kWrites)) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
     }
   }
@@ -265,7 +349,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
   for (const Mark& old : cell.reads) {
     if (!is_alive(old, shared, lane.place) || !races(old, lane, shared)) continue;
     if ((after_atomics && old.is(kAtomic)) || is_guess(r.space, old, lane.mark, address)) continue;
-    report(kRace, r.space, old, &lane.mark, address);
+    report(why(old, lane), r.space, old, &lane.mark, address);
     // Had the write come first, the read would have found it: the race is what is wrong.
     if (shared) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
   }
@@ -309,6 +393,7 @@ bool Detector::races(const Mark& old, const Lane& lane, bool shared) const {
   if (!old.is(kWrites) && !fresh.is(kWrites)) return false;
   if (old.is(kFlying)) return true;
   if (order_.is_before(old.stamp, lane.place)) return false;
+  if (several_devices_ && comes_before(old.stamp, lane.place)) return false;
   if (!old.is(kAtomic | kVolatile) || !fresh.is(kAtomic | kVolatile)) return true;
   if (old.is(kAtomic) || fresh.is(kAtomic)) return false;
   // Both are volatile. In global memory such words are flags between blocks and warps. Elsewhere they are flags where a
@@ -379,11 +464,15 @@ void Detector::check_scope(const Request& r, const Lane& lane) {
   const Shadow::Page& page = shadow_.page(lane.address, r.size, shared);
   const Cell& cell = page.cells[(lane.address & (Shadow::kPageSize - 1)) >> page.cell_bits];
   for (const Mark& old : {cell.write, cell.reads[0], cell.reads[1]})
-    if (is_alive(old, shared, lane.place) && is_strong(old.site_and_traits) && (old.is(kOfBlock) || r.of_block) &&
-        (old.is(kWrites) || lane.mark.is(kWrites)) &&
-        distance(old.stamp.thread, lane.mark.stamp.thread) > Distance::same_block &&
-        !order_.is_before(old.stamp, lane.place))
-      report(kScope, r.space, old, &lane.mark, lane.address);
+    if (is_alive(old, shared, lane.place) && is_strong(old.site_and_traits) &&
+        (old.is(kWrites) || lane.mark.is(kWrites)) && !order_.is_before(old.stamp, lane.place) &&
+        !(several_devices_ && comes_before(old.stamp, lane.place))) {
+      const Distance far = distance(old.stamp.thread, lane.mark.stamp.thread);
+      if ((old.is(kOfBlock) || r.of_block) && far > Distance::same_block)
+        report(kScope, r.space, old, &lane.mark, lane.address);
+      else if ((old.is(kOfDevice) || r.of_device) && far == Distance::other_device)
+        report(kDeviceScope, r.space, old, &lane.mark, lane.address);
+    }
 }
 
 // A word of which every byte asked for is unwritten. Padding in a structure shares its word with a member.
@@ -407,7 +496,7 @@ void Detector::note_visit(const Lane& lane) {
 }
 
 Detector::Progress& Detector::progress_of(WarpRef where, const BlockState& block) {
-  Progress& progress = progress_[{where.block->sequence, where.warp}];
+  Progress& progress = progress_[{where.block->number(), where.warp}];
   if (progress.since != block.base) {
     progress.since = block.base;
     progress.steps = 0;
@@ -471,21 +560,22 @@ bool Detector::is_later_in_program(const Mark& first, const Mark& second) const 
 
 // Blocks of a cluster are reported to end together, when all their threads have ended.
 void Detector::block_ends(const BlockInfo& info) {
-  BlockState& block = *order_.block(info.sequence);
+  BlockState& block = *order_.block(info.number());
+  if (several_devices_) end_block_of_many(block);
   for (auto i = unwritten_.begin(); i != unwritten_.end();) {
     const auto& [address, mark] = *i;
-    const bool is_here = order_.block_of(mark.stamp.thread) == info.sequence;
+    const bool is_here = order_.block_of(mark.stamp.thread) == info.number();
     if (is_here) report(kUninitialized, Space::shared, mark, nullptr, address);
     i = is_here ? unwritten_.erase(i) : std::next(i);
   }
-  report_guesses([&](uint32_t thread) { return order_.block_of(thread) == info.sequence; });
-  if (const auto visits = visits_.find(info.sequence); visits != visits_.end()) {
+  report_guesses([&](uint32_t thread) { return order_.block_of(thread) == info.number(); });
+  if (const auto visits = visits_.find(info.number()); visits != visits_.end()) {
     for (const auto& [thread, visit] : visits->second)
       if (!order_.is_before_the_end(visit.mark.stamp, block))
         report(kEnded, Space::shared, visit.mark, nullptr, visit.address);
     visits_.erase(visits);
   }
-  launches_.end_block(info.sequence);
+  launches_.end_block(info.number());
   order_.end_block(info);
 }
 
@@ -523,9 +613,18 @@ void Detector::landed(WarpRef where, unsigned lane, const void* destination, siz
 
 Distance Detector::distance(uint32_t one, uint32_t other) const {
   if (one == other) return Distance::same_thread;
-  const uint64_t block = order_.block_of(one), other_block = order_.block_of(other);
+  uint64_t block = order_.block_of(one), other_block = order_.block_of(other);
   if (block == other_block) return (one ^ other) < 32 ? Distance::same_warp : Distance::same_block;
-  const unsigned cluster = order_.blocks_per_cluster();
+  const LaunchInfo* launch = &launch_;
+  if (several_devices_) {
+    launch = &among_of_block(block).info;
+    const LaunchInfo* const other_launch = &among_of_block(other_block).info;
+    if (launch->device != other_launch->device) return Distance::other_device;
+    if (launch != other_launch) return Distance::other_launch;
+    block -= launch->first_block;
+    other_block -= launch->first_block;
+  }
+  const auto cluster = static_cast<uint64_t>(launch->cluster.x) * launch->cluster.y * launch->cluster.z;
   return block / cluster == other_block / cluster ? Distance::same_cluster : Distance::same_grid;
 }
 
@@ -553,6 +652,19 @@ const char* Detector::sentence(What what, bool with_atomic, bool of_update, Dist
     case kScope:
       return "One of the atomics has the scope of its block (atomicAdd_block, cuda::thread_scope_block): beside a "
              "thread of another block it is no atomic. Give it the scope of the device.";
+    case kDeviceScope:
+      return "One of the atomics has the scope of its device (atomicAdd, cuda::thread_scope_device, .gpu): beside a "
+             "thread of another device it is no atomic. Give it the scope of the system (atomicAdd_system, "
+             "cuda::thread_scope_system, .sys).";
+    case kNarrow:
+      return "What is to order these accesses of two devices has too narrow a scope: a fence or an access of the "
+             "device "
+             "or the block (__threadfence(), cuda::thread_scope_device, .gpu) means nothing to another device. Use "
+             "__threadfence_system(), cuda::thread_scope_system or .sys.";
+    case kRelaxed:
+      return "The device has seen the other one's flag by a relaxed or volatile read, and no acquire follows: what was "
+             "written before the flag need not be there yet. Read the flag with an acquire of the system's scope "
+             "(ld.acquire.sys), or put __threadfence_system() after the wait.";
     case kCopy:
       return "The memory is used while an asynchronous copy to it is under way. Wait for the copy first (its "
              "pipeline's or its barrier's wait), and let __syncthreads() follow where other threads use what it "
@@ -561,6 +673,15 @@ const char* Detector::sentence(What what, bool with_atomic, bool of_update, Dist
     case kRace:
       break;
   }
+  if (far == Distance::other_device)
+    return "Two devices use the same memory, and nothing orders them. Put __threadfence_system() between the accesses "
+           "and a flag that is set in the scope of the system (volatile, atomicExch_system, cuda::atomic_ref, "
+           "st.release.sys), and let the other device wait for the flag with an acquire of that scope; or let the "
+           "host or an event order the two launches.";
+  if (far == Distance::other_launch)
+    return "Two launches use the same memory, and nothing orders them: they are in different streams, or the later one "
+           "is a dependent launch that has not waited. Put them into one stream, let an event order them, or call "
+           "cudaGridDependencySynchronize() first.";
   if (with_atomic)
     return "One of the accesses is atomic and the other is not, and nothing orders them. Make both atomic, or let a "
            "barrier or a fence with a flag stand between.";
@@ -583,6 +704,7 @@ const char* Detector::sentence(What what, bool with_atomic, bool of_update, Dist
              "(cluster.sync()) between the two lines.";
     case Distance::same_grid:
     case Distance::other_launch:
+    case Distance::other_device:
       break;
   }
   return strong_seen_ ? "Threads of two blocks use the same memory, and nothing orders them. Where a lock, a counter "
@@ -592,6 +714,107 @@ const char* Detector::sentence(What what, bool with_atomic, bool of_update, Dist
                         "each write a place of its own, use an atomic, or start a second kernel.";
 }
 
+// --- Several devices -------------------------------------------------------------------------------------------------
+
+void Detector::join(const LaunchInfo& launch) {
+  Among fresh;
+  fresh.info = launch;
+  for (const auto& other : among_)
+    if (launch.comes_after(other->info.id)) fresh.known_at_start.add(other->known_at_end);
+  running_ = launch.joins_others ? running_ + 1 : 1;
+  among_.push_back(std::make_unique<Among>(std::move(fresh)));
+}
+
+Detector::Among* Detector::among_of_launch(uint64_t id) const {
+  for (auto i = among_.rbegin(); i != among_.rend(); ++i)
+    if ((*i)->info.id == id) return i->get();
+  return among_.back().get();
+}
+
+Detector::Among& Detector::among_of_block(uint64_t block) const {
+  const auto after = std::upper_bound(among_.begin(), among_.end(), block,
+                                      [](uint64_t number, const auto& a) { return number < a->info.first_block; });
+  return **std::prev(after);
+}
+
+// Whether the launch that an access belongs to had ended before this place, by streams, events and waits of the host,
+// or was known to this launch from the start.
+bool Detector::comes_before(const Stamp& past, const Order::Place& place) const {
+  const Among &own = among_of_block(place.block->sequence), &other = among_of_block(order_.block_of(past.thread));
+  if (&own == &other || !own.info.comes_after(other.info.id)) return false;
+  if (own.info.overlaps != other.info.id) return true;
+  return std::any_of(own.waits.begin(), own.waits.end(),
+                     [&](const Stamp& wait) { return order_.is_before(wait, place); });
+}
+
+void Detector::end_block_of_many(const BlockState& block) {
+  Knowledge& known = among_of_block(block.sequence).known_at_end;
+  known.add(block.views.known.others);
+  for (const WarpState& warp : block.warps)
+    for (unsigned lane = 0; warp.lanes && lane < 32; ++lane) known.add(warp.lanes[lane].known.others);
+  for (auto i = first_looks_.begin(); i != first_looks_.end();) {
+    const bool is_here = order_.block_of(i->first.first) == block.sequence;
+    if (is_here && i->second.is_stale) {
+      i->second.end = end(i->second.look);
+      stale_.push_back(i->second);
+    }
+    i = is_here ? first_looks_.erase(i) : std::next(i);
+  }
+  for (auto i = stale_.begin(); i != stale_.end();) {
+    const bool spins = spinning_.count(i->look.site());
+    if (spins) report_stale(*i);
+    i = spins ? stale_.erase(i) : std::next(i);
+  }
+}
+
+void Detector::report_stale(const Look& look) {
+  bool is_new = false;
+  Hazard* hazard = list_.count(look.kernel, kStale, look.flag.pc, look.end.pc, Distance::other_device, is_new);
+  if (!hazard || !is_new) return;
+  hazard->what = "stale";
+  hazard->detail = "a flag that an earlier launch left set";
+  hazard->address = look.address;
+  hazard->variable = variable_text(look.address);
+  hazard->first = look.flag;
+  hazard->has_second = true;
+  hazard->second = look.end;
+  hazard->sentence =
+      "The wait for another device is over at once, since the flag still has the value that an earlier launch left: "
+      "this launch goes on before the other device has come. Let the flag carry the number of the launch, or clear it "
+      "between the launches.";
+}
+
+What Detector::why(const Mark& old, const Lane& lane) const {
+  if (distance(old.stamp.thread, lane.mark.stamp.thread) != Distance::other_device) return kRace;
+  return order_.is_pending(old.stamp, lane.place)       ? kRelaxed
+         : order_.would_be_known(old.stamp, lane.place) ? kNarrow
+                                                        : kRace;
+}
+
+// A strong read of a word that another device has written. A line that reads one word again and again is a wait; where
+// the first look of a thread is its last, the flag was set. It must not have been so before this launch.
+void Detector::note_wait(const Lane& lane) {
+  const std::pair<uint32_t, uintptr_t> key{lane.mark.stamp.thread, lane.address};
+  const auto known = first_looks_.find(key);
+  if (known != first_looks_.end()) {
+    if (known->second.look.site() == lane.mark.site()) spinning_.insert(lane.mark.site());
+    known->second.is_stale = false;
+    return;
+  }
+  Look look{lane.mark, {}, {}, "", lane.address, false};
+  const auto flag = flags_.find(lane.address);
+  if (flag != flags_.end() && flag->second.end.device != lane.place.block->device) {
+    const Among& own = among_of_block(lane.place.block->sequence);
+    const Stamp& set = flag->second.mark.stamp;
+    const uint64_t block = order_.block_of(set.thread);
+    look.kernel = own.info.kernel;
+    look.flag = flag->second.end;
+    look.is_stale = flag->second.epoch != epoch_ || own.info.comes_after(among_of_block(block).info.id) ||
+                    own.known_at_start.knows(block, order_.thread_in_block(set.thread), set.clock);
+  }
+  first_looks_.emplace(key, std::move(look));
+}
+
 void Detector::report(What what, Space space, const Mark& earlier, const Mark* later, uintptr_t address) {
   const bool turned = what == kRace && later && is_later_in_program(earlier, *later);
   const Mark& first = turned ? *later : earlier;
@@ -599,12 +822,20 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
   const Mark& last = second ? *second : first;
   const Distance far = distance(first.stamp.thread, last.stamp.thread);
   bool is_new = false;
-  Hazard* hazard = list_.count(launch_.kernel, 2 * what + (space == Space::shared), sites_[first.site()],
-                               sites_[last.site()], far, is_new);
+  const std::string& kernel =
+      several_devices_ ? among_of_block(order_.block_of(last.stamp.thread)).info.kernel : launch_.kernel;
+  Hazard* hazard =
+      list_.count(kernel, 2 * what + (space == Space::shared), sites_[first.site()], sites_[last.site()], far, is_new);
   if (!hazard || !is_new) return;
   hazard->what = what == kUninitialized ? "uninitialized" : "race";
   const bool first_writes = first.is(kWrites), last_writes = last.is(kWrites);
-  hazard->detail = what == kEnded            ? "the block may have ended"
+  const bool two_devices = far == Distance::other_device;
+  hazard->detail = what == kEnded         ? "the block may have ended"
+                   : what == kDeviceScope ? "an atomic of device scope, another device"
+                   : what == kNarrow      ? "device scope, another device"
+                   : what == kRelaxed     ? "a wait without acquire, another device"
+                   : what == kRace && two_devices
+                       ? (first_writes && last_writes ? "two devices write" : "a device reads what another writes")
                    : what == kUninitialized  ? "read before any write"
                    : what == kOneInstruction ? "different values in one instruction"
                    : what == kScope          ? "an atomic of block scope, another block"
@@ -643,14 +874,16 @@ void Detector::report_overlap(const PastLaunch& past, const Mark& old, const Mar
 // Where others wait: the latest call of the warp, or of another one of its block.
 Pc Detector::waits_at(const Fault& fault, bool in_its_warp) const {
   for (const auto& [warp, call] : calls_)
-    if (warp.first == fault.where.block->sequence && (warp.second == fault.where.warp) == in_its_warp) return call.pc;
+    if (warp.first == fault.where.block->number() && (warp.second == fault.where.warp) == in_its_warp) return call.pc;
   return 0;
 }
 
 void Detector::faulted(const Fault& fault) {
   Hazard hazard;
   hazard.what = name_of(fault.kind);
-  hazard.kernel = launch_.kernel;
+  const LaunchInfo& launch = several_devices_ ? among_of_launch(running_launch)->info : launch_;
+  hazard.kernel = launch.kernel;
+  if (several_devices_) hazard.first.device = launch.device;
   hazard.has_space = false;
   hazard.count = 1;
   hazard.sentence = fault.sentence;
@@ -662,7 +895,7 @@ void Detector::faulted(const Fault& fault) {
   hazard.second.line = fault.other_line;
   if (fault.where.block) {
     hazard.first.has_thread = true;
-    hazard.first.thread = unflatten(32 * fault.where.warp + fault.lane, launch_.block);
+    hazard.first.thread = unflatten(32 * fault.where.warp + fault.lane, launch.block);
     hazard.first.block = fault.where.block->index;
     if (fault.kind == FaultKind::diverged && !hazard.second.pc) hazard.second.pc = waits_at(fault, false);
     // A thread leaves at the end of its function, wherever it decided to. The useful line is where the others wait for

@@ -87,7 +87,7 @@ bool Launches::has_waited(const Order& order, const Order::Place& place) {
                           : own != blocks_.end() && comes_after(own->second);
   if (has) {
     OfBlock& of = blocks_[place.block->sequence];
-    of.waited.resize(std::max<size_t>(of.waited.size(), order.threads_per_block()));
+    of.waited.resize(std::max<size_t>(of.waited.size(), place.block->threads));
     of.waited[thread] = true;
   }
   return has;
@@ -97,7 +97,7 @@ void Launches::wait(const Order& order, const Order::Place& place) {
   conduct_->waited = true;
   if (at_start_.empty()) return;
   OfBlock& of = blocks_[place.block->sequence];
-  of.waited.resize(order.threads_per_block());
+  of.waited.resize(place.block->threads);
   of.waited[place.thread()] = true;
   of.waits.push_back(order.now(place));
 }

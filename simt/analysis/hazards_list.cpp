@@ -21,6 +21,7 @@ std::string end_json(const HazardEnd& end) {
   parts.push_back(end.file.empty() && end.pc ? place_json(end.pc) : place_json(end.file, end.line));
   if (!end.kind.empty()) parts.push_back("\"kind\": " + quoted(end.kind));
   if (end.has_thread) parts.push_back("\"thread\": " + triple(end.thread) + ", \"block\": " + triple(end.block));
+  if (end.device >= 0) parts.push_back("\"device\": " + std::to_string(end.device));
   std::string json;
   for (const std::string& part : parts) json += (json.empty() ? "" : ", ") + part;
   return "{" + json + "}";

@@ -9,7 +9,15 @@
 namespace simt::analysis {
 
 // How far apart two threads are: what would have to order them.
-enum class Distance : uint8_t { same_thread, same_warp, same_block, same_cluster, same_grid, other_launch };
+enum class Distance : uint8_t {
+  same_thread,
+  same_warp,
+  same_block,
+  same_cluster,
+  same_grid,
+  other_launch,
+  other_device
+};
 
 struct HazardEnd {
   Pc pc = 0;
@@ -18,6 +26,7 @@ struct HazardEnd {
   std::string kind;  // load, store, atomic; empty where it is no access
   bool has_thread = false;
   uint3 thread{}, block{};
+  int device = -1;  // where there are several
 };
 
 struct Hazard {

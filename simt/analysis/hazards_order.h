@@ -39,11 +39,17 @@ struct View {
 // published, to the threads of the block or to all.
 struct Views {
   View known, published_in_block, published;
+  // With several devices: what fences of the system have published; what a relaxed read has brought from another
+  // device, which a fence of the system makes known; and what would be known if no scope were too narrow.
+  View published_in_system, pending, with_wider_scopes;
 
   void add(const Views& other) {
     known.add(other.known);
     published_in_block.add(other.published_in_block);
     published.add(other.published);
+    published_in_system.add(other.published_in_system);
+    pending.add(other.pending);
+    with_wider_scopes.add(other.with_wider_scopes);
   }
 };
 
@@ -57,6 +63,7 @@ struct WarpState {
 
 struct ClusterState {
   uint64_t number, first_block;
+  unsigned threads = 0;            // of a block
   std::vector<Clock> arrivals[3];  // of all threads, at the barrier's last phases
   struct Exit {
     uint32_t phase;  // at which it arrived last
@@ -68,7 +75,10 @@ struct ClusterState {
 };
 
 struct BlockState {
-  uint64_t sequence = 0;
+  uint64_t sequence = 0;  // among all blocks that may run at once
+  uint64_t launch = 0;
+  int device = 0;
+  unsigned threads = 0, cluster_size = 1;
   uintptr_t shared_begin = 0;
   Clock base = 1, newest = 1;  // all threads know what each did before base
   Clock grid_base = 0;         // the whole grid knows what its threads did before
@@ -90,8 +100,8 @@ class Order {
     unsigned thread() const { return 32 * warp_number + lane; }
   };
 
-  void begin_launch(const LaunchInfo& launch);
-  void begin_block(const BlockInfo& block);
+  void begin_launch(const LaunchInfo& launch);  // beside others where it joins them
+  void begin_block(const BlockInfo& block, const LaunchInfo& launch);
   void end_block(const BlockInfo& block);
   BlockState* block(uint64_t sequence);  // null where it does not run
   Place place(WarpRef where, unsigned lane);
@@ -110,11 +120,9 @@ class Order {
 
   uint64_t block_of(uint32_t thread) const { return thread >> thread_bits_; }
   unsigned thread_in_block(uint32_t thread) const { return thread & ((1u << thread_bits_) - 1); }
-  unsigned threads_per_block() const { return threads_; }
-  unsigned thread_bits() const { return thread_bits_; }  // of a stamp's number, the lowest
-  unsigned blocks_per_cluster() const { return cluster_size_; }
+  unsigned thread_bits() const { return thread_bits_; }              // of a stamp's number, the lowest
   bool is_resident(uint32_t thread, const BlockState& with) const {  // in the same cluster
-    return with.cluster ? block_of(thread) - with.cluster->first_block < cluster_size_
+    return with.cluster ? block_of(thread) - with.cluster->first_block < with.cluster_size
                         : block_of(thread) == with.sequence;
   }
 
@@ -123,11 +131,20 @@ class Order {
   void cluster_arrive(const Place& place);
   void cluster_wait(const Place& place);
   void cluster_exit(const Place& place);
-  void grid_barrier();
+  void grid_barrier(uint64_t launch);
   void fence(const Place& place, FenceScope scope);
-  void release(const Place& place, uintptr_t object);  // everything it knows
-  void publish(const Place& place, uintptr_t object);  // what it has fenced
-  void acquire(const Place& place, uintptr_t object);
+  // `everywhere`: by an access whose scope is the system, so that other devices get it.
+  void release(const Place& place, uintptr_t object, bool everywhere = false);  // everything it knows
+  void publish(const Place& place, uintptr_t object, bool everywhere = false);  // what it has fenced
+  void acquire(const Place& place, uintptr_t object, bool everywhere = false, bool at_once = false);
+  // Why another device's access does not come before this place.
+  bool is_pending(const Stamp& past, const Place& place) const;        // the read that brings it is relaxed
+  bool would_be_known(const Stamp& past, const Place& place) const;    // with wider scopes
+  bool knows_elsewhere(const Stamp& past, const Place& place) const {  // of another launch
+    return views(place).known.others.knows(block_of(past.thread), thread_in_block(past.thread), past.clock);
+  }
+  const Knowledge& known_of_others(const Place& place) const { return views(place).known.others; }
+  void learn(BlockState& block, const Knowledge& knowledge) { block.views.known.others.add(knowledge); }
   void release_past(const Place& place, const Stamp& past, uintptr_t object);  // one more access
   Clock tick(const Place& place);                                              // the clock before it moved on
 
@@ -147,12 +164,19 @@ class Order {
   static void meet_in_cluster(const Place& place);
   const Knowledge& known_after_cluster_barrier(const Place& place) const;
 
-  unsigned threads_ = 0, thread_bits_ = 0, cluster_size_ = 1;
+  unsigned thread_bits_ = 0;
   bool grid_barriers_ = false;
+  bool several_devices_ = false;
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> blocks_;
   BlockState* latest_ = nullptr;
   std::shared_ptr<ClusterState> newest_cluster_;
   std::map<uintptr_t, Views> meetings_;  // in global memory, and of clusters
+  // With several devices: the same words as other devices see them, and as if every scope were the system.
+  std::map<uintptr_t, Knowledge> everywhere_, with_wider_scopes_;
+  std::map<std::pair<int, uintptr_t>, Views> of_device_;
+  Views& global_meeting(const Place& place, uintptr_t object) {
+    return several_devices_ ? of_device_[{place.block->device, object}] : meetings_[object];
+  }
 };
 
 }  // namespace simt::analysis

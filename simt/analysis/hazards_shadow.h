@@ -12,11 +12,12 @@ namespace simt::analysis {
 
 // What an access was, beside who made it and when.
 constexpr uint32_t kWrites = 1, kAtomic = 2, kVolatile = 4;
-constexpr uint32_t kFenced = 8;    // its thread had a fence since the block's last barrier
-constexpr uint32_t kFlying = 16;   // an asynchronous copy that has not landed
-constexpr uint32_t kValued = 32;   // the cell holds the value that it stored
-constexpr uint32_t kOfBlock = 64;  // an atomic that is one only for the threads of its block
-constexpr unsigned kTraitBits = 7;
+constexpr uint32_t kFenced = 8;      // its thread had a fence since the block's last barrier
+constexpr uint32_t kFlying = 16;     // an asynchronous copy that has not landed
+constexpr uint32_t kValued = 32;     // the cell holds the value that it stored
+constexpr uint32_t kOfBlock = 64;    // an atomic that is one only for the threads of its block
+constexpr uint32_t kOfDevice = 128;  // or of its device
+constexpr unsigned kTraitBits = 8;
 
 struct Mark {  // that an access leaves
   Stamp stamp;

@@ -76,6 +76,11 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
       w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_bounds,
                 "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
                     " bytes at " + hexadecimal(address) + ", " + describe_address(first_outside(pointer, size)));
+    if (w.launch->takes_turns)
+      if (const std::string missing = missing_access(pointer, w.launch->device); !missing.empty())
+        w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_bounds,
+                  "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
+                      " bytes at " + hexadecimal(address) + ": " + missing);
   } else if (is_program_data(address)) {
     space = Space::global;
     Variable variable;
@@ -146,7 +151,10 @@ Named name_of(uintptr_t address) {
   }
   Allocation found;
   if (find_allocation(pointer, found)) {
-    return {std::string(found.made_by) + " of " + std::to_string(found.size) + " bytes", found.begin};
+    const bool of_device = several_devices() && found.kind == MemoryKind::device;
+    return {std::string(found.made_by) + " of " + std::to_string(found.size) + " bytes" +
+                (of_device ? " on device " + std::to_string(found.device) : ""),
+            found.begin};
   }
   Variable variable;
   if (is_program_data(address) && find_variable(address, variable)) return {variable.name, variable.begin};

@@ -8,6 +8,7 @@
 #include "dump.h"
 #include "fault.h"
 #include "hooks.h"
+#include "queues.h"
 #include "recorder.h"
 #include "scheduler.h"
 
@@ -23,18 +24,51 @@ auto turn_of(const Lane& lane) { return std::make_tuple(lane.depth, ~lane.pc, !l
 
 }  // namespace
 
-analysis::LaunchInfo analysis::describe(const Launch& launch) {
+namespace {
+
+// With several devices: the launches that may overlap on GPUs, with their place among the operations.
+struct Known {
+  uint64_t id, stream, number;
+};
+std::vector<Known> known;
+uint64_t next_block = 0;
+constexpr uint64_t kMostBlocks = 3u << 20;  // then the oldest are forgotten
+
+bool all_come_before(const Past& past) {
+  return std::all_of(known.begin(), known.end(), [&](const Known& k) { return past.holds(k.stream, k.number); });
+}
+
+}  // namespace
+
+analysis::LaunchInfo analysis::describe(Launch& launch) {
   std::string name = launch.function ? function_name(reinterpret_cast<uintptr_t>(launch.function)) : "";
   if (name.empty()) name = kernel_name(launch);
-  return {launch.id,
-          name,
-          launch.grid,
-          launch.block,
-          launch.cluster,
-          launch.dynamic_shared,
-          launch.cooperative,
-          launch.overlaps,
-          reinterpret_cast<uintptr_t>(launch.stream)};
+  LaunchInfo info{launch.id,
+                  name,
+                  launch.grid,
+                  launch.block,
+                  launch.cluster,
+                  launch.dynamic_shared,
+                  launch.cooperative,
+                  launch.overlaps,
+                  reinterpret_cast<uintptr_t>(launch.stream)};
+  if (!launch.takes_turns) return info;
+  const Past& past = past_of_operation();
+  info.device = launch.device;
+  info.joins_others = !all_come_before(past) && next_block < kMostBlocks;
+  if (!info.joins_others) {
+    known.clear();
+    next_block = 0;
+  }
+  known.push_back({launch.id, stream_of_operation(), number_of_operation()});
+  launch.first_block = info.first_block = next_block;
+  next_block += launch.blocks;
+  info.comes_after = [past](uint64_t id) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.id == id; });
+    return found == known.end() || past.holds(found->stream, found->number);
+  };
+  running_launch = launch.id;
+  return info;
 }
 
 // The lane's part of a step is over; it goes on at `pc` when its turn comes.
@@ -110,7 +144,8 @@ void Worker::begin_blocks() {
                       launch->cluster_size > 1 ? b.sequence / launch->cluster_size : b.sequence,
                       b.cluster_rank,
                       reinterpret_cast<uintptr_t>(arena(b)),
-                      launch->shared_used};
+                      launch->shared_used,
+                      launch->first_block};
     SIMT_TELL(block_begins(info(b)));
   }
 }

@@ -30,6 +30,7 @@ void note_atomic(const volatile void* address, size_t size, Order order, Reach s
   access.acquires = order == Order::acquire || order == Order::acquire_release;
   access.releases = does != Does::load && (order == Order::release || order == Order::acquire_release);
   access.of_block = scope == Reach::block;
+  access.of_device = scope == Reach::device;
   report(*worker, calling_call(SIMT_CALL_HERE(*worker)).pc, address, size, access, size);
 }
 

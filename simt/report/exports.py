@@ -75,6 +75,8 @@ def line_json(access, kernel, sources):
     data.update(transfers(access))
     if access.is_global:
         data["bytes_moved"] = access.moved
+    if access.read_from_peers or access.written_to_peers:
+        data.update(read_from_peers=access.read_from_peers, written_to_peers=access.written_to_peers)
     data.update(remark=remark(access, kernel), worst=access.worst)
     return data
 
@@ -115,6 +117,8 @@ def end_json(end, sources):
         return None
     data = asdict(end)
     del data["place"], data["flat"]
+    if end.device is None:
+        del data["device"]
     return {"file": end.place.file, "line": end.place.line, "source": sources.text(end.place), **data}
 
 

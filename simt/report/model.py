@@ -62,6 +62,8 @@ class Access:
     bytes: int = 0  # asked for
     transfers: int = 0  # 32-byte sectors of global memory, wavefronts of shared memory
     ideal: int = 0  # the least that the same lanes could have needed
+    read_from_peers: int = 0  # bytes over the link, with several devices
+    written_to_peers: int = 0
     worst: dict = None  # the request with the most transfers
 
     @property
@@ -100,12 +102,14 @@ class Access:
         self.bytes += site["bytes"]
         self.transfers += site[transfers]
         self.ideal += site[ideal]
+        self.read_from_peers += site.get("read_from_peers", 0)
+        self.written_to_peers += site.get("written_to_peers", 0)
         worst = site.get("worst")
         if worst and (not self.worst or worst[transfers] > self.worst[transfers]):
             self.worst = worst
 
     def __iadd__(self, other):
-        for name in ("requests", "lanes", "bytes", "transfers", "ideal"):
+        for name in ("requests", "lanes", "bytes", "transfers", "ideal", "read_from_peers", "written_to_peers"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
@@ -193,6 +197,7 @@ class End:
     kind: str
     thread: tuple
     block: tuple
+    device: int = None  # where there are several
     flat: bool = True  # blocks of one dimension: the thread is a number
 
 
@@ -293,14 +298,22 @@ def read_kernel(raw):
 def read_end(raw):
     if not raw:
         return None
-    return End(place_of(raw), raw.get("kind", ""), tuple(raw.get("thread") or ()), tuple(raw.get("block") or ()))
+    return End(
+        place_of(raw),
+        raw.get("kind", ""),
+        tuple(raw.get("thread") or ()),
+        tuple(raw.get("block") or ()),
+        raw.get("device"),
+    )
 
 
 def reach(hazard):
-    """How far apart the two accesses are: in one warp, in one block, in two blocks."""
+    """How far apart the two accesses are: in one warp, in one block, in two blocks, on two devices."""
     one, other = hazard.first, hazard.second
     if not other or not one.thread or not other.thread:
         return 0
+    if one.device != other.device:
+        return 3
     return 2 if one.block != other.block else 0 if "one instruction" in hazard.detail else 1
 
 
@@ -342,7 +355,7 @@ def read(dump):
     for hazard in hazards:
         for end in filter(None, (hazard.first, hazard.second)):
             end.flat = hazard.kernel not in many
-    faulty = {hazard.kernel for hazard in hazards if hazard.what not in ("race", "uninitialized")}
+    faulty = {hazard.kernel for hazard in hazards if hazard.what not in ("race", "uninitialized", "stale")}
     for kernel in kernels:
         kernel.stopped = kernel.name in faulty
     hazards = one_for_each_pair_of_lines(hazards)

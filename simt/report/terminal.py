@@ -11,6 +11,7 @@ from .words import (
     each_with_unit,
     hazard_title,
     launch_line,
+    link_line,
     operation_name,
     operations_line,
     percent,
@@ -98,6 +99,8 @@ def listing(kernel, sources, width, style):
             continue
         cells = [f"{each.requests:,}", each_with_unit(each), percent(each.efficiency), f"{each.lanes_per_request:.1f}"]
         lines.append(row(" " * 11 + access_name(each), *cells))
+        link = link_line(each.read_from_peers, each.written_to_peers)
+        lines += [" " * 11 + link] if link else []
         said = remark(each, kernel)
         lines += remark_lines(said) if said else []
     return lines
@@ -109,6 +112,10 @@ def kernel_text(kernel, others, sources, width, style):
     for table in summary_tables(kernel):
         lines += ["", *aligned(table)]
     lines += ["", *wrapped(operations_line(kernel), width, 2)]
+    link = link_line(
+        *(sum(getattr(a, name) for a in kernel.accesses) for name in ("read_from_peers", "written_to_peers"))
+    )
+    lines += wrapped(link, width, 2) if link else []
     return lines + listing(kernel, sources, width, style)
 
 

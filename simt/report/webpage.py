@@ -13,6 +13,7 @@ from .words import (
     count,
     hazard_title,
     launch_line,
+    link_line,
     operation_name,
     operations_line,
     per_request,
@@ -174,7 +175,8 @@ def counters_at(kernel, place):
                 percent(access.efficiency),
                 lanes,
             )
-            yield (*cells, remark(access, kernel))
+            said = filter(None, (link_line(access.read_from_peers, access.written_to_peers), remark(access, kernel)))
+            yield (*cells, "; ".join(said) or None)
     for each in kernel.operations:
         if each.place == place:
             lanes = f"{each.lanes / each.calls:.1f}" if each.calls else ""

@@ -78,10 +78,11 @@ def where(place):
 
 
 def who(end):
-    """The access, thread and block of one end of a hazard."""
+    """The access, thread, block and device of one end of a hazard."""
     parts = [end.kind] if end.kind else []
     parts += [f"thread {coordinates(end.thread, end.flat)}"] if end.thread else []
     parts += [f"block {coordinates(end.block)}"] if end.block else []
+    parts += [f"device {end.device}"] if end.device is not None else []
     return ", ".join(parts)
 
 
@@ -146,6 +147,13 @@ def operations_line(kernel):
         lanes = sum(access.lanes for access in kernel.accesses) / requests
         parts.append(f"{number(round(lanes, 1))} of {number(round(kernel.lanes_possible, 1))} lanes active per request")
     return "; ".join(parts)
+
+
+def link_line(read, written):
+    """What crosses the link between devices, or None where nothing does."""
+    if not read and not written:
+        return None
+    return f"over the link: {read:,} bytes read from other devices, {written:,} written to them"
 
 
 def each_with_unit(access):

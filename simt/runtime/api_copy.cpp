@@ -160,10 +160,7 @@ cudaError_t copy_now(const Box& dst, const Box& src, Extent extent, cudaMemcpyKi
   if (error == cudaSuccess) error = check_unsafe_call();
   was_waited_for();
   if (several_devices() && error == cudaSuccess) {  // it comes after what both devices were given
-    const int to = device_of_memory(dst.pointer), from = device_of_memory(src.pointer);
-    if (to != current_device() || from != current_device())
-      join(*find_stream(nullptr),
-           unfinished([&](int device, bool blocking) { return blocking && (device == to || device == from); }));
+    join(*find_stream(nullptr), {}, 1u << device_of_memory(dst.pointer) | 1u << device_of_memory(src.pointer));
   }
   return error == cudaSuccess ? enqueue_copy(dst, src, extent, kind, nullptr) : error;
 }
@@ -173,7 +170,7 @@ template <class Copy>
 cudaError_t finish(Copy copy) {
   const cudaError_t error = api(copy);
   if (!several_devices() || error != cudaSuccess) return error;
-  wait_for(work_of(nullptr));
+  wait_for_stream(nullptr);
   return record(cudaSuccess);
 }
 

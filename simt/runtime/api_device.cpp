@@ -229,7 +229,7 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
 // --- Waiting and settings ------------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceSynchronize() {
-  if (several_devices() && !in_host_function) wait_for(work_of_device(current_device()));
+  if (several_devices() && !in_host_function) wait_for_devices(1u << current_device());
   return api([] {
     note_host_wait();
     return check_device_wait();
@@ -238,7 +238,7 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceReset() {
   refuse_in_kernel();
-  if (several_devices() && !in_host_function) wait_for(work_of_device(current_device()));
+  if (several_devices() && !in_host_function) wait_for_devices(1u << current_device());
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   if (in_host_function) return record(cudaErrorNotPermitted);
   reset_streams(current_device());

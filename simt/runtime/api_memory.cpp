@@ -99,7 +99,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
 static void wait_for_users(const void* pointer) {
   Allocation a;
   if (!several_devices() || in_host_function || in_kernel() || !pointer || !find_allocation(pointer, a)) return;
-  wait_for(unfinished([&](int device, bool) { return a.kind != MemoryKind::device || device == a.device; }));
+  wait_for_devices(a.kind == MemoryKind::device ? 1u << a.device : kAllDevices);
 }
 
 cudaError_t cudaFree(void* pointer) {

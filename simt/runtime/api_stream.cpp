@@ -105,7 +105,7 @@ static bool is_captured(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   refuse_in_kernel();
-  if (several_devices() && !in_host_function && !is_captured(handle)) wait_for(work_of(handle));
+  if (several_devices() && !in_host_function && !is_captured(handle)) wait_for_stream(handle);
   return with_stream(handle, [&](Stream& stream) {
     if (Capture* capture = capture_of(stream)) return spoil(*capture, cudaErrorStreamCaptureUnsupported);
     stream.launch = 0;
@@ -117,9 +117,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (several_devices() && !in_host_function && !is_captured(stream)) {
-    start_submitted();
-    for (const TaskPtr& task : work_of(stream))
-      if (!has_ended(task)) return record(cudaErrorNotReady);
+    if (!stream_has_ended(stream)) return record(cudaErrorNotReady);
   }
   return cudaStreamSynchronize(stream);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "devices.h"
 #include "memory.h"
 #include "state.h"
 
@@ -50,7 +51,7 @@ void was_waited_for() {
 
 std::string unsafe_access(const void* pointer, bool polls) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
-  if (in_host_function) return "";
+  if (in_host_function || (polls && several_devices())) return "";
   auto& all = in_flight();
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto found = std::find_if(all.begin(), all.end(),

@@ -167,7 +167,10 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   }
   {
     const FaultHandlers handlers;
-    SIMT_TELL(launch_begins(analysis::describe(launch)));
+#ifdef SIMT_ANALYSIS
+    const analysis::LaunchInfo info = analysis::describe(launch);
+    SIMT_TELL(launch_begins(info));
+#endif
     const Progress progress(launch);
     run_on_workers(launch);
     SIMT_TELL(launch_ends());

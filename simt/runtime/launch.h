@@ -28,6 +28,7 @@ struct Launch {
   unsigned threads = 0, warps_per_block = 0, cluster_size = 1;
   uint64_t blocks = 0, blocks_per_gang = 1, gangs = 0;
   int device = 0;
+  uint64_t first_block = 0;            // for an analysis
   bool takes_turns = false;            // with other kernels: there are several devices
   bool exited_threads_arrive = false;  // SIMT_EXITED=arrive
   bool barriers_may_differ = false;    // SIMT_BARRIERS=any

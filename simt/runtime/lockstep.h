@@ -38,7 +38,7 @@ struct Named {
   uintptr_t begin;
 };
 
-LaunchInfo describe(const Launch& launch);
+LaunchInfo describe(Launch& launch);
 
 }  // namespace analysis
 

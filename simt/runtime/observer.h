@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,25 @@ struct LaunchInfo {
   bool cooperative;
   uint64_t overlaps;  // the launch directly before it, if it may start before that one has ended; 0 otherwise
   uintptr_t stream;
+  // With several devices.
+  int device = 0;
+  uint64_t first_block = 0;   // blocks have numbers of their own among all launches that may run at once
+  bool joins_others = false;  // what ran before may run at the same time on GPUs
+  std::function<bool(uint64_t)> comes_after =
+      nullptr;  // the end of the launch with this id: by streams, events and waits
 };
 
 // A block of the running launch. `sequence` numbers the blocks of a launch; those of a cluster have successive numbers.
 struct BlockInfo {
   uint64_t sequence;
   uint3 index;
-  uint64_t cluster;        // number of its cluster; its own sequence where the launch has none
-  uint32_t cluster_rank;   // 0 where the launch has no clusters
-  uintptr_t shared_begin;  // its shared memory
-  size_t shared_size;      // static and dynamic, as far as declared by now
+  uint64_t cluster;          // number of its cluster; its own sequence where the launch has none
+  uint32_t cluster_rank;     // 0 where the launch has no clusters
+  uintptr_t shared_begin;    // its shared memory
+  size_t shared_size;        // static and dynamic, as far as declared by now
+  uint64_t first_block = 0;  // of its launch
+
+  uint64_t number() const { return first_block + sequence; }
 };
 
 struct WarpRef {
@@ -50,6 +60,7 @@ struct Access {
   bool acquires = false, releases = false;  // atomics with an order; CUDA's atomicAdd and its kin have neither
   bool overwrites = false;                  // an atomic store or exchange: it does not ask what was there
   bool of_block = false;                    // an atomic that is one only for the threads of its block
+  bool of_device = false;                   // or of its device
 };
 
 // One memory instruction of one warp: what its lanes ask for together.
@@ -170,7 +181,8 @@ class Observer {
 // The observers, in the order in which they get the events.
 const std::vector<Observer*>& observers();
 void add_observer(Observer* observer);
-inline bool is_telling = false;  // observers may be instrumented themselves: then nothing is noted
+inline uint64_t running_launch = 0;  // with several devices: whose events these are
+inline bool is_telling = false;      // observers may be instrumented themselves: then nothing is noted
 template <class Tell>
 void tell(Tell tell) {
   is_telling = true;

@@ -37,7 +37,10 @@ struct Task : Submission {
 namespace {
 
 thread_local Task* own_task = nullptr;
-thread_local Past host_past;  // what this thread has waited for
+Past& host_past() {                           // what this thread has waited for
+  static thread_local auto* past = new Past;  // outlives what waits when the thread ends
+  return *past;
+}
 
 using Key = std::pair<int, uint64_t>;
 Key key_of(const Task& t) { return {t.turn, t.number}; }
@@ -58,7 +61,7 @@ class Queues {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!started_) start();
     task->number = ++submitted_;
-    task->past = own_task ? own_task->past : host_past;
+    task->past = own_task ? own_task->past : host_past();
     for (const TaskPtr& before : task->before) {
       if (!before) continue;
       task->past.add(before->past);
@@ -68,12 +71,26 @@ class Queues {
       before->after.push_back(task);
     }
     task->before.clear();
+    for (int device = 0; device < device_count(); ++device) {
+      if (!(task->comes_after_blocking >> device & 1)) continue;
+      task->past.add(blocking_[device]);
+      for (const auto& [number, other] : unfinished_) {
+        if (!other->blocking || other->device != device) continue;
+        ++task->open;
+        other->after.push_back(task);
+      }
+    }
     if (task->launch_before) {
       task->past.add(task->launch_before->past);
       task->past.add(task->launch_before->stream, task->launch_before->number);
     }
     if (own_task) task->may_begin = true;  // a graph is under way
     unfinished_.emplace(task->number, task);
+    for (Past* all : {&all_[task->device], task->blocking ? &blocking_[task->device] : nullptr}) {
+      if (!all) continue;
+      all->add(task->past);
+      all->add(task->stream, task->number);
+    }
     latest_ = std::chrono::steady_clock::now();
     if (!task->may_begin) waiting_to_begin_.push_back(task);
     if (is_ready(*task)) ready_.emplace(key_of(*task), task);
@@ -81,12 +98,20 @@ class Queues {
     return task;
   }
 
-  Tasks unfinished(const std::function<bool(int, bool)>& is_meant) {
+  bool have_ended(DeviceSet devices) {
     std::lock_guard<std::mutex> lock(mutex_);
-    Tasks found;
-    for (const auto& [number, task] : unfinished_)
-      if (is_meant(task->device, task->blocking)) found.push_back(task);
-    return found;
+    return unfinished(devices, true).empty();
+  }
+
+  void wait_for_devices(DeviceSet devices, bool only_blocking) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    begin_all();
+    Past past;
+    for (int device = 0; device < device_count(); ++device)
+      if (devices >> device & 1) past.add(only_blocking ? blocking_[device] : all_[device]);
+    for (const TaskPtr& task : unfinished(devices, only_blocking))
+      one_ended_.wait(lock, [&] { return task->state == Task::ended; });
+    host_past().add(past);
   }
 
   bool has_ended(const TaskPtr& task) {
@@ -170,18 +195,24 @@ class Queues {
   }
 
  private:
+  Tasks unfinished(DeviceSet devices, bool only_blocking) const {
+    Tasks found;
+    for (const auto& [number, task] : unfinished_)
+      if (devices >> task->device & 1 && (task->blocking || !only_blocking)) found.push_back(task);
+    return found;
+  }
   static bool is_ready(const Task& t) { return t.may_begin && !t.open && t.state != Task::ended; }
 
   static void note(const Task& task) {
-    host_past.add(task.past);
-    host_past.add(task.stream, task.number);
+    host_past().add(task.past);
+    host_past().add(task.stream, task.number);
   }
 
   void start() {
     started_ = true;
     std::thread([this] { begin_after_pauses(); }).detach();
     // What was submitted is done before the program ends, as with one device.
-    std::atexit([] { simt::wait_for(simt::unfinished([](int, bool) { return true; })); });
+    std::atexit([] { simt::wait_for_devices(kAllDevices); });
   }
 
   [[noreturn]] void begin_after_pauses() {
@@ -280,7 +311,8 @@ class Queues {
   std::mutex mutex_;  // taken with api_mutex() held, and not the other way round
   std::condition_variable one_ended_, submitted_one_;
   std::map<uint64_t, TaskPtr> unfinished_;
-  std::map<Key, TaskPtr> ready_;  // can have a turn
+  Past all_[kMostDevices], blocking_[kMostDevices];  // what was submitted to each device
+  std::map<Key, TaskPtr> ready_;                     // can have a turn
   Tasks waiting_to_begin_;
   std::vector<Thread*> idle_;
   Task* holder_ = nullptr;
@@ -313,9 +345,10 @@ bool Past::holds(uint64_t stream, uint64_t number) const {
 }
 
 TaskPtr submit(Submission submission) { return queues().submit(std::move(submission)); }
-Tasks unfinished(const std::function<bool(int, bool)>& is_meant) { return queues().unfinished(is_meant); }
 bool has_ended(const TaskPtr& task) { return queues().has_ended(task); }
 void wait_for(const Tasks& tasks) { queues().wait_for(tasks); }
+void wait_for_devices(DeviceSet devices, bool only_blocking) { queues().wait_for_devices(devices, only_blocking); }
+bool have_ended(DeviceSet devices) { return queues().have_ended(devices); }
 void start_submitted() { queues().start_submitted(); }
 
 bool let_others_have_turns() { return own_task && queues().let_others_have_turns(); }
@@ -333,6 +366,7 @@ void follow(const Tasks& tasks) {
   }
 }
 uint64_t stream_of_operation() { return own_task ? own_task->stream : 0; }
+uint64_t number_of_operation() { return own_task ? own_task->number : 0; }
 const Past& past_of_operation() {
   static const Past nothing;
   return own_task ? own_task->past : nothing;

@@ -35,16 +35,19 @@ struct Submission {
   Operation operation;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   int device = 0;
-  uint64_t stream = 0;    // its number
-  bool blocking = false;  // the legacy stream of its device waits for it
-  Tasks before;           // nulls are allowed
-  TaskPtr launch_before;  // the operation directly before it, which a dependent launch may overlap
+  uint64_t stream = 0;                 // its number
+  bool blocking = false;               // the legacy stream of its device waits for it
+  DeviceSet comes_after_blocking = 0;  // of these devices
+  Tasks before;                        // nulls are allowed
+  TaskPtr launch_before;               // the operation directly before it, which a dependent launch may overlap
 };
 TaskPtr submit(Submission submission);
-Tasks unfinished(const std::function<bool(int device, bool blocking)>& is_meant);
 bool has_ended(const TaskPtr& task);
-void wait_for(const Tasks& tasks);  // on a host thread that does not hold api_mutex()
-void start_submitted();             // a host thread asks whether something has ended
+// On a host thread that does not hold api_mutex().
+void wait_for(const Tasks& tasks);
+void wait_for_devices(DeviceSet devices, bool only_blocking = false);
+bool have_ended(DeviceSet devices);  // what blocks the legacy streams
+void start_submitted();              // the host asks whether something has ended
 
 // In an operation.
 // Returns when is_ready() says so; meanwhile other operations have their turns. `what` says what it waits for. The
@@ -56,6 +59,7 @@ void name_operation(std::string name);  // for in_progress()
 void follow(const Tasks& tasks);        // the operation has waited for these
 const Past& past_of_operation();
 uint64_t stream_of_operation();
+uint64_t number_of_operation();
 void stop_others();  // all that is in progress ends: a kernel has failed
 bool is_stopped_by_another();
 

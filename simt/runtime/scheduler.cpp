@@ -207,6 +207,9 @@ __attribute__((noinline)) void Worker::let_other_kernels_run(bool is_alone) {
   const bool others = let_others_have_turns();
   has_turn = true;
   count(turns);
+#ifdef SIMT_ANALYSIS
+  analysis::running_launch = launch->id;
+#endif
   fruitless_ = others ? 0 : fruitless_ + is_alone;
   if (fruitless_ > kPatience) usleep(kPause);  // what it polls is the host's
   if (!kAnalysis && timed_out) end_by_timeout();

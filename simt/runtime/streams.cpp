@@ -116,9 +116,6 @@ namespace {
 
 bool is_blocking(const Stream& stream) { return !(stream.flags & cudaStreamNonBlocking); }
 
-// Since the latest operation of the device's legacy stream: what its next one waits for.
-Tasks blocking_work[kMostDevices];
-
 Stream& legacy_stream(int device) {
   struct Restore {
     int device = current_device();
@@ -128,7 +125,7 @@ Stream& legacy_stream(int device) {
   return *find_stream(nullptr);
 }
 
-cudaError_t submit_to(Stream& stream, Operation operation, cudaGraphNodeType type, Tasks before) {
+cudaError_t submit_to(Stream& stream, Operation operation, cudaGraphNodeType type, Tasks before, DeviceSet others = 0) {
   const Stream& legacy = legacy_stream(stream.device);
   uint64_t& era = stream_state().era;
   Submission s;
@@ -140,42 +137,40 @@ cudaError_t submit_to(Stream& stream, Operation operation, cudaGraphNodeType typ
   s.before = std::move(before);
   s.before.push_back(stream.last);
   if (s.blocking) s.before.push_back(legacy.last);
-  if (&stream == &legacy) {
-    Tasks& others = blocking_work[stream.device];
-    s.before.insert(s.before.end(), others.begin(), others.end());
-    others.clear();
-  }
+  if (&stream == &legacy) others |= 1u << stream.device;
+  s.comes_after_blocking = others;
   if (stream.era == era) s.launch_before = stream.last;
   stream.era = era;
-  const bool blocking = s.blocking;
   stream.last = submit(std::move(s));
-  if (!blocking) return cudaSuccess;
-  Tasks& work = blocking_work[stream.device];
-  if (work.size() % 256 == 255) work.erase(std::remove_if(work.begin(), work.end(), has_ended), work.end());
-  work.push_back(stream.last);
   return cudaSuccess;
 }
 
 }  // namespace
 
-Tasks work_of(cudaStream_t handle) {
+void wait_for_stream(cudaStream_t handle) {
+  TaskPtr last;
+  int device = 0;
+  {
+    std::lock_guard<std::recursive_mutex> lock(api_mutex());
+    const Stream* stream = find_stream(handle);
+    if (!stream) return;
+    last = stream->last;
+    device = stream->device;
+  }
+  wait_for({last});
+  if (is_legacy(handle)) wait_for_devices(1u << device, true);
+}
+
+bool stream_has_ended(cudaStream_t handle) {
+  start_submitted();
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
   const Stream* stream = find_stream(handle);
-  if (!stream) return {};
-  Tasks tasks = is_legacy(handle)
-                    ? unfinished([&](int device, bool blocking) { return device == stream->device && blocking; })
-                    : Tasks();
-  tasks.push_back(stream->last);
-  return tasks;
+  return !stream || (has_ended(stream->last) && (!is_legacy(handle) || have_ended(1u << stream->device)));
 }
 
-Tasks work_of_device(int device) {
-  return unfinished([&](int of_task, bool) { return of_task == device; });
-}
-
-cudaError_t join(Stream& stream, const Tasks& others) {
+cudaError_t join(Stream& stream, const Tasks& tasks, DeviceSet devices) {
   return submit_to(
-      stream, [] { return cudaSuccess; }, cudaGraphNodeTypeWaitEvent, others);
+      stream, [] { return cudaSuccess; }, cudaGraphNodeTypeWaitEvent, tasks, devices);
 }
 
 cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType type) {

@@ -125,10 +125,11 @@ extern thread_local cudaStreamCaptureMode thread_capture_mode;
 // 0 if it was none.
 cudaError_t run_operation(const Operation& operation, cudaGraphNodeType type, uint64_t before,
                           uint64_t* launched = nullptr);
-Tasks work_of(cudaStream_t stream);  // what a wait for the stream waits for
-Tasks work_of_device(int device);
-// With several devices: an operation that has no effect but to come after these.
-cudaError_t join(Stream& stream, const Tasks& others);
+// With several devices. The operation that join() puts into the stream comes after these, and after what blocks the
+// legacy streams of these devices.
+void wait_for_stream(cudaStream_t stream);
+bool stream_has_ended(cudaStream_t stream);
+cudaError_t join(Stream& stream, const Tasks& tasks, DeviceSet devices = 0);
 cudaError_t enqueue_fill(const cudaMemsetParams& parameters, cudaStream_t stream);
 
 }  // namespace simt
