@@ -5,5 +5,4 @@ using namespace header_test;
 static const Added<bf16, void, bf16, float> bf16_to_float;
 static const Added<float, void, float, bf16> float_to_bf16;
 static const Added<float, void, half, half> float_to_half;
-static const Added<half, void, float, bf16> half_to_bf16;
 static const Added<half, half, bf16, float> add_to_float;
