@@ -1,6 +1,6 @@
 # The root names the jobs and hands each to the folder that it concerns. The build rules are in mk/.
 ROOT := .
-ifneq ($(filter all stage programs objects gpu-code libs gpu-libs %/linked %/program %/programs %/objects %/gpu-code,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter all stage programs gpu-code libs gpu-libs %/linked %/program %/programs %/gpu-code,$(or $(MAKECMDGOALS),all)),)
   include mk/config.mk
 else
   SHELL := /bin/bash
@@ -22,7 +22,7 @@ $(foreach pair,S:s ARGS:args GPU:gpu GUESS:guess FILE:file RESULTS:results OUT:o
   $(error $(small)=$($(small)): names are capitals; say $(firstword $(subst :, ,$(pair)))=$($(small))))))
 
 .PHONY: all help run setup-user test start stage analyze exercise grade try hint solution watch quiz class student-tree bench \
-        peers chain tune plots readme site slides profile programs objects gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
+        peers chain tune plots readme site slides profile programs gpu-code libs gpu-libs analysis-libs debug compile_commands.json compile-check headers format clean
 
 all: $(LADDERS:%=%/linked)
 %/linked: libs
@@ -147,7 +147,6 @@ analysis-libs:
 	@mkdir -p build && flock -o build/lock $(MAKE) -f mk/libs.mk analysis
 programs: $(LEAVES:%=%/programs)
 COMPILED := $(filter-out bench/% lectures/W2L1_reduction/controls tests/% $(STAGES),$(LEAVES))
-objects: $(COMPILED:%=%/objects)
 gpu-code: $(COMPILED:%=%/gpu-code)
 %/program: libs
 	@$(MAKE) -C $* program LIBS=ready
@@ -155,8 +154,6 @@ gpu-code: $(COMPILED:%=%/gpu-code)
 	@$(MAKE) -C $* analyzed LIBS=ready
 %/programs: libs
 	@$(MAKE) -C $* programs LIBS=ready
-%/objects: libs
-	@$(MAKE) -C $* objects LIBS=ready
 %/gpu-code: gpu-libs
 	@$(MAKE) -C $* gpu-code LIBS=ready
 

@@ -191,9 +191,14 @@ class TestWithNvcc:
 
     @pytest.mark.full
     def test_every_file_compiles(self, built):
-        """Host code too; the test above has compiled the library."""
-        result = make(f"-j{cores()}", "objects", "BACKEND=cuda", *self.CHOICE["cuda"], cwd=built, timeout=1800)
-        assert result.returncode == 0, result.stdout + result.stderr
+        """The GPU's code of all, and of one ladder the host's, which g++ compiles for the CPU device, too; a test above has
+        compiled the library."""
+        for asked in (
+            ["gpu-code", "ARCHS=80 90a"],
+            ["objects", *self.CHOICE["cuda"], "-C", "assignment1/rms_norm/serving"],
+        ):
+            result = make(f"-j{cores()}", "BACKEND=cuda", *asked, cwd=built, timeout=1800)
+            assert result.returncode == 0, result.stdout + result.stderr
 
     @pytest.mark.full
     @pytest.mark.parametrize("ladder", ["assignment2/q4_gemm", "lectures/W4L1_hopper"])
