@@ -580,6 +580,11 @@ class Assembly:
     def on_nanosleep(self, parts, arguments):
         return self.run("::simt::yield()")
 
+    def on_multimem(
+        self, parts, arguments
+    ):  # headers of NCCL's programs have it in functions that not all of them call
+        return self.run("::simt::ptx::refuse_multimem()")
+
     def on_trap(self, parts, arguments):
         return self.run("__trap()")
 

@@ -13,6 +13,18 @@ namespace {
 constexpr size_t kCanary = 64;  // bytes checked past the end of a block's shared memory
 }
 
+// The kernel limits the mappings of a process (65,530), and each guard is one. Threads of several devices that all wait
+// may be more: the later stacks have no guards then. All threads run the same code, so the earlier ones tell.
+char* map_stack(size_t size) {
+  constexpr size_t kGuarded = 12'000;
+  static std::atomic<size_t> mapped{0};
+  if (mapped.fetch_add(1) < kGuarded) return map_pages(size);
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return map_pages(size);  // which says it
+  madvise(pages, size, MADV_NOHUGEPAGE);            // of each only the top is used
+  return static_cast<char*>(pages);
+}
+
 char* map_pages(size_t size) {
   void* pages = mmap(nullptr, size + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED || mprotect(static_cast<char*>(pages) + kGuard, size, PROT_READ | PROT_WRITE) != 0) {

@@ -53,7 +53,7 @@ void Worker::run_gang() {
 Context Worker::new_fiber() {
   if (free_stacks_.empty()) {
     constexpr size_t kPage = 4096;  // stacks an even number of pages apart would fight for the same places of the TLB
-    stacks_.push_back(map_pages(kStackSize + kPage) + kPage);
+    stacks_.push_back(map_stack(kStackSize + kPage) + kPage);
     free_stacks_.push_back(stacks_.back());
   }
   fiber_stack_ = free_stacks_.back();

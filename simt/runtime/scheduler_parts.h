@@ -19,6 +19,7 @@ inline void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
 }
 
 char* map_pages(size_t size);  // readable and writable, between guards
+char* map_stack(size_t size);
 
 inline Worker& current(const char* builtin) {
   if (!worker) {

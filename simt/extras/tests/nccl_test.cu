@@ -500,6 +500,12 @@ __global__ void same_barrier(ncclDevComm comm) {
   ncclLsaBarrierSession<ncclCoopCta> one(ncclCoopCta(), comm, ncclTeamTagLsa(), 1);
   ncclLsaBarrierSession<ncclCoopCta> two(ncclCoopCta(), comm, ncclTeamTagLsa(), 1);
 }
+__global__ void multicast_load(float* sum, const float* from) {
+  asm volatile("multimem.ld_reduce.global.add.f32 %0, [%1];" : "=f"(*sum) : "l"(from) : "memory");
+}
+__global__ void multicast(ncclWindow_t window, ncclDevComm comm) {
+  *static_cast<float*>(ncclGetLsaMultimemPointer(window, 0, comm)) = 1;
+}
 // A warp for each barrier, behind a handle of its own.
 __global__ void warps_meet(ncclDevComm comm, ncclLsaBarrierHandle handle, ncclWindow_t window, int* seen) {
   const int warp = threadIdx.x / 32;
@@ -759,6 +765,17 @@ TEST_CASE("what differs between the ranks, and a rank that does not come, are na
                           same_barrier<<<1, 32, 0, ranks.stream[0]>>>(part.comm[0]);
                         }),
                  "two sessions use barrier 1 of rank 0 at once"));
+  CHECK(contains(kernel(cudaErrorNotSupported,
+                        [](const Ranks& ranks, const Device_part& part) {
+                          multicast<<<1, 1, 0, ranks.stream[0]>>>(part.window[0], part.comm[0]);
+                        }),
+                 "does not have NVLink multicast"));
+  CHECK(contains(kernel(cudaErrorNotSupported,
+                        [](const Ranks& ranks, const Device_part& part) {
+                          auto* memory = static_cast<float*>(part.memory[0]);
+                          multicast_load<<<1, 1, 0, ranks.stream[0]>>>(memory, memory + 1);
+                        }),
+                 "multimem is NVLink multicast"));
   CHECK(contains(kernel(cudaErrorLaunchTimeout,
                         [](const Ranks& ranks, const Device_part& part) {
                           all_reduce<<<1, 32, 0, ranks.stream[0]>>>(part.window[0], part.window[0], 1, part.comm[0]);

@@ -15,6 +15,10 @@
 
 namespace simt::ptx {
 
+[[noreturn]] inline void refuse_multimem(Site site = Site::here()) {
+  device_fault(cudaErrorNotSupported, "multimem is NVLink multicast, which the CPU device does not have", site);
+}
+
 // --- Types that C++ lacks ------------------------------------------------------------------------------------------
 template <class Format>
 struct Small {  // a 16-bit floating-point number
