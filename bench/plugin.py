@@ -10,12 +10,14 @@ PAGES = [
     "bench.gemm.gemm_tables",
     "bench.models.model_tables",
     "bench.models.model_plots",
+    "bench.models.training_tables",
 ]
 STORED = ["header/shapes", "header/host_time"]
 STORES = {
     "header/peers_*": ("the RMSNorm header beside its peers", "make peers"),
     "header/chain*": ("what the header and its peers add to a layer", "make chain"),
     "header/end_to_end*": ("whole models with patched norms", "python3 bench/models/end_to_end.py"),
+    "header/training*": ("a training step of models with patched norms", "python3 bench/models/training.py"),
     "header/host_time.csv": ("the host's part of a call from Python", "python3 bench/norm/host_time.py"),
     "header/shapes.csv": ("the header on other shapes", "make bench S=header"),
     "header/tune*": ("every candidate of the header's kernels", "make tune"),

@@ -35,6 +35,10 @@ ARCHITECTURES = {
     "qwen3-8b": ("Qwen3-8B", "qwen3", {**sizes(151936, 4096, 12288, 36, 32, 8), **rope(1e6)}),
     "qwen2.5-7b": ("Qwen2.5-7B", "qwen2", {**sizes(152064, 3584, 18944, 28, 28, 4), **rope(1e6)}),
     "llama-3-8b": ("Llama-3-8B", "llama", {**sizes(128256, 4096, 14336, 32, 32, 8, 1e-5), **rope(5e5)}),
+    "gemma-7b": (
+        *("Gemma-7B", "gemma"),
+        {**sizes(256000, 3072, 24576, 28, 16, 16), "head_dim": 256, "tie_word_embeddings": True, **rope(1e4)},
+    ),
     "qwen3-vl-8b": (
         *("Qwen3-VL-8B", "qwen3_vl"),
         {
@@ -257,6 +261,11 @@ def norms_of(model):
     return [module for module in model.modules() if type(module).__name__.endswith("RMSNorm")]
 
 
+def formula_of(norm):
+    """(eps, what is added to the weight) of Llama's norms, and of Gemma's."""
+    return (norm.eps, 1.0) if type(norm).__name__.startswith("Gemma") else (norm.variance_epsilon, 0.0)
+
+
 @contextlib.contextmanager
 def forwards_of_norms(model, function):
     """Every RMSNorm computes function(norm, x)."""
@@ -279,9 +288,9 @@ def exact_norms(model):
     """Every RMSNorm is computed in float64 and rounded once, to the type that the stock one returns."""
 
     def exact(norm, x):
-        wide = x.double()
-        y = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + norm.variance_epsilon) * norm.weight.double()
-        return y.to(torch.promote_types(x.dtype, norm.weight.dtype))
+        wide, (eps, offset) = x.double(), formula_of(norm)
+        y = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps) * (offset + norm.weight.double())
+        return y.to(x.dtype if offset else torch.promote_types(x.dtype, norm.weight.dtype))
 
     return forwards_of_norms(model, exact)
 
@@ -295,6 +304,17 @@ def patched(model, **options):
         yield
     finally:
         ours.unpatch(model)
+
+
+def liger_norms(model):
+    """Every RMSNorm is Liger's, as its patch makes them: dx over dy, and the rounding of the model's own norms."""
+    from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+
+    def norm(module, x):
+        eps, offset = formula_of(module)
+        return LigerRMSNormFunction.apply(x, module.weight, eps, offset, "gemma" if offset else "llama", True)
+
+    return forwards_of_norms(model, norm)
 
 
 VARIANTS = {

@@ -65,9 +65,9 @@ def test_tiny_models(end_to_end, tmp_path, capsys):
         )
 
 
-@pytest.mark.parametrize("fault", ["eps", "weight_offset"])
-def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
-    """Norms with ten times the eps, or with weights that are larger by 1e-5."""
+@pytest.fixture(params=["eps", "weight_offset"])
+def faulty_patch(request, end_to_end, monkeypatch):
+    """Patched norms have ten times the eps, or weights that are larger by 1e-5."""
     import rms_norm.torch as ours
 
     from bench.models import models
@@ -77,7 +77,9 @@ def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
         ours.patch_transformers(model)
         for norm in models.norms_of(model):
             options = norm._rms_norm_options
-            more = {"eps": 10 * options.eps} if fault == "eps" else {"weight_offset": options.weight_offset + 1e-5}
+            more = {"weight_offset": options.weight_offset + 1e-5}
+            if request.param == "eps":
+                more = {"eps": 10 * options.eps}
             norm._rms_norm_options = dataclasses.replace(options, **more)
         try:
             yield
@@ -85,11 +87,42 @@ def test_a_small_fault_is_found(fault, end_to_end, tmp_path, monkeypatch):
             ours.unpatch(model)
 
     monkeypatch.setitem(models.VARIANTS, "patched", faulty)
+
+
+def test_a_small_fault_is_found(faulty_patch, end_to_end, tmp_path):
     words = ["--tiny", "--models", "qwen3-8b:float32", "--inputs", "prefill_8", "--variants", "stock,patched"]
     assert end_to_end.main([*words, "--ways", "eager", "--output", str(tmp_path)]) == 1
     stock, patched = stored(tmp_path).values()
     assert stock["verdict"] == "ok" and patched["verdict"] == "wrong"
     assert re.match("the error of the logits is .*, and may be", patched["reason"]) and not patched["milliseconds"]
+
+
+def trained(tmp_path, *words):
+    from bench.models import training
+
+    code = training.main(["--tiny", "--output", str(tmp_path), *words])
+    with open(tmp_path / "training.csv", newline="") as file:
+        return code, {(row["model"], row["variant"]): row for row in csv.DictReader(file)}
+
+
+def test_tiny_models_train(end_to_end, tmp_path, capsys):
+    from bench.models import training
+
+    code, rows = trained(tmp_path)
+    assert code == 0 and {model for model, _ in rows} == {"Llama-3-8B", "Qwen3-8B", "Gemma-7B"}
+    for (_, variant), row in rows.items():
+        assert row["verdict"] == "ok" or variant == "liger", row
+        if variant == "patched":  # other code computes it, with other roundings
+            assert 0 < float(row["error"]) <= float(row["limit"]) and float(row["milliseconds"]) > 0
+    capsys.readouterr()
+    assert training.main(["--tiny"]) == 2 and "--tiny needs --output" in capsys.readouterr().err
+
+
+def test_a_small_fault_in_training_is_found(faulty_patch, tmp_path):
+    code, rows = trained(tmp_path, "--models", "gemma-7b")
+    patched = rows["Gemma-7B", "patched"]
+    assert code == 1 and patched["verdict"] == "wrong" and not patched["milliseconds"]
+    assert re.match("the error of the gradients is .*, and may be", patched["reason"])
 
 
 QUICK = "deepseek_v3", "gemma2", "gpt_oss", "mistral3", "olmo2", "phi3"

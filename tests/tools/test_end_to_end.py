@@ -1,9 +1,9 @@
-"""The tables of what bench/models/end_to_end.py stores, on invented numbers."""
+"""The tables of what bench/models/end_to_end.py and training.py store, on invented numbers."""
 
 import pytest
 from ladder.core.ladders import Unusable
 
-from bench.models import model_tables
+from bench.models import model_tables, training_tables
 
 MODEL = {"model": "Qwen3-8B", "types": "bfloat16", "input": "decode_32", "batch": 32, "tokens": 1, "norms": 145}
 
@@ -61,3 +61,23 @@ def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
     assert model_tables.is_wrong(path)
     (rows,) = model_tables.read(path).values()
     assert model_tables.best_patched(rows) == 8.0
+
+
+def test_the_table_of_training(tmp_path):
+    def trained(variant, **values):
+        known = {"model": "Gemma-7B", "variant": variant, "verdict": "ok", "layers": 8, "norms": 17, "tokens": 4096}
+        known.update({"gpu": "NVIDIA Fake 9000", "cuda_runtime": "13.0", "date": "2026-01-31", **values})
+        return [str(known.get(name, "")) for name in training_tables.COLUMNS]
+
+    stock = trained("stock", milliseconds=10.0, step_mb=900, error="1e-02")
+    patched = trained("patched", milliseconds=8.0, step_mb=700, error="1.1e-02")
+    reason = "not installed: pip install liger-kernel"
+    missing = trained("liger", **{"verdict": "missing", "reason": reason})
+    path = tmp_path / "training.csv"
+    training_tables.store(path, [stock, patched, missing])
+    text = training_tables.markdown(path, path.parent / "README.md")
+    assert "| Gemma-7B | 8 | 17 | 10.00 | 8.00 | missing | +25.0 % | 900 | 700 | missing | 1.00e-02 | 1.10e-02 |" in text
+    assert f"Liger's norms everywhere: missing ({reason})." in text and "Gemma-7B | 8" in text
+    assert not training_tables.is_wrong(path)
+    training_tables.store(path, [stock, trained("patched", verdict="wrong", milliseconds=8.0)])
+    assert training_tables.is_wrong(path) and "wrong |  |" in training_tables.markdown(path, path)
