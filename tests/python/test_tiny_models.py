@@ -119,8 +119,8 @@ def test_tiny_models_train(end_to_end, tmp_path, capsys):
 
 
 def test_a_small_fault_in_training_is_found(faulty_patch, tmp_path):
-    code, rows = trained(tmp_path, "--models", "gemma-7b")
-    patched = rows["Gemma-7B", "patched"]
+    code, rows = trained(tmp_path, "--models", "llama-3-8b")
+    patched = rows["Llama-3-8B", "patched"]
     assert code == 1 and patched["verdict"] == "wrong" and not patched["milliseconds"]
     assert re.match("the error of the gradients is .*, and may be", patched["reason"])
 
