@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "arguments.cuh"
+#include "few_rows.cuh"
 #include "gradients.cuh"
 #include "launch.cuh"
 
@@ -133,40 +134,61 @@ constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X
 // Of clusters there are as many as rows of partial sums. One alone writes dweight.
 template <class Shape, class X, class W, class Y>
 cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
-  const int block = static_cast<int>(threads.x * threads.y);
-  const int stage_bytes = Stage<Shape, X, Y>::bytes(block, p.dsum.data != nullptr);
+  using Memory = Stage<Shape, X, Y>;
+  const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
+  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr), out_bytes = Memory::out_bytes(lanes, teams);
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
-  p.stages = Shape::kAligned ? kMostStages : 0;
+  p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
   const auto kernel = row_gradients<Shape, X, W, Y>;
-  if (std::max(p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
+  if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
-    p.stages = std::clamp(most_bytes / stage_bytes, 1, p.stages);
+    p.stages = std::clamp((most_bytes - out_bytes) / stage_bytes, 1, p.stages);
     if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   }
-  Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, std::max(p.stages * stage_bytes, sums_bytes),
-               parts, p.dependent};
+  const int shared_bytes = std::max(out_bytes + p.stages * stage_bytes, sums_bytes);
+  Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, shared_bytes, parts, p.dependent};
   return launch(stream, grid, kernel, p);
 }
 
-// The kernel of a row depends on its length alone, so that its sums always have one order. `partials` are the most
-// blocks or clusters that there may be, and become what there are.
+// For few rows: the blocks of each cluster share the columns of all of them. See few_rows.cuh.
+template <int N, int kRows, class X, class W, class Y>
+cudaError_t launch_few(BackwardProblem<X, W, Y>& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
+  using Kernel = FewShape<N, kRows>;
+  const int row_warps = (p.packs + 63) / 64, own_warps = (row_warps + few.parts - 1) / few.parts;
+  partials = std::min<int64_t>(partials, few.clusters);
+  if (partials == 1) p.partial = nullptr;
+  p.parts = few.parts;
+  const Grid grid = {dim3(static_cast<unsigned>(partials * few.parts)),
+                     dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
+                     Kernel::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
+  return launch(stream, grid, few_row_gradients<Kernel, X, W, Y>, p, row_warps);
+}
+
+// The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
+// clusters that there may be, and become what there are.
 template <int N, bool kAligned, class X, class W, class Y>
 cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device,
                              cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
-    most = std::max<int64_t>(most, 1);
-    return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
+  // At most `most` blocks or clusters, and no more than have as many turns. Where a GPU holds no whole cluster, one.
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {
+    const int64_t shares = (p.rows + rows_of_block - 1) / rows_of_block;
+    most = std::clamp<int64_t>(most, 1, std::min(partials, shares));
+    const int64_t turns = (shares + most - 1) / most;
+    return partials = (shares + turns - 1) / turns;
   };
   if constexpr (has_fast_gradients<X, W, Y>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
     const auto in_warps = [&](auto vectors) {
-      const int lanes = threads_of(p.packs, vectors, 32), teams = 256 / lanes;
+      const int lanes = threads_of(p.packs, vectors, 32);
+      const int64_t rows_of_warp = 32 / lanes, warps = (p.rows + rows_of_warp - 1) / rows_of_warp;
+      // Few rows are on as many multiprocessors as there are, with a warp on each.
+      const int64_t teams = rows_of_warp * std::clamp<int64_t>(warps / processors, 1, 8);
       const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
       return launch_rows<GradientShape<N, vectors, 32, kAligned>>(p, threads, begin(2 * processors, teams), 1, stream);
     };
@@ -175,11 +197,17 @@ cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, con
     constexpr int kVectors = 2, kThreads = 512, kPacks = kVectors * kThreads;
     const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
     if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
+      if constexpr (kAligned)
+        if (const FewRows few = few_rows(p.rows, p.packs, device.has_clusters); few.parts > 0)
+          return few.rows_of_thread == 1 ? launch_few<N, 1>(p, partials, few, stream)
+                                         : launch_few<N, 2>(p, partials, few, stream);
       const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
-      // Eight warps on a multiprocessor. Some clusters of many smaller blocks start when others have ended.
-      const int64_t blocks = parts == kMostParts && warps <= 8 ? 3 : (8 + warps - 1) / warps;
+      // Eight warps on a multiprocessor, but two blocks of a cluster of eight. Such a cluster starts where eight
+      // multiprocessors near each other are free, and a sixteenth of them have no seven others.
+      const int64_t blocks = parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
+      const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
       return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(
-          p, dim3(static_cast<unsigned>(32 * warps)), begin(blocks * processors / parts), parts, stream);
+          p, dim3(static_cast<unsigned>(32 * warps)), begin(blocks * usable / parts), parts, stream);
     }
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
@@ -203,6 +231,8 @@ BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Opt
   BackwardProblem<X, W, Y> p = {};
   p.x = rows_of(call.x, x), p.dy = rows_of(call.dy, dy), p.dx = rows_of(call.dx, dx);
   p.dsum = rows_of(call.dsum, dsum);
+  const auto memory_of = [](const Matrix& m) { return Span{m.region().begin, m.region().end()}; };
+  p.x_memory = memory_of(x), p.dy_memory = memory_of(dy), p.dsum_memory = memory_of(dsum);
   p.weight = call.weight, p.dweight = call.dweight;
   if (call.dweight) {
     const auto begin = reinterpret_cast<uintptr_t>(call.workspace) + kPartialsAlignment - 1;
@@ -239,7 +269,10 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
     w.partial = p.partial;
   }
   if (call.dweight == nullptr) return cudaSuccess;
-  Grid grid = {dim3(static_cast<unsigned>(weight_blocks(call.cols))), dim3(kWeightLanes, kWeightRows)};
+  // A warp has four rows of partial sums. Warps that would have none change nothing.
+  const int64_t weight_rows = std::clamp<int64_t>((w.count + 3) / 4 * 4, 4, kWeightRows);
+  Grid grid = {dim3(static_cast<unsigned>(weight_blocks(call.cols))),
+               dim3(kWeightLanes, static_cast<unsigned>(weight_rows))};
   grid.dependent = device.has_clusters && (call.rows > 0 || options.dependent_launch);
   return launch(stream, grid, weight_gradient<W>, w);
 }

@@ -7,27 +7,50 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "gradients.cuh"
 
 namespace rms_norm::detail {
 
-constexpr int kFewThreads = 512;
+constexpr int kFewThreads = 512, kFewWarps = kFewThreads / 32;
 
-template <int kPackElements, int kRowsOfThread, bool kIsAligned>
+// How few rows are shared: by `clusters` clusters of `parts` blocks, which take `rows` · `rows_of_thread` rows at a time.
+// parts is 0 where row_gradients takes less time.
+struct FewRows {
+  int parts = 0, clusters = 0, rows = 0, rows_of_thread = 1;
+};
+// As measured on an H100: with one cluster there are no partial sums to add up, and of more there are as many as a GPU
+// has room for at once. Between them, blocks that have whole rows take less time.
+inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
+  const int row_warps = (packs + 63) / 64;
+  if (!has_clusters || row_warps > kGradientWarps) return {};
+  const int parts = row_warps <= 4 ? 4 : 8, own_warps = (row_warps + parts - 1) / parts, most = kFewWarps / own_warps;
+  const int count = static_cast<int>(std::min<int64_t>(rows, INT32_MAX));
+  const int at_once = count == 1 ? 1 : std::clamp((count + 3) / 4 * 4, 4, most);
+  if (count <= most) return {parts, 1, at_once, 1};
+  if (own_warps == 1) return row_warps > 4 && count > 96 && count <= 128 ? FewRows{parts, (count + 7) / 8, 8, 1} : FewRows{};
+  if (count <= 2 * most) return {parts, 1, most, 2};
+  return count > 64 && count <= 240 ? FewRows{parts, (count + 2 * most - 1) / (2 * most), most, 2} : FewRows{};
+}
+
+template <int kPackElements, int kRowsOfThread>
 struct FewShape {
-  static constexpr int N = kPackElements, kRows = kRowsOfThread;
-  static constexpr bool kAligned = kIsAligned;
+  static constexpr int N = kPackElements, kRows = kRowsOfThread, kVectors = 2;
+  using Numbers = float[2][kGradientWarps];  // of a row: the squares and the products of each warp
+  static int shared_bytes(int own_warps, int rows) {
+    const int of_sums = 2 * rows * kRows * static_cast<int>(sizeof(Numbers));
+    return std::max(of_sums, 32 * own_warps * rows * kVectors * N * static_cast<int>(sizeof(float)));
+  }
 };
 
 // blockDim = (the block's share of the threads of a row, rows at a time). row_warps are the warps that row_gradients has
 // for a row.
 template <class Shape, class X, class W, class Y>
 __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardProblem<X, W, Y> p, int row_warps) {
-  constexpr int N = Shape::N, kVectors = 2, kRows = Shape::kRows;
-  constexpr bool kAligned = Shape::kAligned;
-  using Numbers = float[2][kGradientWarps];  // of a row: the squares and the products of each warp
+  constexpr int N = Shape::N, kVectors = Shape::kVectors, kRows = Shape::kRows;
+  using Numbers = typename Shape::Numbers;
   extern __shared__ uint4 shared_memory[];
   __shared__ uint64_t arrived[2];
 
@@ -42,20 +65,12 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
   };
   const auto pack_of = [&](int v) { return 32 * (warp + v * row_warps) + lane; };
   const auto element_of = [&](int v) { return static_cast<int64_t>(pack_of(v)) * N; };
-  const auto count_of = [&](int v) { return static_cast<int>(min(int64_t{N}, p.cols - element_of(v))); };
   const auto has = [&](int v) { return warp < row_warps && pack_of(v) < p.packs; };
-  const auto load_any = [&](const auto* row, int v) {
-    if constexpr (kAligned)
-      return load_constant<N>(row + element_of(v));
-    else
-      return load_some<N>(row + element_of(v), count_of(v));
-  };
-
   Pack<W, N> weight[kVectors] = {};
   if (p.weight != nullptr)
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
-      if (has(v)) weight[v] = load_any(p.weight, v);
+      if (has(v)) weight[v] = load_constant<N>(p.weight + element_of(v));
   const Mailboxes<2> boxes{arrived};
   if (parts > 1) boxes.open();
   if (p.dependent) wait_for_previous_kernel();
@@ -73,9 +88,14 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
     for (int r = 0; r < kRows; ++r)
       if (number_of(r) < p.rows) {
         const RowPlace place = place_of(number_of(r), p.heads);
+        const X* const of_x = p.x.row(place);
+        const Y* const of_y = p.dy.row(place);
 #pragma unroll
         for (int v = 0; v < kVectors; ++v)
-          if (has(v)) x[r][v] = load_any(p.x.row(place), v), dy[r][v] = load_any(p.dy.row(place), v);
+          if (has(v)) {
+            x[r][v] = load<N, true>(of_x + element_of(v), p.reads);
+            dy[r][v] = load<N, true>(of_y + element_of(v), p.reads);
+          }
       }
     if (parts > 1) {
       if (turn == 0) Mailboxes<2>::wait_until_open();
@@ -130,62 +150,57 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
         unpack<true>(x[r][v], value);
         unpack<true>(dy[r][v], from_y);
         unpack(weight[v], factor);
-        if (p.dsum.data != nullptr) unpack(load_any(p.dsum.row(place), v), added);
+        if (p.dsum.data != nullptr) unpack(load<N, true>(p.dsum.row(place) + element_of(v), p.reads), added);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
           dweight[v][k] += from_y[k] * (value[k] * rstd);
           value[k] = rstd * (from_y[k] * (factor[k] + p.weight_offset) - value[k] * slope);
           if (p.dsum.data != nullptr) value[k] += added[k];
         }
-        const Pack<X, N> rounded = round_to<X>(value);
-        if constexpr (kAligned)
-          store<true>(p.dx.row(place) + element_of(v), rounded, p.writes);
-        else
-          store_some(p.dx.row(place) + element_of(v), rounded, count_of(v));
+        store<true>(p.dx.row(place) + element_of(v), round_to<X>(value), p.writes);
       }
     }
   }
 
   if (p.dweight == nullptr) return;
   float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
-  const auto write = [&](int v, const float (&sum)[N]) {
+  const auto write = [&](int64_t element, const auto& sum) {
     if (partial)
-      store<false>(partial + element_of(v), round_to<float>(sum));
-    else if constexpr (kAligned)
-      store<false>(p.dweight + element_of(v), round_to<W>(sum));
+      store<false>(partial + element, round_to<float>(sum));
     else
-      store_some(p.dweight + element_of(v), round_to<W>(sum), count_of(v));
+      store<false>(p.dweight + element, round_to<W>(sum));
   };
   if (blockDim.y == 1) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
-      if (has(v)) write(v, dweight[v]);
+      if (has(v)) write(element_of(v), dweight[v]);
     return;
   }
-  // The threads of one column are as far apart in shared memory as a row is wide.
-  float* const of_rows = reinterpret_cast<float*>(shared_memory);
-  const int width = blockDim.x * kVectors * N;
+  // A thread adds up what the threads of a column have, for four columns at a time.
+  constexpr int kFours = N / 4;
+  auto* const of_rows = reinterpret_cast<float4*>(shared_memory);
+  const int lanes = static_cast<int>(blockDim.x), width = kVectors * lanes * kFours;
   __syncthreads();
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    auto* const to = reinterpret_cast<float4*>(of_rows + threadIdx.y * width + (v * blockDim.x + threadIdx.x) * N);
+  for (int v = 0; v < kVectors; ++v)
 #pragma unroll
-    for (int k = 0; k < N; k += 4)
-      to[k / 4] = {dweight[v][k], dweight[v][k + 1], dweight[v][k + 2], dweight[v][k + 3]};
-  }
+    for (int k = 0; k < kFours; ++k) {
+      const float* const four = dweight[v] + 4 * k;
+      of_rows[threadIdx.y * width + (v * lanes + threadIdx.x) * kFours + k] = {four[0], four[1], four[2], four[3]};
+    }
   __syncthreads();
-  for (int i = tid; i < width; i += blockDim.x * blockDim.y) {
-    const int pack = i / N, v = pack / static_cast<int>(blockDim.x), of_part = pack % static_cast<int>(blockDim.x);
-    const int of_row = part * own_warps + of_part / 32;
-    const int64_t column = (int64_t{32} * (of_row + v * row_warps) + of_part % 32) * N + i % N;
-    if (of_row >= row_warps || column >= p.cols) continue;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int k = 0; k < static_cast<int>(blockDim.y); ++k) sum += of_rows[k * width + i];
-    if (partial)
-      partial[column] = sum;
-    else
-      p.dweight[column] = rounded_to<W>(sum);
+  for (int i = tid; i < width; i += lanes * blockDim.y) {
+    const int of_thread = i / kFours, v = of_thread >= lanes, thread = of_thread - v * lanes;
+    const int of_row = part * own_warps + thread / 32, pack = 32 * (of_row + v * row_warps) + thread % 32;
+    if (of_row >= row_warps || pack >= p.packs) continue;
+    float4 sum = of_rows[i];
+#pragma unroll 4
+    for (int k = 1; k < static_cast<int>(blockDim.y); ++k) {
+      const float4 four = of_rows[k * width + i];
+      sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
+    }
+    const float total[4] = {sum.x, sum.y, sum.z, sum.w};
+    write(static_cast<int64_t>(pack) * N + i % kFours * 4, total);
   }
 }
 

@@ -24,6 +24,12 @@ struct Gradient {
   __device__ T* row(RowPlace place) const { return data + place.token * stride + place.head * head_stride; }
 };
 
+// Addresses, in bytes.
+struct Span {
+  uintptr_t begin, end;
+  __device__ bool has(uintptr_t address, int bytes) const { return begin <= address && address + bytes <= end; }
+};
+
 template <class X, class W, class Y>
 struct BackwardProblem {
   Gradient<const X> x;
@@ -40,6 +46,7 @@ struct BackwardProblem {
   int stages = 0;                            // rows of a team that are on their way or in work
   bool dependent = false;
   cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
+  Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows
 };
 
 template <class T>
@@ -72,6 +79,46 @@ __device__ void start_copy_of(Pack<T, N>* to, const T* from, [[maybe_unused]] cu
     __pipeline_memcpy_async(shared, global, kStep);
   }
 }
+
+// A row, or a block's part of it, that begins at any element. It comes and goes in chunks of 16 bytes on 16-byte
+// boundaries, and in shared memory it is as far from a boundary as in global memory.
+template <class T>
+struct RowChunks {
+  static constexpr int kBytes = 16, kElements = kBytes / sizeof(T);
+  const Span row;
+  __device__ RowChunks(const T* begin, int64_t count)
+      : row{reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin + count)} {}
+  __device__ int shift() const { return static_cast<int>(row.begin % kBytes); }
+  __device__ uintptr_t address(int chunk) const { return row.begin - shift() + static_cast<uintptr_t>(chunk) * kBytes; }
+  // Calls do_element(i) for those elements of the chunk that are the row's.
+  template <class Do>
+  __device__ void for_each(int chunk, Do do_element) const {
+#pragma unroll
+    for (int i = 0; i < kElements; ++i)
+      if (row.has(address(chunk) + i * sizeof(T), sizeof(T))) do_element(i);
+  }
+  // What else is in the chunks of a row's ends is copied with them, if it is the tensor's.
+  __device__ void start_copy(uint4* memory, int chunk, const Span& tensor, cuda::access_property cache) const {
+    if (address(chunk) >= row.end) return;
+    const auto* const from = reinterpret_cast<const T*>(address(chunk));
+    auto* const to = reinterpret_cast<T*>(memory + chunk);
+    if (tensor.has(address(chunk), kBytes))
+      start_copy_of(reinterpret_cast<Pack<T, kElements>*>(to), from, cache);
+    else
+      for_each(chunk, [&](int i) { to[i] = from[i]; });
+  }
+  __device__ T* pack(uint4* memory, int number) const {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(memory + number) + shift());
+  }
+  __device__ void store_chunk(const uint4* memory, int chunk, cuda::access_property cache) const {
+    auto* const to = reinterpret_cast<T*>(address(chunk));
+    const auto* const from = reinterpret_cast<const T*>(memory + chunk);
+    if (row.has(address(chunk), kBytes))
+      store<true>(to, load<kElements>(from), cache);
+    else
+      for_each(chunk, [&](int i) { to[i] = from[i]; });
+  }
+};
 
 // --- Sums of a row ---------------------------------------------------------------------------------------------------
 
@@ -107,7 +154,7 @@ struct BlockSums {
     auto& copy = numbers[turn % 2];
     if (lane % 16 == 0) copy[half][threadIdx.x / 32] = mine;
     __syncthreads();
-    mine = lane % 16 < blockDim.x / 32 ? copy[half][lane % 16] : 0.0f;
+    mine = lane % 16 < static_cast<int>(blockDim.x) / 32 ? copy[half][lane % 16] : 0.0f;
 #pragma unroll
     for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
     const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
@@ -142,8 +189,9 @@ struct ClusterSums {
 // --- Rows in registers -----------------------------------------------------------------------------------------------
 
 // A kernel for rows of up to kTeam · kVectors packs of N elements, or as many in each block of a cluster. kTeam is 32,
-// and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Tensors that
-// are not aligned are loaded when their row's turn comes, and added up in the same order.
+// and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Of tensors
+// that are not aligned, a thread's packs come from chunks that other threads have copied, and are added up in the same
+// order.
 template <int kPackElements, int kPacksOfThread, int kTeamThreads, bool kIsAligned>
 struct GradientShape {
   static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads;
@@ -152,22 +200,25 @@ struct GradientShape {
 };
 constexpr int kMostStages = 3;
 
-// What a thread has of one row in shared memory: its packs, one after the other thread's.
+// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not aligned
+// have one chunk more than a row has packs.
 template <class Shape, class X, class Y>
 struct Stage {
   static constexpr int N = Shape::N, kVectors = Shape::kVectors;
-  __host__ __device__ static constexpr int bytes(int threads, bool has_sum) {
-    return kVectors * threads * static_cast<int>((has_sum ? 2 : 1) * sizeof(Pack<X, N>) + sizeof(Pack<Y, N>));
+  static constexpr int kXWords = sizeof(Pack<X, N>) / sizeof(uint4), kYWords = sizeof(Pack<Y, N>) / sizeof(uint4);
+  __host__ __device__ static constexpr int packs(int lanes) { return kVectors * lanes + (Shape::kAligned ? 0 : 1); }
+  __host__ __device__ static constexpr int bytes(int lanes, int teams, bool has_sum) {
+    return teams * packs(lanes) * static_cast<int>((has_sum ? 2 : 1) * sizeof(Pack<X, N>) + sizeof(Pack<Y, N>));
   }
-  char* const memory;
-  const int threads, thread;
-  __device__ Pack<X, N>& x(int v) const { return reinterpret_cast<Pack<X, N>*>(memory)[v * threads + thread]; }
-  __device__ Pack<X, N>& dsum(int v) const {
-    return *(&x(v) + kVectors * threads + kVectors * threads * static_cast<int>(sizeof(Pack<Y, N>) / sizeof(uint4)));
+  // Where the rows of dx become chunks, beside all stages.
+  __host__ __device__ static constexpr int out_bytes(int lanes, int teams) {
+    return Shape::kAligned ? 0 : teams * packs(lanes) * static_cast<int>(sizeof(uint4));
   }
-  __device__ Pack<Y, N>& dy(int v) const {
-    return reinterpret_cast<Pack<Y, N>*>(&x(0) - thread + kVectors * threads)[v * threads + thread];
-  }
+  uint4* const memory;
+  const int lanes, teams, team;
+  __device__ uint4* x() const { return memory + team * packs(lanes) * kXWords; }
+  __device__ uint4* dy() const { return memory + (teams * kXWords + team * kYWords) * packs(lanes); }
+  __device__ uint4* dsum() const { return memory + (teams * (kXWords + kYWords) + team * kXWords) * packs(lanes); }
 };
 
 // blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
@@ -209,37 +260,56 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   let_next_kernel_start();
 
   const bool has_sum = p.dsum.data != nullptr;
+  using Memory = Stage<Shape, X, Y>;
+  uint4* const out = shared_memory + team * Memory::packs(lanes);
   const auto stage_of = [&](int number) {
-    return Stage<Shape, X, Y>{
-        reinterpret_cast<char*>(shared_memory) + number * Stage<Shape, X, Y>::bytes(threads, has_sum), threads, tid};
+    const int begin = Memory::out_bytes(lanes, teams) + number * Memory::bytes(lanes, teams, has_sum);
+    return Memory{shared_memory + begin / sizeof(uint4), lanes, teams, team};
   };
-  // Starts to copy the thread's packs of a row, if there is one.
+  const auto sync_team = [&] { kWarps ? __syncwarp() : __syncthreads(); };
+  const int64_t own_elements = min(static_cast<int64_t>(packs) * N, p.cols - static_cast<int64_t>(first) * N);
+  const auto chunks_of = [&](auto* row) { return RowChunks(row + static_cast<int64_t>(first) * N, own_elements); };
+  // Calls do_chunk(i) for the thread's chunks of a row.
+  const auto for_each_chunk = [&](auto do_chunk) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) do_chunk(pack_of(v));
+    if (threadIdx.x == 0) do_chunk(kVectors * lanes);
+  };
+  // Starts to copy the thread's packs or chunks of a row, if there is one.
   const auto fetch = [&](int64_t number, int to) {
     if (number < p.rows) {
       const RowPlace place = place_of(number, p.heads);
-      const X* const x = p.x.row(place);
-      const Y* const dy = p.dy.row(place);
-      const auto stage = stage_of(to);
+      const auto start = [&](const auto* row, uint4* memory, const Span& tensor) {
+        using Element = std::remove_const_t<std::remove_pointer_t<decltype(row)>>;
+        if constexpr (kAligned) {
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-        if (pack_of(v) < packs) {
-          start_copy_of(&stage.x(v), x + element_of(v), p.reads);
-          start_copy_of(&stage.dy(v), dy + element_of(v), p.reads);
+          for (int v = 0; v < kVectors; ++v)
+            if (pack_of(v) < packs)
+              start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory) + pack_of(v), row + element_of(v), p.reads);
+        } else {
+          const auto chunks = chunks_of(row);
+          for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, tensor, p.reads); });
         }
-      if (has_sum) {
-        const X* const dsum = p.dsum.row(place);
-#pragma unroll
-        for (int v = 0; v < kVectors; ++v)
-          if (pack_of(v) < packs) start_copy_of(&stage.dsum(v), dsum + element_of(v), p.reads);
-      }
+      };
+      const auto stage = stage_of(to);
+      start(p.x.row(place), stage.x(), p.x_memory);
+      start(p.dy.row(place), stage.dy(), p.dy_memory);
+      if (has_sum) start(p.dsum.row(place), stage.dsum(), p.dsum_memory);
     }
     __pipeline_commit();
+  };
+  // The thread's packs of what was fetched.
+  const auto fetched = [&](const auto* row, uint4* memory, int v) {
+    using Element = std::remove_const_t<std::remove_pointer_t<decltype(row)>>;
+    if constexpr (kAligned)
+      return reinterpret_cast<const Pack<Element, N>*>(memory)[pack_of(v)];
+    else
+      return first_of(load_unaligned<N, false>(chunks_of(row).pack(memory, pack_of(v))), count_of(v));
   };
 
   float dweight[kVectors][N] = {};
   int64_t number = static_cast<int64_t>(group) * teams + team;
-  if constexpr (kAligned)
-    for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s);
+  for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
   int at = 0;
@@ -251,21 +321,17 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     const RowPlace place = place_of(has_row ? number : 0, p.heads);
     Pack<X, N> x[kVectors];
     Pack<Y, N> dy[kVectors];
-    if constexpr (kAligned) {
-      if (p.stages == kMostStages)
-        __pipeline_wait_prior(kMostStages - 1);
-      else if (p.stages == 2)
-        __pipeline_wait_prior(1);
-      else
-        __pipeline_wait_prior(0);
-    }
+    if (p.stages == kMostStages)
+      __pipeline_wait_prior(kMostStages - 1);
+    else if (p.stages == 2)
+      __pipeline_wait_prior(1);
+    else
+      __pipeline_wait_prior(0);
+    if constexpr (!kAligned) sync_team();
     const auto read = [&](int v) {
       x[v] = {}, dy[v] = {};
-      if (pack_of(v) >= own) return;
-      if constexpr (kAligned)
-        x[v] = stage.x(v), dy[v] = stage.dy(v);
-      else
-        x[v] = load_any(p.x.row(place), v), dy[v] = load_any(p.dy.row(place), v);
+      if (pack_of(v) < own)
+        x[v] = fetched(p.x.row(place), stage.x(), v), dy[v] = fetched(p.dy.row(place), stage.dy(), v);
     };
     using Factors = float[N];
     const auto factors_of = [&](int v, Factors& factor) {
@@ -301,7 +367,6 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
-    const X* const dsum = has_sum ? p.dsum.row(place) : nullptr;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (pack_of(v) >= own) continue;
@@ -310,12 +375,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       unpack<true>(x[v], value);
       unpack<true>(dy[v], from_y);
       factors_of(v, factor);
-      if (has_sum) {
-        if constexpr (kAligned)
-          unpack(stage.dsum(v), added);
-        else
-          unpack(load_any(dsum, v), added);
-      }
+      if (has_sum) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         dweight[v][k] += from_y[k] * (value[k] * rstd);
@@ -326,12 +386,15 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if constexpr (kAligned)
         store<true>(dx + element_of(v), rounded, p.writes);
       else
-        store_some(dx + element_of(v), rounded, count_of(v));
+        store_unaligned(chunks_of(dx).pack(out, pack_of(v)), rounded);
     }
-    if constexpr (kAligned) {
-      fetch(number + p.stages * step, at);
-      at = at + 1 == p.stages ? 0 : at + 1;
+    if constexpr (!kAligned) {
+      sync_team();
+      const auto chunks = chunks_of(dx);
+      if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
     }
+    fetch(number + p.stages * step, at);
+    at = at + 1 == p.stages ? 0 : at + 1;
   }
 
   // The partial sums of the block's rows.
@@ -429,7 +492,7 @@ struct WeightProblem {
 
 constexpr int kWeightLanes = 8, kWeightRows = 64, kWeightColumns = 4 * kWeightLanes;  // a line of 128 bytes
 
-// Each block has a line of columns. Threads add up every kWeightRows-th row, and then each other's sums.
+// Each block has a line of columns. Threads add up every blockDim.y-th row, and then each other's sums.
 template <class W>
 __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(const WeightProblem<W> p) {
   constexpr int kWarps = kWeightLanes * kWeightRows / 32;
@@ -440,7 +503,7 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(con
   const float* const from = p.partial + begin + 4 * threadIdx.x;
   float4 sum = {};
 #pragma unroll 4
-  for (int64_t k = threadIdx.y; k < p.count; k += kWeightRows) {
+  for (int64_t k = threadIdx.y; k < p.count; k += blockDim.y) {
     const float4 four = *reinterpret_cast<const float4*>(from + k * p.pitch);
     sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
   }
@@ -456,8 +519,8 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(con
   __syncthreads();
   if (tid >= kWeightColumns || begin + tid >= p.cols) return;
   float total = 0.0f;
-#pragma unroll
-  for (int k = 0; k < kWarps; ++k) total += sums[k][tid];
+#pragma unroll 4
+  for (int k = 0; k < static_cast<int>(blockDim.y) / 4; ++k) total += sums[k][tid];
   p.dweight[begin + tid] = rounded_to<W>(total);
 }
 

@@ -91,6 +91,20 @@ __device__ Pack<T, N> load_some(const T* address, int64_t count) {
     }
   return pack;
 }
+// A pack whose elements from number `count` on become zero.
+template <class T, int N>
+__device__ Pack<T, N> first_of(Pack<T, N> pack, int count) {
+  constexpr int kPerWord = 4 / sizeof(T);
+  if (count < N)
+#pragma unroll
+    for (int i = 0; i < pack.kWords; ++i) {
+      if (i * kPerWord >= count)
+        pack.word[i] = 0;
+      else if (kPerWord == 2 && i * kPerWord + 1 >= count)
+        pack.word[i] &= 0xffff;
+    }
+  return pack;
+}
 template <bool hinted, class T, int N>
 __device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda::access_property cache = {}) {
   using Access = typename Pack<T, N>::Access;
@@ -99,6 +113,20 @@ __device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda:
     Access* to = reinterpret_cast<Access*>(address) + i;
     if constexpr (hinted) to = cuda::associate_access_property(to, cache);
     *to = reinterpret_cast<const Access*>(pack.word)[i];
+  }
+}
+
+// At the address of any element, as load_unaligned().
+template <class T, int N>
+__device__ void store_unaligned(T* address, const Pack<T, N>& pack) {
+  const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
+  auto* const words = reinterpret_cast<unsigned*>(address + odd);
+  const auto store_half = [](T* to, unsigned bits) { *reinterpret_cast<unsigned short*>(to) = bits; };
+  if (odd) store_half(address, pack.word[0]), store_half(address + N - 1, pack.word[pack.kWords - 1] >> 16);
+#pragma unroll
+  for (int i = 0; i < pack.kWords; ++i) {
+    const unsigned next = i + 1 < pack.kWords ? pack.word[i + 1] : 0;
+    if (i + 1 < pack.kWords || !odd) words[i] = odd ? __funnelshift_r(pack.word[i], next, 16) : pack.word[i];
   }
 }
 

@@ -138,6 +138,11 @@ void answers_in_packs(const Expect& expect, bool quick) {
   expect({600, 520, rows, 0, true, false, true, false});
   expect({700, 1048, rows, 0, true, false, true, false});
   if (!quick) expect({300, 8200, rows, 0, true, false, true, false});
+  // Few rows: one cluster, two rows of a thread, and several clusters of either kind.
+  expect({5, 1288, rows, 0, true, true, true, true});
+  if (!quick)
+    for (const int64_t cols : {2056, 4096, 8192})
+      for (const int64_t count : {2, 12, 16, 100}) expect({count, cols, rows, 0, true, count == 12, true, false});
   expect({2, 4096, {4104}, 0, false, true, false, true});
   expect({6, 16, {128, 3, 32}, 0, true, false, true, false});
   expect({6, 16, {48, 3, 16}, 0, true, false, true, true});  // heads that follow each other as rows do
@@ -191,6 +196,8 @@ void answers(Tally& tally, bool quick) {
   for (const int64_t cols : lengths) expect({3, cols, rows, cols % 3, true, cols % 2 == 0, true, false});
   for (const int64_t count : {0, 1, 255, 256, 257, 989}) expect({count, 20, rows, 1, true, true, true, false});
   if (has_fast<X, W, Y>) answers_in_packs(expect, quick);
+  if (has_fast<X, W, Y>) expect({300, 1043, rows, 3, true, true, true, true});  // several rows of a block, at any element
+  if (has_fast<X, W, Y> && !quick) expect({300, 8195, {8203}, 1, true, true, true, false});
   expect({5, 100, rows, 0, false, true, false, false});
   expect({5, 100, rows, 0, true, false, false, true});
   expect({5, 100, {130}, 1, true, true, true, false});
