@@ -153,9 +153,7 @@ class Contest:
                 last = max(least, min(most, int(self.given.seconds / (time.monotonic() - begin))))
         for variant, found in samples.items():
             median, spread = graph_timing.summarize(found)
-            self.rows[variant].update(
-                milliseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", samples=len(found)
-            )
+            self.rows[variant].update(milliseconds=f"{median:.3f}", spread_percent=f"{spread:.1f}", samples=len(found))
         return self.finished()
 
     def finished(self):

@@ -3,6 +3,7 @@
 A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -> (y, s), where x and r are rows × cols
 and y and s are outputs of the pool that it may use or leave; what it returns holds the result. One that has gradients
 has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. One that quantizes
+has .step(x, weight, dy) -> ((y, dx), dweight), forward and backward through autograd. One of norms that end in 8 bits
 has .quantized(form, entry, weight) -> (q, scales, s), with a Form and a graph_timing.QuantizedEntry. It works on
 PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites
 dy. Making one raises Missing where it is not installed;
@@ -201,6 +202,26 @@ class Ours:
         return e.q, e.scales, e.s
 
 
+def through_autograd(torch, norm, x, weight, dy):
+    """((y, dx), dweight) of norm(x, weight), as a training step gets them."""
+    with torch.enable_grad():
+        leaves = [None if tensor is None else tensor.detach().requires_grad_() for tensor in (x, weight)]
+        y = norm(*leaves)
+        dx, *dweight = torch.autograd.grad(y, [leaf for leaf in leaves if leaf is not None], dy)
+    return (y.detach(), dx), dweight[0] if dweight else None
+
+
+class Package:
+    """The header as autograd calls it: rms_norm.torch of python/."""
+
+    def __init__(self, torch):
+        self.torch, self.rms_norm = torch, import_peer("rms_norm.torch", "./python").rms_norm
+        self.version = version_of("rms_norm")
+
+    def step(self, x, weight, dy):
+        return through_autograd(self.torch, lambda x, weight: self.rms_norm(x, weight, EPS), x, weight, dy)
+
+
 class Torch:
     """torch.nn.functional.rms_norm, eager or compiled anew for each shape."""
 
@@ -244,6 +265,12 @@ class Torch:
 
     def backward(self, dy, x, weight, rstd, dx, dweight):
         return self.call("backward", dy, x, rstd, weight)
+
+    def plain_step(self, x, weight):
+        return self.plain_forward(x, weight)
+
+    def step(self, x, weight, dy):
+        return through_autograd(self.torch, lambda x, weight: self.call("step", x, weight), x, weight, dy)
 
     def forward(self, x, weight, y):
         return self.call("forward", x, weight)
@@ -301,7 +328,7 @@ class Liger:
 
     def __init__(self, torch):
         module = import_peer("liger_kernel.ops.rms_norm", "liger-kernel")
-        self.norm, self.module = module.LigerRMSNormFunction, module
+        self.torch, self.norm, self.module = torch, module.LigerRMSNormFunction, module
         self.add_norm = import_peer("liger_kernel.ops.fused_add_rms_norm", "liger-kernel").LigerFusedAddRMSNormFunction
         self.version = version_of("liger_kernel")
 
@@ -316,6 +343,12 @@ class Liger:
         block, warps = self.module.calculate_settings(x.shape[-1])
         mode = self.module._CASTING_MODE_LLAMA.value
         return self.module.rms_norm_backward(dy, x, weight, rstd.view(-1), 0.0, mode, block, warps, True, None)[:2]
+
+    def step(self, x, weight, dy):
+        def norm(x, weight):
+            return self.norm.apply(x, weight, EPS, 0.0, "llama", True)
+
+        return through_autograd(self.torch, norm, x, weight, dy)
 
 
 class FlashInfer:

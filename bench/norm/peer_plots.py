@@ -5,13 +5,13 @@ from ladder.pages.drawing import BLACK, LINES, VERMILLION, WHISKERS, save, sprea
 
 from bench.norm import peer_tables
 
-BACKWARD = "peers_backward"
+BACKWARD, STEP = "peers_backward", "peers_step"
 QUANTIZED = [name for name in peer_tables.FILES if "8" in name]
 
 
 @registry.plot("header_peers", "header/peers_plot", "Speed of the header and its peers beside a copy of the same bytes")
 def draw_forward(folder, _, target):
-    draw(folder, [name for name in peer_tables.FILES if name not in (BACKWARD, *QUANTIZED)], target)
+    draw(folder, [name for name in peer_tables.FILES if name not in (BACKWARD, STEP, *QUANTIZED)], target)
 
 
 @registry.plot(
@@ -29,7 +29,7 @@ def draw_quantized(folder, _, target):
     "Speed of the gradients and their peers beside a copy of the same bytes",
 )
 def draw_backward(folder, _, target):
-    draw(folder, [BACKWARD], target)
+    draw(folder, [BACKWARD, STEP], target)
 
 
 def draw(folder, names, target):

@@ -13,6 +13,7 @@ FILES = {
     "peers_forward": "RMSNorm forward",
     "peers_residual": "residual add + RMSNorm",
     "peers_backward": "RMSNorm backward",
+    "peers_step": "RMSNorm forward and backward, as training calls them",
     "peers_fp8_static": "RMSNorm to float8, the scale given",
     "peers_fp8_token": "RMSNorm to float8, a scale of each row",
     "peers_fp8_block": "RMSNorm to float8, a scale of each 128 columns",
@@ -27,6 +28,7 @@ COLUMNS = (
 
 OURS, OURS_PDL, OURS_INVARIANT = "ours", "ours_pdl", "ours_invariant"
 APART = "apart"
+PACKAGE = "package"  # of Python, which is OURS where autograd calls the header
 COPIES = ["copy_kernel", "copy_memcpy"]
 TITLES = {
     OURS: "this header",

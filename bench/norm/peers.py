@@ -2,6 +2,7 @@
 
     make peers                                       all forms, on the shapes of the tables
     make peers ARGS="--forward --shape 64x4096:bf16 --shape 8192x8192:f32:noweight"
+    make peers ARGS=--step                           forward and backward through autograd; needs the package of python/
     make peers ARGS="--quantized --peers torch_compile"
     make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
 
@@ -37,6 +38,7 @@ BACKWARD = """
 4096x5120 2048x7168 1024x16384 512x32768 256x65536 2048x4096:f32 8192x1024:f32
 """.split()
 QUANTIZED = "1x4096 64x4096 512x4096 2048x4096 8192x4096 8192x8192".split()
+STEP = "512x4096 2048x4096 8192x4096 4096x8192 32768x1024 16384x128 8192x4096:f32".split()
 QUICK = ["1x4096", "2048x4096", "1x1048576"]
 DTYPES = {short: name for name, short in peer_tables.DTYPES.items()}
 
@@ -73,6 +75,7 @@ def arguments(parser):
     parser.add_argument("--forward", action="store_true", help="time RMSNorm forward only")
     parser.add_argument("--residual", action="store_true", help="time residual add + RMSNorm only")
     parser.add_argument("--backward", action="store_true", help="time the gradients of x and the weight only")
+    parser.add_argument("--step", action="store_true", help="time forward and backward, as training calls them, only")
     parser.add_argument("--quantized", action="store_true", help="time the norms that end in 8 bits only")
     parser.add_argument(
         "--shape", type=Shape, action="append", help="ROWSxCOLS[:bf16|f16|f32][:noweight]; may be repeated"
@@ -91,16 +94,18 @@ def complete(given):
     given.default_run = all(value in (None, False) for value in changed)
     given.replays = given.replays or (5 if given.quick else 12)
     given.peers = competitors.BY_DEFAULT if given.peers is None else given.peers
-    everything = given.forward == given.residual == given.backward == given.quantized
+    one_of = (given.forward, given.residual, given.backward, given.quantized)
+    everything = not given.step and len(set(one_of)) == 1
     given.work = [
         (operator, given.shape or [Shape(text) for text in (QUICK if given.quick else by_default)])
         for operator, asked, by_default in (
             ("forward", given.forward, FORWARD),
             ("residual", given.residual, RESIDUAL),
             ("backward", given.backward, BACKWARD),
+            ("step", given.step, STEP),
             *((form, given.quantized, QUANTIZED) for form in competitors.FORMS),
         )
-        if asked or everything
+        if asked or everything and operator != "step"
     ]
     return given
 
@@ -151,6 +156,8 @@ def load(torch, lib, arguments):
         makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
     makers[peer_tables.OURS_INVARIANT] = lambda: competitors.Ours(torch, lib, batch_invariant=True)
     makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
+    if any(operator == "step" for operator, _ in arguments.work):
+        makers[peer_tables.PACKAGE] = lambda: competitors.Package(torch)
     if any(operator in competitors.FORMS for operator, _ in arguments.work):
         makers[peer_tables.APART] = lambda: competitors.Apart(torch, competitors.Ours(torch, lib))
 
@@ -344,6 +351,32 @@ class BackwardContest(Contest):
         return graph_timing.backward_errors(self.torch, entry, self.weight, dx, dweight, self.shape.dtype)
 
 
+class StepContest(BackwardContest):
+    """The same of a forward and a backward pass through autograd."""
+
+    def __init__(self, gpu, lib, loaded, operator, shape, arguments):
+        super().__init__(gpu, lib, loaded, operator, shape, arguments)
+        self.moved = 5 * self.matrix_bytes
+        self.pairs = graph_timing.pair_count(self.moved)
+
+    def entry(self):
+        return graph_timing.StepEntry(self.torch, self.shape.rows, self.shape.cols, self.shape.dtype)
+
+    def launch_of(self, competitor):
+        return lambda e: competitor.step(e.x, self.weight, e.dy)
+
+    def spoil(self, outputs):
+        (y, dx), dweight = outputs
+        y.fill_(math.nan)
+        super().spoil((dx, dweight))
+
+    def errors(self, entry, results_of_x, dweight):
+        y, dx = results_of_x
+        worst, wrong = super().errors(entry, dx, dweight)
+        forward = graph_timing.errors(self.torch, entry, self.weight, y, None, self.tolerance, self.shape.dtype)
+        return max(worst, forward[0]), wrong or forward[1]
+
+
 class QuantizedContest(Contest):
     """The same of norms that end in 8 bits."""
 
@@ -388,10 +421,17 @@ def contest(operator, loaded):
     kind, method = Contest, operator
     if operator == "backward":
         kind = BackwardContest
+    elif operator == "step":
+        kind = StepContest
     elif operator in competitors.FORMS:
         kind, method = QuantizedContest, "quantized"
+    package, others = loaded.get(peer_tables.PACKAGE), {**loaded}
+    others.pop(peer_tables.PACKAGE, None)
+    if kind is StepContest:
+        others[peer_tables.OURS] = package
+        others.pop(peer_tables.OURS_PDL, None)
     there = {
-        name: one for name, one in loaded.items() if isinstance(one, competitors.Missing) or getattr(one, method, None)
+        name: one for name, one in others.items() if isinstance(one, competitors.Missing) or getattr(one, method, None)
     }
     return kind, there
 

@@ -136,7 +136,8 @@ template <class Shape, class X, class W, class Y>
 cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
   using Memory = Stage<Shape, X, Y>;
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
-  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr), out_bytes = Memory::out_bytes(lanes, teams);
+  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr),
+            out_bytes = Memory::out_bytes(lanes, teams);
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
@@ -206,8 +207,8 @@ cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, con
       // multiprocessors near each other are free, and a sixteenth of them have no seven others.
       const int64_t blocks = parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
-      return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(
-          p, dim3(static_cast<unsigned>(32 * warps)), begin(blocks * usable / parts), parts, stream);
+      return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
+                                                                         begin(blocks * usable / parts), parts, stream);
     }
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};

@@ -1,8 +1,8 @@
 // The kernel behind backward.cuh for few rows, all of which are on the GPU at once.
 //
-// Blocks of a cluster share the columns instead of the rows. A thread has two packs of each of its rows in registers, and
-// so one block has whole columns of all rows of its cluster: what is left of dweight is a sum over its own threads. The
-// blocks exchange the sums of rows, two numbers of each. Row sums have the order of row_gradients.
+// Blocks of a cluster share the columns instead of the rows. A thread has two packs of each of its rows in registers,
+// and so one block has whole columns of all rows of its cluster: what is left of dweight is a sum over its own threads.
+// The blocks exchange the sums of rows, two numbers of each. Row sums have the order of row_gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +16,8 @@ namespace rms_norm::detail {
 
 constexpr int kFewThreads = 512, kFewWarps = kFewThreads / 32;
 
-// How few rows are shared: by `clusters` clusters of `parts` blocks, which take `rows` · `rows_of_thread` rows at a time.
-// parts is 0 where row_gradients takes less time.
+// How few rows are shared: by `clusters` clusters of `parts` blocks, which take `rows` · `rows_of_thread` rows at a
+// time. parts is 0 where row_gradients takes less time.
 struct FewRows {
   int parts = 0, clusters = 0, rows = 0, rows_of_thread = 1;
 };
@@ -30,7 +30,8 @@ inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
   const int count = static_cast<int>(std::min<int64_t>(rows, INT32_MAX));
   const int at_once = count == 1 ? 1 : std::clamp((count + 3) / 4 * 4, 4, most);
   if (count <= most) return {parts, 1, at_once, 1};
-  if (own_warps == 1) return row_warps > 4 && count > 96 && count <= 128 ? FewRows{parts, (count + 7) / 8, 8, 1} : FewRows{};
+  if (own_warps == 1)
+    return row_warps > 4 && count > 96 && count <= 128 ? FewRows{parts, (count + 7) / 8, 8, 1} : FewRows{};
   if (count <= 2 * most) return {parts, 1, most, 2};
   return count > 64 && count <= 240 ? FewRows{parts, (count + 2 * most - 1) / (2 * most), most, 2} : FewRows{};
 }
@@ -45,8 +46,8 @@ struct FewShape {
   }
 };
 
-// blockDim = (the block's share of the threads of a row, rows at a time). row_warps are the warps that row_gradients has
-// for a row.
+// blockDim = (the block's share of the threads of a row, rows at a time). row_warps are the warps that row_gradients
+// has for a row.
 template <class Shape, class X, class W, class Y>
 __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardProblem<X, W, Y> p, int row_warps) {
   constexpr int N = Shape::N, kVectors = Shape::kVectors, kRows = Shape::kRows;

@@ -45,7 +45,7 @@ struct BackwardProblem {
   int packs = 0, part_packs = 0, parts = 1;  // of a row; of a block; blocks of a cluster
   int stages = 0;                            // rows of a team that are on their way or in work
   bool dependent = false;
-  cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
+  cuda::access_property reads = {}, writes = {};         // how long L2 keeps what is read, and what is written
   Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows
 };
 
@@ -200,8 +200,8 @@ struct GradientShape {
 };
 constexpr int kMostStages = 3;
 
-// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not aligned
-// have one chunk more than a row has packs.
+// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not
+// aligned have one chunk more than a row has packs.
 template <class Shape, class X, class Y>
 struct Stage {
   static constexpr int N = Shape::N, kVectors = Shape::kVectors;

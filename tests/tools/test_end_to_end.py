@@ -76,7 +76,9 @@ def test_the_table_of_training(tmp_path):
     path = tmp_path / "training.csv"
     training_tables.store(path, [stock, patched, missing])
     text = training_tables.markdown(path, path.parent / "README.md")
-    assert "| Gemma-7B | 8 | 17 | 10.00 | 8.00 | missing | +25.0 % | 900 | 700 | missing | 1.00e-02 | 1.10e-02 |" in text
+    assert (
+        "| Gemma-7B | 8 | 17 | 10.00 | 8.00 | missing | +25.0 % | 900 | 700 | missing | 1.00e-02 | 1.10e-02 |" in text
+    )
     assert f"Liger's norms everywhere: missing ({reason})." in text and "Gemma-7B | 8" in text
     assert not training_tables.is_wrong(path)
     training_tables.store(path, [stock, trained("patched", verdict="wrong", milliseconds=8.0)])

@@ -254,6 +254,8 @@ def test_the_default_run_covers_all_operators_and_only_it_replaces_the_stored_ta
         assert not chosen(words).default_run
     assert [operator for operator, _ in chosen(["--residual"]).work] == ["residual"]
     assert [operator for operator, _ in chosen(["--backward"]).work] == ["backward"]
+    assert [operator for operator, _ in chosen(["--step"]).work] == ["step"]
+    assert [operator for operator, _ in chosen(["--step", "--backward"]).work] == ["backward", "step"]
     assert [operator for operator, _ in chosen(["--quantized"]).work] == list(competitors.FORMS)
 
 
@@ -279,6 +281,30 @@ def test_wrong_gradients_are_seen(dtype):
     assert "dx" in wrong(without_mean.to(x.dtype), dweight)
     assert "first the dweight" in wrong(dx, dweight - dy[39] * x[39])  # a row is not there
     assert "first the dweight" in wrong(dx, dweight.roll(1))
+
+
+def test_a_step_is_the_packages_and_its_three_results_are_compared(monkeypatch):
+    torch = pytest.importorskip("torch")
+    for name in ("empty", "full"):
+        made = getattr(torch, name)
+        monkeypatch.setattr(torch, name, lambda *given, made=made, device, **named: made(*given, **named))
+    torch.manual_seed(1)
+    package, gpu = competitors.Torch(torch), argparse.Namespace(torch=torch, stream=None)
+    loaded = {"ours": competitors.Ours, "ours_pdl": competitors.Ours, "package": package, "flashinfer": object()}
+    kind, there = peers.contest("step", loaded)
+    assert there == {"ours": package} and "package" not in peers.contest("forward", loaded)[1]
+    contest = kind(gpu, None, there, "step", peers.Shape("40x64:f32"), argparse.Namespace())
+    contest.weight, entry = torch.randn(64), contest.entry()
+    assert contest.moved == 5 * 4 * 40 * 64 and entry.clone_inputs().dy.equal(entry.dy)
+    launch = contest.launch_of(package)
+    assert contest.errors(entry, *launch(entry))[1] == ""
+    for place, expected in enumerate(["first the output (3, 0)", "first the dx (3, 0)", "first the dweight (0, 0)"]):
+        (y, dx), dweight = launch(entry)
+        (y[3], dx[3], dweight)[place][0] += 1
+        assert expected in contest.errors(entry, (y, dx), dweight)[1]
+    (y, dx), dweight = launch(entry)
+    contest.spoil(((y, dx), dweight))
+    assert all(bool(tensor.isnan().all()) for tensor in (y, dx, dweight))
 
 
 @pytest.mark.parametrize("name", competitors.FORMS)

@@ -191,6 +191,11 @@ bool run(const std::string& only) {
          return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
                                    sums.as<float>(), y.as<float>(), gradients_workspace.as(), kMany, kK, norm(d));
        }},
+      {"backward, few rows",
+       [&](bool d) {
+         return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
+                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), 2, 640, norm(d));
+       }},
       {"backward, long rows",
        [&](bool d) {
          return rms_norm::backward(row.as<const float>(), nullptr, row.as<const float>(), none, row_out.as<float>(),

@@ -173,6 +173,16 @@ def quantized_errors(torch, entry, form, weight, q, scales, s, dtype):
     return found.worst, "; ".join(wrong)
 
 
+class StepEntry(BackwardEntry):
+    """The same of a forward and a backward pass together. The copy moves as many bytes as x, y, x again, dy and dx have."""
+
+    def __init__(self, torch, rows, cols, dtype):
+        super().__init__(torch, rows, cols, dtype)
+        self.r = None
+        self.source = torch.empty(self.step // 2 * 5, dtype=self.inputs.dtype, device="cuda").normal_()
+        self.target = torch.empty_like(self.source)
+
+
 def backward_errors(torch, entry, weight, dx, dweight, dtype):
     """As errors(). A competitor may round the products of dy and x to the type before it adds them up."""
     rows, cols = entry.x.shape
