@@ -798,17 +798,31 @@ def gradients_of(model, tokens):
     return {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma3_text"])
-def test_patched_models_train_with_reentrant_checkpointing(name):
-    """The layers run without gradients at first: what they compute ahead must not come before the last norm's own."""
-    model, tokens = tiny(name).train(), torch.randint(1, 128, (2, 7))
-    patched = ours.patch_transformers(copy.deepcopy(model)).model
-    for one in (model, patched):
-        one.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": True})
-    got, expected = gradients_of(patched, tokens), gradients_of(model, tokens)
+def check_gradients(got, expected):
     assert got.keys() == expected.keys() and len(got) > 20
     for name, gradient in expected.items():
         assert (got[name] - gradient).norm() <= 1e-4 * gradient.norm() + 1e-6
+
+
+@pytest.mark.parametrize("name, reentrant", [("llama", True), ("gemma3_text", True), ("qwen3", False)])
+def test_patched_models_train_with_checkpointing(name, reentrant):
+    """Reentrant, the layers run without gradients at first: what they compute ahead must not come before the last norm's
+    own. Otherwise, what the backward pass computes again must be what the forward pass kept."""
+    model, tokens = tiny(name).train(), torch.randint(1, 128, (2, 7))
+    patched = ours.patch_transformers(copy.deepcopy(model)).model
+    for one in (model, patched):
+        one.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+    check_gradients(gradients_of(patched, tokens), gradients_of(model, tokens))
+
+
+@pytest.mark.full
+def test_patched_models_train_when_compiled():
+    model, tokens = tiny("llama").train(), torch.randint(1, 128, (2, 7))
+    patched = ours.patch_transformers(copy.deepcopy(model)).model
+    got = gradients_of(torch.compile(patched, backend="aot_eager"), tokens)
+    check_gradients(
+        {name.removeprefix("_orig_mod."): gradient for name, gradient in got.items()}, gradients_of(model, tokens)
+    )
 
 
 def test_a_norm_that_is_trained_after_layers_that_are_not():
