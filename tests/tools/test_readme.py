@@ -170,6 +170,23 @@ def test_a_ladder_of_another_gpu_alone_shows_that_gpus_results(fresh):
     assert f"It takes <!--= us 01 -->{MICROSECONDS['01_basic']:g}<" in text
 
 
+def test_a_second_gpu_adds_a_column_and_names_the_stages_that_change_places(fresh):
+    times, page = {name: float(us) for name, us in MICROSECONDS.items()}, f"{VECTOR}/README.md"
+    quick, slow = sorted(STAGES[:2], key=times.get)
+    factor = 1.5 * times[slow] / times[quick]
+    given = {"n": 4194304}
+    fresh.write("profiling_results/other-1/vector/main.csv", ladder_csv(given, STAGES[:2], {quick: factor}, optional=()))
+    assert fresh.readme().returncode == 0
+    text = fresh.page(page)
+    assert "| µs, OTHER-1 |" in text and f"{slow} is faster than {quick}; in this table it is the other way" in text
+    fresh.write("profiling_results/other-1/vector/main.csv", ladder_csv(given, STAGES[:2], {}, optional=()))
+    assert fresh.readme().returncode == 0
+    assert "the stages come in the same order" in fresh.page(page)
+    fresh.write("profiling_results/other-1/vector/main.csv", ladder_csv({"n": 7}, STAGES[:2], {}, optional=()))
+    assert fresh.readme().returncode == 0
+    assert "OTHER-1" not in fresh.page(page)
+
+
 def test_a_file_of_another_gpu_alone_is_shown_where_the_first_gpu_lacks_it(fresh):
     fresh.page(
         f"{VECTOR}/README.md", block("table:lengths") + "\nIt takes <!--= us 01; in lengths n=7 -->1<!--/--> µs.\n"

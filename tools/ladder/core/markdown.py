@@ -25,9 +25,14 @@ def link(text, target, page):
 
 
 def image(gpu, name, text, page):
-    """The plot, if it has been drawn."""
+    """The plot, if it has been drawn, and links to those of other GPUs."""
     path = ladders.ROOT / "plots" / f"{gpu}_{name}.svg"
-    return [f"![{text}]({os.path.relpath(path, page.parent)})"] if path.is_file() else []
+    if not path.is_file():
+        return []
+    others = {one.name.removesuffix(f"_{name}.svg"): one for one in sorted(path.parent.glob(f"*_{name}.svg"))}
+    same = [link(other.upper(), one, page) for other, one in others.items() if other != gpu and "_" not in other]
+    said = f"\n\nThe same plot, measured on another GPU: {', '.join(same)}." if same else ""
+    return [f"![{text}]({os.path.relpath(path, page.parent)}){said}"]
 
 
 def how_we_measure(text, page):

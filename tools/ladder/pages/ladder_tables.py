@@ -89,6 +89,42 @@ def main_rows(folder, ladder):
     return (path, timed.read(path, ladder)) if path.is_file() else None
 
 
+def other_gpus(folder, ladder, row):
+    """[(name, link target, {stage: row})] of the ladder's main input on the other GPUs that measured the same input."""
+    found = []
+    for gpu in results.stored_gpus(f"{ladder.id}/{results.MAIN}"):
+        path, rows = main_rows(results.store() / gpu, ladder)
+        same = timed.given(ladder, rows[0]) == timed.given(ladder, row)
+        if gpu != folder.name and same:
+            found.append((gpu.upper(), path, {row["stage"]: row for row in rows if row["microseconds"]}))
+    return found
+
+
+def changed_places(here, there):
+    """[(slower, faster)] of neighbours in the order here that are in the other order there; each by more than the spread
+    of both."""
+
+    def is_faster(rows, a, b):
+        gap = number(rows[b], "microseconds") / number(rows[a], "microseconds") - 1
+        return 100 * gap > number(rows[a], "spread_percent") + number(rows[b], "spread_percent")
+
+    order = sorted(here.keys() & there.keys(), key=lambda name: (number(here[name], "microseconds"), name))
+    pairs = zip(order, order[1:])
+    return [(fast, slow) for fast, slow in pairs if is_faster(here, fast, slow) and is_faster(there, slow, fast)]
+
+
+def on_others(others, here, page):
+    """A sentence for each other GPU: where its figures are stored, and which stages change places there."""
+    said = []
+    for gpu, path, there in others:
+        changed = [f"{slow} is faster than {fast}" for fast, slow in changed_places(here, there)]
+        order = "the stages come in the same order, but for differences within the spread"
+        if changed:
+            order = f"{', and '.join(changed)}; in this table it is the other way round"
+        said.append(f"On the {gpu} of {link(results.shown(path), path, page)}, {order}.")
+    return said
+
+
 @registry.table("ladder", form="[plot] [idea STAGE|FROM..TO ...]")
 def whole_ladder(folder, ladder, block):
     """The plot and the table of all stages; with the word plot, the plot alone, and with the word idea, a short table of
@@ -109,12 +145,20 @@ def whole_ladder(folder, ladder, block):
         baseline = ladder.stage(ladder.baseline)
         header, speed_up = [*header, f"speed-up over {baseline.name}"], f"speedup_over_{baseline.namespace}"
         results.read(path, [speed_up])
+    others = other_gpus(folder, ladder, rows[0])
+    header += [f"µs, {gpu}" for gpu, _, _ in others]
     lines = []
     for row in rows:
         stage = ladder.stage(row["stage"])
-        lines.append(measured(row, stage_link(stage, page) or row["stage"]) + ([row[speed_up]] if speed_up else []))
-    lines += [cells + [""] * bool(speed_up) for cells in copy_cells(rows)]
-    return "\n\n".join([*parts, table(header, lines), caption(ladder, path, rows, page)])
+        cells = measured(row, stage_link(stage, page) or row["stage"]) + ([row[speed_up]] if speed_up else [])
+        lines.append(
+            cells + [there[row["stage"]]["microseconds"] if row["stage"] in there else "" for _, _, there in others]
+        )
+    copies = [next(iter(there.values()))["copy_microseconds"] for _, _, there in others]
+    lines += [cells + [""] * bool(speed_up) + copies for cells in copy_cells(rows)]
+    here = {row["stage"]: row for row in rows if row["microseconds"]}
+    said = [caption(ladder, path, rows, page), *on_others(others, here, page)]
+    return "\n\n".join([*parts, table(header, lines), *said])
 
 
 def short_table(ladder, path, rows, block):

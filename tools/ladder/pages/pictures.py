@@ -678,7 +678,7 @@ def draw_report(folder, target):
 
 @registry.plot("pictures")
 def draw(folder, _, target):
-    """All pictures; those of a GPU's results have its name."""
+    """All pictures; those of a GPU's results have its name, and pages show those of the first GPU alone."""
     target = target.with_name("pictures")
     for one in (
         draw_grid,
@@ -690,5 +690,6 @@ def draw(folder, _, target):
         draw_exchange,
     ):
         one(target)
-    for one in (draw_hierarchy, draw_rows_in_flight, draw_report):
-        one(folder, target)
+    if folder == results.stored():
+        for one in (draw_hierarchy, draw_rows_in_flight, draw_report):
+            one(folder, target)
