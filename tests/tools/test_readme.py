@@ -175,7 +175,9 @@ def test_a_second_gpu_adds_a_column_and_names_the_stages_that_change_places(fres
     quick, slow = sorted(STAGES[:2], key=times.get)
     factor = 1.5 * times[slow] / times[quick]
     given = {"n": 4194304}
-    fresh.write("profiling_results/other-1/vector/main.csv", ladder_csv(given, STAGES[:2], {quick: factor}, optional=()))
+    fresh.write(
+        "profiling_results/other-1/vector/main.csv", ladder_csv(given, STAGES[:2], {quick: factor}, optional=())
+    )
     assert fresh.readme().returncode == 0
     text = fresh.page(page)
     assert "| µs, OTHER-1 |" in text and f"{slow} is faster than {quick}; in this table it is the other way" in text
