@@ -14,6 +14,7 @@ just enough memory of namespaces, classes and functions, and these words are rew
     (void*)k<float>           (void*)::simt::handle<k<float>>()
     __global__, __device__, __host__, __launch_bounds__(n), #pragma unroll        blanks
     __device__ void f() {     void f() { ::simt::runs::on_device();     for execution_space.py; so with each function
+    __device__ int x;         int x; static const ::simt::DeviceVariable simt_V_x(x);    in a namespace
     __noinline__              __attribute__((noinline))
     asm("membar.gl;")         C++ for the PTX instructions that ptx.py knows; any other is refused
 
@@ -234,13 +235,45 @@ class Translator:
     def on_semicolon(self, i):
         if self.function:
             self.note_discarded(i)
-        elif "(" in self.tokens[self.begin : i]:
-            kind, name = self.classify(self.begin, i)
+        else:
+            kind, name = self.classify(self.begin, i) if "(" in self.tokens[self.begin : i] else ("variable", "")
             self.note_function(kind, name, i)
             if kind == "function" and not self.in_system_file(i):
                 self.note_declaration(name, i)
+            elif kind in ("variable", "initializer") and "__device__" in self.source.spaces_among(self.begin, i):
+                self.note_device_variables(i)
         self.begin = i + 1
         return i + 1
+
+    def note_device_variables(self, i):
+        """Tell the runtime of the variables that are declared before the ';' at i."""
+        tokens, k, names, name = self.tokens, self.begin, [], None
+        if any(kind != "namespace" for kind, _, _ in self.scopes) or {
+            "extern",
+            "template",
+            "constexpr",
+            "typedef",
+            "using",
+            "friend",
+        }.intersection(tokens[k:i]):
+            return
+        while k < i:
+            if tokens[k] in ATTRIBUTES:
+                k = self.source.after_group(k + 1)
+            elif tokens[k] == "<" and k < self.source.angle(k) < i:
+                k = self.source.angle(k) + 1
+            elif tokens[k] in ("=", ",") or tokens[k] in ("[", "{", "(") and name:
+                names, name, value = [*names, name], None, tokens[k] != ","
+                while value and k < i and tokens[k] != ",":
+                    k = max(k + 1, self.source.after_group(k))
+                k += tokens[k] == ","
+            else:
+                name = tokens[k] if tokens[k].isidentifier() else name
+                k = max(k + 1, self.source.after_group(k))
+        names += [name] if name else []
+        behind = self.source.ends[i]
+        text = "".join(f" static const ::simt::DeviceVariable simt_V_{each}({each});" for each in names if each)
+        self.edits.append((behind, behind, text))
 
     def note_discarded(self, i):
         """A call of CUDA that is a statement of its own, ending at i: what it returns is thrown away."""

@@ -15,9 +15,9 @@
 #ifdef SIMT_ANALYSIS  // sections of their own, by which the analysis distinguishes constant from global memory
 #define SIMT_TEXT_OF(x) #x
 #define SIMT_TEXT(x) SIMT_TEXT_OF(x)
-#define __constant__ __attribute__((section("simt_constant." SIMT_TEXT(__COUNTER__))))
+#define __constant__ __device__ __attribute__((section("simt_constant." SIMT_TEXT(__COUNTER__))))
 #else
-#define __constant__
+#define __constant__ __device__
 #endif
 #define __managed__ __attribute__((section("simt_managed")))
 #define __grid_constant__

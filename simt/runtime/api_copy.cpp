@@ -339,33 +339,39 @@ cudaError_t copy_symbol(const void* symbol, bool write, size_t size, size_t coun
   if (!is_variable(symbol, write)) return cudaErrorInvalidSymbol;
   if (offset > size || count > size - offset) return cudaErrorInvalidValue;
   Symbol range(symbol, size);
-  if (is_capturing(stream)) range.keep();
+  if (is_capturing(stream) || several_devices()) range.keep();
   return async ? enqueue_copy(dst, src, {count}, kind, stream) : copy_now(dst, src, {count}, kind);
 }
 }  // namespace
 
 cudaError_t copy_to_symbol(const void* symbol, size_t size, const void* src, size_t count, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  return api([&] {
+  const auto copy = [&] {
     if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost) return cudaErrorInvalidMemcpyDirection;
     return copy_symbol(symbol, true, size, count, offset, plain(static_cast<const char*>(symbol) + offset, count),
                        plain(src, count), kind, stream, async);
-  });
+  };
+  return async ? api(copy) : finish(copy);
 }
 
 cudaError_t copy_from_symbol(void* dst, const void* symbol, size_t size, size_t count, size_t offset,
                              cudaMemcpyKind kind, cudaStream_t stream, bool async) {
-  return api([&] {
+  const auto copy = [&] {
     if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice) return cudaErrorInvalidMemcpyDirection;
     return copy_symbol(symbol, false, size, count, offset, plain(dst, count),
                        plain(static_cast<const char*>(symbol) + offset, count), kind, stream, async);
-  });
+  };
+  return async ? api(copy) : finish(copy);
 }
 
 cudaError_t symbol_address(void** pointer, const void* symbol, size_t size) {
   return api([&] {
     if (!pointer) return cudaErrorInvalidValue;
     if (!is_variable(symbol, false)) return cudaErrorInvalidSymbol;
+    if (several_devices())
+      return not_supported(
+          "cudaGetSymbolAddress: the copies of a __device__ variable lie at one address for all devices of the CPU "
+          "device, so that a peer would use its own; allocate the memory with cudaMalloc");
     Symbol(symbol, size).keep();
     *pointer = const_cast<void*>(symbol);
     return cudaSuccess;

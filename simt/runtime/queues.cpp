@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "device_variables.h"
 #include "fault.h"
 #include "memory.h"
 #include "streams.h"
@@ -262,6 +263,7 @@ class Queues {
   // The devices' memory is as the operation left it.
   static void take_turn(const Task& task) {
     set_current_device(task.device);
+    put_variables_in_place(task.device);
     open_memory_of(task.reach);
   }
 

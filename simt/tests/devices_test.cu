@@ -76,6 +76,10 @@ __global__ void count_blocks_and_wait(int* count) {
   }
 }
 
+__device__ int counter = 5;
+__constant__ int step[2];
+__global__ void count_steps() { counter += step[1]; }
+
 struct Setting {  // of the environment, for a scope
   const char* name;
   Setting(const char* name, const char* value) : name(name) { setenv(name, value, 1); }
@@ -401,6 +405,24 @@ TEST_CASE("pools belong to devices, and what is freed in a stream is freed in it
   CHECK(cudaFreeAsync(data, nullptr) == cudaSuccess);
   CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);
   CHECK(host[31] == 3);
+}
+
+TEST_CASE("each device has its own copy of a __device__ and of a __constant__ variable") {
+  on_each([](int device) {
+    const int steps[2] = {0, 10 * device};
+    CHECK(cudaMemcpyToSymbol(step, steps, sizeof steps) == cudaSuccess);
+    count_steps<<<1, 1>>>();
+  });
+  on_each([](int device) {
+    int value = 0;
+    count_steps<<<1, 1>>>();
+    CHECK(cudaMemcpyFromSymbol(&value, counter, sizeof value) == cudaSuccess);
+    CHECK(value == 5 + 20 * device);
+  });
+  void* address;
+  const std::string text = stderr_of([&] { CHECK(cudaGetSymbolAddress(&address, counter) == cudaErrorNotSupported); });
+  CHECK(contains(text, "allocate the memory with cudaMalloc"));
+  cudaGetLastError();
 }
 
 TEST_CASE("a device is reset alone") {

@@ -38,6 +38,18 @@ __attribute__((always_inline, artificial)) inline void as_kernel() noexcept {
 }
 }  // namespace runs
 
+// The translator puts one behind each __device__ and __constant__ variable: each device has its own copy of it.
+void add_device_variable(void* address, size_t size);
+struct DeviceVariable {
+  template <class T>
+  explicit DeviceVariable(T& variable) {
+    if constexpr (!std::is_const_v<std::remove_all_extents_t<T>>)
+      add_device_variable(
+          const_cast<void*>(reinterpret_cast<volatile void*>(&reinterpret_cast<volatile char&>(variable))),
+          sizeof variable);
+  }
+};
+
 // The student's line that called a built-in.
 struct Site {
   const char* file;
