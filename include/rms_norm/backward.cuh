@@ -163,8 +163,7 @@ cudaError_t launch_few(BackwardProblem<X, W, Y>& p, int64_t& partials, const Few
   const int row_warps = (p.packs + 63) / 64, own_warps = (row_warps + few.parts - 1) / few.parts;
   partials = std::min<int64_t>(partials, few.clusters);
   if (partials == 1) p.partial = nullptr;
-  p.parts = few.parts;
-  const Grid grid = {dim3(static_cast<unsigned>(partials * few.parts)),
+  const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
                      Kernel::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
   return launch(stream, grid, few_row_gradients<Kernel, X, W, Y>, p, row_warps);

@@ -46,8 +46,8 @@ struct FewShape {
   }
 };
 
-// blockDim = (the block's share of the threads of a row, rows at a time). row_warps are the warps that row_gradients
-// has for a row.
+// gridDim = (blocks of a cluster, clusters), blockDim = (the block's share of the threads of a row, rows at a time).
+// row_warps are the warps that row_gradients has for a row.
 template <class Shape, class X, class W, class Y>
 __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardProblem<X, W, Y> p, int row_warps) {
   constexpr int N = Shape::N, kVectors = Shape::kVectors, kRows = Shape::kRows;
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
   extern __shared__ uint4 shared_memory[];
   __shared__ uint64_t arrived[2];
 
-  const int parts = p.parts, part = parts == 1 ? 0 : static_cast<int>(blockIdx.x) % parts;
-  const int64_t group = parts == 1 ? blockIdx.x : blockIdx.x / parts, groups = gridDim.x / parts;
+  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
+  const unsigned group = blockIdx.y, groups = gridDim.y;
   const int own_warps = blockDim.x / 32, lane = threadIdx.x % 32, half = lane / 16;
   const int warp = part * own_warps + static_cast<int>(threadIdx.x) / 32;  // of the row
   const int slots = blockDim.y * kRows;
