@@ -4,6 +4,7 @@
 # .local/, 1 GB. .local/compiler/g++ is a g++ that finds them; .local/activate puts it first on PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/apt_folder.sh
 fail() { echo "setup-user: $*" >&2; exit 1; }
 for tool in apt-get dpkg python3; do
   command -v $tool >/dev/null || fail "needs $tool, and there is none; MACHINES.md says what to do on a cluster"
@@ -13,14 +14,12 @@ here=$PWD/.local
 if [ ! -e .local/activate ]; then
   echo "setup-user: downloading g++, CLI11 and Boost.Context into .local, which needs 1 GB"
   rm -rf .local
-  mkdir -p .local/apt/lists/partial .local/apt/archives/partial .local/compiler
-  touch .local/apt/status # as if nothing were installed, so that everything comes
-  places=(-o Dir::State="$here/apt" -o Dir::State::status="$here/apt/status" -o Dir::Cache="$here/apt")
-  apt() { apt-get -qq "${places[@]}" -o Debug::NoLocking=true -o APT::Sandbox::User= "$@"; }
-  apt update || fail "apt-get update failed (see above); a proxy is set with http_proxy"
-  gxx=$(apt-cache "${places[@]}" pkgnames g++- | grep -xE 'g\+\+-1[2-5]' | sort -V | tail -n 1)
+  mkdir -p .local/compiler
+  apt_folder "$here/apt"
+  apt-get "${apt[@]}" update || fail "apt-get update failed (see above); a proxy is set with http_proxy"
+  gxx=$(apt-cache "${apt[@]}" pkgnames g++- | grep -xE 'g\+\+-1[2-5]' | sort -V | tail -n 1)
   [ -n "$gxx" ] || fail "this distribution has no g++ 12 or newer"
-  apt install --download-only -y --no-install-recommends "$gxx" libcli11-dev libboost-context-dev >/dev/null ||
+  apt-get "${apt[@]}" install --download-only -y --no-install-recommends "$gxx" libcli11-dev libboost-context-dev >/dev/null ||
     fail "apt-get could not download them (see above)"
   for folder in bin sbin lib lib64; do # where / and /usr are one
     mkdir -p .local/usr/$folder

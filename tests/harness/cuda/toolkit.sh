@@ -3,6 +3,7 @@
 # What compiles CUDA: the oldest release that the course takes, whose compiler is in Ubuntu 24.04's package and whose
 # headers are NVIDIA's wheels, or the newest that NVIDIA's wheels have. FOLDER/nvcc starts it. Needs no root.
 set -euo pipefail
+source "$(dirname "$0")/../../../scripts/apt_folder.sh"
 [ ! -x "$2/nvcc" ] || exit 0
 rm -rf "$2" && mkdir -p "$2" && cd "$2"
 wheels() { python3 -m pip install --quiet --disable-pip-version-check --no-compile --target wheels "$@"; }
@@ -14,11 +15,10 @@ if [ "$1" = newest ]; then
 else
   # libcu++ is in the wheels from 12.4 on.
   wheels --no-deps nvidia-cuda-nvcc-cu12==12.0.140 nvidia-cuda-runtime-cu12==12.0.146 nvidia-cuda-cccl-cu12==12.4.127.post1
-  mkdir -p apt/lists/partial apt/archives/partial toolkit/bin toolkit/include
-  touch apt/status
+  apt_folder "$PWD/apt"
   echo "deb [trusted=yes] ${MIRROR:-http://archive.ubuntu.com/ubuntu} noble multiverse" >apt/sources.list
-  apt=(-qq -o Dir::Etc::SourceList="$PWD/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Cache="$PWD/apt")
-  apt+=(-o Dir::State::Lists="$PWD/apt/lists" -o Dir::State::Status="$PWD/apt/status" -o APT::Sandbox::User=root)
+  apt+=(-o Dir::Etc::SourceList="$PWD/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null)
+  mkdir -p toolkit/bin toolkit/include
   apt-get "${apt[@]}" update
   apt-get "${apt[@]}" download nvidia-cuda-toolkit=12.0.*
   dpkg -x nvidia-cuda-toolkit_*.deb package && rm nvidia-cuda-toolkit_*.deb
