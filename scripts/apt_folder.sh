@@ -1,3 +1,5 @@
+#!/bin/bash
+# Sourced by scripts that download packages, which they unpack themselves.
 # apt_folder FOLDER: the options in ${apt[@]} give apt-get a folder of its own, as if nothing were installed.
 apt_folder() {
   mkdir -p "$1/lists/partial" "$1/archives/partial"
