@@ -39,7 +39,7 @@ struct Communicator {
   size_t bytes = 0;
   // How many groups, this one included, may have a kernel on this GPU at the same time. Their kernels wait for other
   // GPUs, and the GPU must have room for all blocks of all of them, or the groups may wait for each other without end.
-  // It is the same on all ranks.
+  // It is the same on all ranks. With more than one, launches are plain ones, and no kernel starts early after them.
   int groups = 1;
   // In a program that is compiled with RMS_NORM_CHECKED: a word of host memory that the GPU can write, -1 at first. A
   // kernel that has waited for several seconds writes there which rank has not come, and fails.
@@ -71,7 +71,11 @@ template <class T>
 using Same = typename Identity<T>::type;  // not deduced
 
 // A region begins with a word for each block, the number of launches so far, and then has two buffers.
+#ifdef __SIMT__
+constexpr int kMostRankBlocks = 4;  // the CPU device keeps a stack for each thread that waits
+#else
 constexpr int kMostRankBlocks = 1024;
+#endif
 constexpr size_t kRegionHead = kMostRankBlocks * sizeof(unsigned);
 
 // Memory that nothing has arrived in: both halves are NaNs, of bits that without_sentinel() lets nobody send.
@@ -114,7 +118,7 @@ struct AllReduceProblem {
   int items;                     // of this launch: rows; in the two-shot form, rows of each rank's share
   int64_t share, rows;           // from a rank's rows to the next one's; from the first row on, how many there are
   float inverse_cols, eps, weight_offset;
-  bool round_first, dependent, in_packs, sharded;
+  bool round_first, dependent, alone, in_packs, sharded;
   int* late_rank;
 };
 
@@ -140,12 +144,12 @@ struct RankBlock {
     if constexpr (kKeeps) {
 #pragma unroll
       for (int v = 0; v < kKept; ++v) weight[v] = {};
-      if (p.weight != nullptr)
-        for_each([&](int v, int i) { weight[v] = load<N>(p.weight + i * N); });
+      if (p.weight != nullptr) for_each([&](int v, int i) { weight[v] = load<N>(p.weight + i * N); });
       __syncwarp();  // or nvcc moves the loads behind the wait
     }
     if (p.dependent) wait_for_previous_kernel();
-    let_next_kernel_start();
+    // The next kernel waits for this one where it may take the room of another group's, for which this one may wait.
+    if (p.alone) let_next_kernel_start();
     launches = reinterpret_cast<const unsigned*>(p.region)[blockIdx.x];
     buffer = kRegionHead + (launches % 2) * p.buffer_bytes;
   }
@@ -169,7 +173,8 @@ struct RankBlock {
     }
   }
 
-  // --- A row's own memory ---------------------------------------------------------------------------------------------
+  // --- A row's own memory
+  // ---------------------------------------------------------------------------------------------
 
   template <class E>
   __device__ Pack<E, N> load_pack(const E* row, int i) const {
@@ -203,7 +208,8 @@ struct RankBlock {
   __device__ int64_t row_of(int rank, int item) const { return rank * p.share + item; }
   __device__ int rank_of(int peer) const { return peer + (peer >= p.rank); }
 
-  // --- What ranks send each other -------------------------------------------------------------------------------------
+  // --- What ranks send each other
+  // -------------------------------------------------------------------------------------
 
   // Place `i` of row `item` in a slot. The slots of the second shot come after those of the first one.
   __device__ size_t place(int slot, int item, int i, bool second = false) const {
@@ -281,7 +287,8 @@ struct RankBlock {
     for (int k = 0; k < N; ++k) sum[k] += value[k];
   }
 
-  // --- A row's norm ---------------------------------------------------------------------------------------------------
+  // --- A row's norm
+  // ---------------------------------------------------------------------------------------------------
 
   // Called by all threads. Two memories in turn: a thread that is here for the next row has passed the barrier of this
   // one, after which slower threads may still read.
@@ -326,7 +333,8 @@ struct RankBlock {
     const T* const residual = p.residual + begin;
     T* const residual_out = p.residual_out + begin;
     Packs x = {}, addend = {}, kept;
-    if constexpr (kKeeps) for_each([&](int v, int i) { x.of[v] = load_x(row, i), addend.of[v] = load_pack(residual, i); });
+    if constexpr (kKeeps)
+      for_each([&](int v, int i) { x.of[v] = load_x(row, i), addend.of[v] = load_pack(residual, i); });
     float squares = 0.0f;
     for_each([&](int v, int i) {
       float sum[N];
@@ -345,10 +353,13 @@ struct RankBlock {
 };
 
 template <class T, class W, int kThreads, int kVectors, int kPeers>
-__global__ void __launch_bounds__(kThreads, kPeers == 1 ? 1536 / kThreads : 1) all_reduce_in_one_shot(const AllReduceProblem<T, W, kPeers> p) {
+__global__ void __launch_bounds__(kThreads, kPeers == 1 ? 1024 / kThreads : 1)
+    all_reduce_in_one_shot(const AllReduceProblem<T, W, kPeers> p) {
   using Block = RankBlock<T, W, kThreads, kVectors, kPeers>;
   Block block(p);
-  const auto send = [&](int row) { block.for_each([&](int, int i) { block.send_to_all(row, i, block.load_x(row, i)); }); };
+  const auto send = [&](int row) {
+    block.for_each([&](int, int i) { block.send_to_all(row, i, block.load_x(row, i)); });
+  };
   const int step = gridDim.x;
   send(blockIdx.x);
   // The next row is on its way while this one is waited for.
@@ -415,17 +426,16 @@ cudaError_t query_resident_blocks(int threads, int& blocks) {
   if (device < 64 && (blocks = known[device].load(std::memory_order_relaxed)) > 0) return cudaSuccess;
   if (const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0))
     return error;
-  if (const cudaError_t error =
-          cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device))
+  if (const cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device))
     return error;
   blocks *= multiprocessors;
   if (device < 64) known[device].store(blocks, std::memory_order_relaxed);
   return cudaSuccess;
 }
 
-// From the most bytes that a rank sends in one shot on, two shots take less time, with so many ranks. (With two ranks,
-// both send as much.)
-constexpr int64_t one_shot_bytes(int ranks) { return ranks <= 2 ? INT64_MAX : int64_t{1} << 20; }
+// Up to so many bytes that a rank sends in one shot, one shot takes less time. With two ranks, both forms send as much,
+// and two shots share the work on the rows; with more, one shot sends several times as much.
+constexpr int64_t one_shot_bytes(int ranks) { return ranks <= 2 ? int64_t{2} << 20 : int64_t{1} << 20; }
 
 inline int64_t packs_of_buffer(const Communicator& c) {
   return c.bytes < kRegionHead ? 0 : static_cast<int64_t>(std::min<size_t>((c.bytes - kRegionHead) / 32, INT32_MAX));
@@ -452,8 +462,8 @@ cudaError_t launch_all_reduce(AllReduceProblem<T, W, kPeers> p, const Communicat
   constexpr auto one = all_reduce_in_one_shot<T, W, kThreads, kVectors, kPeers>;
   constexpr auto two = all_reduce_in_two_shots<T, W, kThreads, kVectors, kPeers>;
   int resident = 0;
-  if (const cudaError_t error = two_shot ? query_resident_blocks<two>(kThreads, resident)
-                                         : query_resident_blocks<one>(kThreads, resident))
+  if (const cudaError_t error =
+          two_shot ? query_resident_blocks<two>(kThreads, resident) : query_resident_blocks<one>(kThreads, resident))
     return error;
   resident = std::min(kMostRankBlocks, resident / c.groups);
   if (resident < 1) return cudaErrorCooperativeLaunchTooLarge;
@@ -495,7 +505,8 @@ Refusal all_reduce_refusal(const Communicator& c, const T* x, const T* residual,
     if (reinterpret_cast<uintptr_t>(c.regions[rank]) % 16 != 0) return {"a region is not aligned to 16 bytes"};
   }
   for (int rank = 0; rank < c.ranks; ++rank)
-    if (rank != c.rank && c.regions[rank] == c.regions[c.rank]) return {"two ranks of the communicator have one region"};
+    if (rank != c.rank && c.regions[rank] == c.regions[c.rank])
+      return {"two ranks of the communicator have one region"};
   if (const char* wrong = refusal_of_shape(rows, cols, 1, options)) return {wrong};
   if (options.residual_is_sharded && options.reduction == Reduction::one_shot)
     return {"a sharded residual takes two shots"};
@@ -517,9 +528,11 @@ Refusal all_reduce_refusal(const Communicator& c, const T* x, const T* residual,
   const char* const called[] = {names.x, names.y, names.residual, names.residual_out};
   for (int i = 0; i < 4; ++i) {
     if (data[i] == nullptr && (i < 2 || residual_rows > 0)) return {called[i], " is nullptr"};
-    if (reinterpret_cast<uintptr_t>(data[i]) % sizeof(T) != 0) return {called[i], " is not aligned to its element type"};
+    if (reinterpret_cast<uintptr_t>(data[i]) % sizeof(T) != 0)
+      return {called[i], " is not aligned to its element type"};
   }
-  if (reinterpret_cast<uintptr_t>(weight) % sizeof(W) != 0) return {names.weight, " is not aligned to its element type"};
+  if (reinterpret_cast<uintptr_t>(weight) % sizeof(W) != 0)
+    return {names.weight, " is not aligned to its element type"};
   const Region of_weight(weight, cols * static_cast<int64_t>(sizeof(W)));
   const Region of_group(c.regions[c.rank], static_cast<int64_t>(c.bytes));
   const auto may_be_same = [&](int written, int other) {
@@ -543,8 +556,7 @@ cudaError_t run_all_reduce(const Communicator& c, const T* x, const T* residual,
   AllReduceProblem<T, W, kPeers> p = {};
   p.x = x, p.weight = weight, p.y = y, p.residual = residual, p.residual_out = residual_out;
   p.region = static_cast<char*>(c.regions[c.rank]);
-  for (int peer = 0; peer + 1 < c.ranks; ++peer)
-    p.peers[peer] = static_cast<char*>(c.regions[peer + (peer >= c.rank)]);
+  for (int peer = 0; peer + 1 < c.ranks; ++peer) p.peers[peer] = static_cast<char*>(c.regions[peer + (peer >= c.rank)]);
   p.buffer_bytes = static_cast<size_t>(packs_of_buffer(c)) * 16;
   p.cols = static_cast<int>(cols), p.rows = rows, p.share = shard_rows(rows, c.ranks);
   p.packs = static_cast<int>(packs_of_row<T>(cols)), p.rank = c.rank, p.ranks = c.ranks;
@@ -556,7 +568,8 @@ cudaError_t run_all_reduce(const Communicator& c, const T* x, const T* residual,
   const auto is_aligned = [](const void* data, size_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; };
   p.in_packs = cols % N == 0 && is_aligned(x, 16) && is_aligned(y, 16) && is_aligned(residual, 16) &&
                is_aligned(residual_out, 16) && is_aligned(weight, std::min<size_t>(16, N * sizeof(W)));
-  if (options.dependent_launch) {
+  p.alone = c.groups == 1;
+  if (options.dependent_launch && p.alone) {
     int device = 0, architecture = 0;
     if (const cudaError_t error = cudaGetDevice(&device)) return error;
     if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(device, architecture)) return error;
@@ -586,13 +599,13 @@ using WeightOf = std::conditional_t<std::is_null_pointer_v<W>, T, Element<W>>;
 // the call returns cudaErrorCooperativeLaunchTooLarge. As a dependent launch, it reads the weight at once, and
 // everything else after the kernel before it has ended.
 //
-// Returns what the launch returns; or cudaErrorInvalidValue, with nothing launched, for what explain_all_reduce() names.
-// A rank that does not launch keeps the others waiting; Communicator::late_rank says how to find it.
+// Returns what the launch returns; or cudaErrorInvalidValue, with nothing launched, for what explain_all_reduce()
+// names. A rank that does not launch keeps the others waiting; Communicator::late_rank says how to find it.
 template <class T, class W>
-cudaError_t all_reduce_fused_add_rms_norm(const Communicator& communicator, const T* x,
-                                          const detail::Same<T>* residual, detail::Same<T>* residual_out, W weight,
-                                          detail::Same<T>* y, int64_t rows, int64_t cols,
-                                          const AllReduceOptions& options = {}, cudaStream_t stream = nullptr) {
+cudaError_t all_reduce_fused_add_rms_norm(const Communicator& communicator, const T* x, const detail::Same<T>* residual,
+                                          detail::Same<T>* residual_out, W weight, detail::Same<T>* y, int64_t rows,
+                                          int64_t cols, const AllReduceOptions& options = {},
+                                          cudaStream_t stream = nullptr) {
   using E = detail::WeightOf<T, W>;
   const E* const factors = weight;
   if (detail::all_reduce_refusal(communicator, x, residual, residual_out, factors, y, rows, cols, options, {}))
@@ -600,8 +613,8 @@ cudaError_t all_reduce_fused_add_rms_norm(const Communicator& communicator, cons
   if (rows == 0) return cudaSuccess;
   if (communicator.ranks <= 2)
     return detail::run_all_reduce<1>(communicator, x, residual, residual_out, factors, y, rows, cols, options, stream);
-  return detail::run_all_reduce<kMostRanks - 1>(communicator, x, residual, residual_out, factors, y, rows, cols, options,
-                                                stream);
+  return detail::run_all_reduce<kMostRanks - 1>(communicator, x, residual, residual_out, factors, y, rows, cols,
+                                                options, stream);
 }
 
 // Why a call with these arguments is refused: one sentence, which stands until the thread asks again. nullptr if it is

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <q4_gemm/q4_gemm.cuh>
+#include <rms_norm/all_reduce.cuh>
 #include <rms_norm/backward.cuh>
 #include <rms_norm/quantize.cuh>
 #include <rms_norm/rms_norm.cuh>
@@ -117,6 +118,12 @@ bool run(const std::string& only) {
   const Memory gradients_workspace(rms_norm::backward_workspace_bytes(kMany, kK));
   const Memory norm_workspace(rms_norm::kWorkspaceBytes, 0), positions(2 * sizeof(int64_t), 0);
 
+  // A group of one rank.
+  const Memory region(rms_norm::region_bytes(1, 4 * kMany * kK));
+  rms_norm::Communicator alone;
+  alone.regions[0] = region.as(), alone.bytes = region.bytes;
+  CUDA_CHECK(rms_norm::init_region(region.as(), region.bytes));
+
   const auto q4 = [](bool dependent, const Memory* workspace = nullptr) {
     q4_gemm::Options options;
     options.dependent_launch = dependent, options.workspace = workspace ? workspace->as() : nullptr;
@@ -185,6 +192,13 @@ bool run(const std::string& only) {
          rms_norm::Quantization how;
          how.scales = y.as<float>();
          return rms_norm::forward_quantized(x.as<const float>(), none, sums.as<int8_t>(), how, nullptr, 2, kK, norm(d));
+       }},
+      {"all_reduce_fused_add_rms_norm",
+       [&](bool d) {
+         rms_norm::AllReduceOptions options;
+         options.dependent_launch = d;
+         return rms_norm::all_reduce_fused_add_rms_norm(alone, x.as<const float>(), sums.as<float>(), sums.as<float>(),
+                                                        none, y.as<float>(), 2, kK, options);
        }},
       {"backward",
        [&](bool d) {
