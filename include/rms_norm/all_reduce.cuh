@@ -10,7 +10,7 @@
 // computed in float32, in the order of the ranks, with the residual last, and is rounded once: all ranks have the same
 // bits, and a row's bits depend on its numbers, the ranks and cols alone. A call launches on the stream, allocates
 // nothing, waits for nothing on the host, and may be captured into a graph. all_reduce_nccl.cuh makes a Communicator
-// from NCCL's; init_region() is for memory that ranks share by other means. all_reduce.md explains how it works.
+// from NCCL's; init_region() is for memory that ranks share by other means. README.md explains how it works.
 #pragma once
 
 #include <cuda_runtime.h>

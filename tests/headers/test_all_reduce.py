@@ -47,8 +47,20 @@ MUTANTS = {
     "sentinel that a sum can be": ("kOtherNaNs :", "(WRONG ? word : kOtherNaNs) :", 2, "sentinels, float32", "__trap"),
     "place not cleared": ("{ *slot =", "{ if (!(WRONG)) *slot =", 2, "delays", "another one"),
     "own region for the peer's": ("p.peers[peer] +", "(WRONG ? p.region : p.peers[peer]) +", 2, "delays", "__trap"),
-    "absent blocks without a number": ("(blockIdx.x == 0)", "(!(WRONG) && blockIdx.x == 0)", 2, "delays", "__trap|another"),
-    "own part first": ("peer == p.rank)", "peer == (WRONG ? 0 : p.rank))", 3, "shapes, float32", "residual_out of rank"),
+    "absent blocks without a number": (
+        "(blockIdx.x == 0)",
+        "(!(WRONG) && blockIdx.x == 0)",
+        2,
+        "delays",
+        "__trap|another",
+    ),
+    "own part first": (
+        "peer == p.rank)",
+        "peer == (WRONG ? 0 : p.rank))",
+        3,
+        "shapes, float32",
+        "residual_out of rank",
+    ),
 }
 
 
