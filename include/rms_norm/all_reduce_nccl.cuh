@@ -32,8 +32,8 @@ __global__ void find_regions(ncclWindow_t window, int ranks, RegionPointers* fou
 
 }  // namespace detail
 
-// Memory of the current device that NCCL lets the other ranks see. Its ranks are those of one host whose GPUs reach each
-// other's memory.
+// Memory of the current device that NCCL lets the other ranks see. Its ranks are those of one host whose GPUs reach
+// each other's memory.
 class NcclRegion {
  public:
   NcclRegion() = default;
@@ -41,8 +41,8 @@ class NcclRegion {
   NcclRegion& operator=(const NcclRegion&) = delete;
   ~NcclRegion() { close(); }
 
-  // Allocates the region, prepares it and registers it. All ranks of `nccl` call it, with the same number of bytes. When
-  // it has returned, or the group that it is in has ended, all ranks' regions are ready.
+  // Allocates the region, prepares it and registers it. All ranks of `nccl` call it, with the same number of bytes.
+  // When it has returned, or the group that it is in has ended, all ranks' regions are ready.
   ncclResult_t open(ncclComm_t nccl, size_t bytes) {
     close();
     if (const ncclResult_t result = ncclCommCount(nccl, &communicator_.ranks)) return result;

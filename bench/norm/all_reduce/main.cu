@@ -79,8 +79,8 @@ Call nccl_and_norm(bool norm, bool dependent) {
     NCCL_CHECK(ncclGroupStart());
     for (Rank& rank : ranks) {
       T* const x = in(rank.x, call, rows * cols);
-      NCCL_CHECK(ncclAllReduce(x, in(rank.y, call, rows * cols), rows * cols, ncclBfloat16, ncclSum, rank.nccl,
-                               rank.stream));
+      NCCL_CHECK(
+          ncclAllReduce(x, in(rank.y, call, rows * cols), rows * cols, ncclBfloat16, ncclSum, rank.nccl, rank.stream));
     }
     NCCL_CHECK(ncclGroupEnd());
     if (!norm) return;
@@ -91,8 +91,8 @@ Call nccl_and_norm(bool norm, bool dependent) {
       options.dependent_launch = dependent;
       T* const y = in(rank.y, call, rows * cols);
       T* const residual = in(rank.residual, call, rows * cols);
-      CUDA_CHECK(rms_norm::fused_add_rms_norm(y, residual, residual, rank.weight.get(), y, rows, cols, options,
-                                              rank.stream));
+      CUDA_CHECK(
+          rms_norm::fused_add_rms_norm(y, residual, residual, rank.weight.get(), y, rows, cols, options, rank.stream));
     }
   };
 }
@@ -120,7 +120,8 @@ Timed time_of(std::vector<Rank>& ranks, const Competitor& competitor, int64_t ro
     CUDA_CHECK(cudaGraphDestroy(graph));
     CUDA_CHECK(cudaGraphUpload(graphs[r], ranks[r].stream));
   }
-  const int replays = std::max<int>(2, static_cast<int>(std::min<int64_t>(20, 20 * 256 / std::max<int64_t>(256, rows))));
+  const int replays =
+      std::max<int>(2, static_cast<int>(std::min<int64_t>(20, 20 * 256 / std::max<int64_t>(256, rows))));
   std::vector<double> times;
   for (int measurement = 0; measurement < 8; ++measurement) {
     for (int phase = 0; phase < 3; ++phase)  // one graph as a warm-up that also lines the ranks up
