@@ -46,7 +46,7 @@ struct RmsNormQuantized {
 
   static const char* refuses_blocks(const Shape& shape) {
     return rms_norm_quantized::blocks_of(shape)
-               ? "a scale per 128 columns is what 06_blocks does; give --format e4m3 or int8"
+               ? "a scale per 128 columns is what 06_blocks and 07_fewer_warps do; give --format e4m3 or int8"
                : nullptr;
   }
   static const char* refuses_beyond_8192(const Shape& shape) {
