@@ -30,7 +30,19 @@ LECTURES = ROOT / "lectures"
 MINE = ROOT / "my"  # the student's, which git does not see
 MARK = "YOUR CODE"  # in the comments of a skeleton that say what is missing
 # The order of the course.
-COURSE = ("W1L1", "W2L1", "W2L2", "W2L3", "matrix", "vector", "precision", "serving", "backward", "q4_gemm")
+COURSE = (
+    "W1L1",
+    "W2L1",
+    "W2L2",
+    "W2L3",
+    "matrix",
+    "vector",
+    "precision",
+    "serving",
+    "backward",
+    "quantized",
+    "q4_gemm",
+)
 
 HEAD = re.compile(r"# (?P<name>\S+): (?P<title>.+)\n+<!-- exercise(?P<words>[^>]*) -->\n")
 DETAILS = re.compile(r"<details><summary>(Hint|Solution)</summary>\n(.*?)\n</details>", re.S)
