@@ -1,4 +1,5 @@
 // Several devices: whose memory is whose, peers, streams and events across devices, kernels that wait for each other.
+#include <algorithm>
 #include <cuda/atomic>
 #include <thread>
 
@@ -79,6 +80,14 @@ __global__ void count_blocks_and_wait(int* count) {
 __device__ int counter = 5;
 __constant__ int step[2];
 __global__ void count_steps() { counter += step[1]; }
+
+// One step of Jacobi's method on rows of 32 values: from[0] and from[rows + 1] are the neighbours' rows.
+__global__ void relax(float* to, const float* from, int rows) {
+  const int row = 1 + blockIdx.x, column = threadIdx.x;
+  const float* centre = from + 32 * row + column;
+  const float left = column ? centre[-1] : 0, right = column < 31 ? centre[1] : 0;
+  if (row <= rows) to[32 * row + column] = (centre[-32] + centre[32] + left + right) / 4;
+}
 
 struct Setting {  // of the environment, for a scope
   const char* name;
@@ -423,6 +432,60 @@ TEST_CASE("each device has its own copy of a __device__ and of a __constant__ va
   const std::string text = stderr_of([&] { CHECK(cudaGetSymbolAddress(&address, counter) == cudaErrorNotSupported); });
   CHECK(contains(text, "allocate the memory with cudaMalloc"));
   cudaGetLastError();
+}
+
+TEST_CASE("Jacobi's method on rows of several devices, with halos that peers copy under events") {
+  constexpr int kRows = 4, kSteps = 6, kSize = 32 * (kRows + 2);
+  std::vector<float> all(32 * (kDevices * kRows + 2)), next = all;
+  for (size_t i = 0; i < all.size(); ++i) all[i] = float(i * 37 % 101);
+  next = all;
+  float* grids[2][kDevices];
+  cudaStream_t streams[kDevices];
+  cudaEvent_t steps[kDevices], copies[kDevices];
+  on_each([&](int device) {
+    REQUIRE(cudaStreamCreate(&streams[device]) == cudaSuccess);
+    REQUIRE(cudaEventCreateWithFlags(&steps[device], cudaEventDisableTiming) == cudaSuccess);
+    REQUIRE(cudaEventCreateWithFlags(&copies[device], cudaEventDisableTiming) == cudaSuccess);
+    for (auto& grid : grids) {
+      REQUIRE(cudaMalloc(&grid[device], kSize * sizeof(float)) == cudaSuccess);
+      REQUIRE(cudaMemcpy(grid[device], &all[size_t(32 * kRows * device)], kSize * sizeof(float), cudaMemcpyDefault) ==
+              cudaSuccess);
+    }
+  });
+  for (int step = 0; step < kSteps; ++step) {
+    auto &from = grids[step % 2], &to = grids[1 - step % 2];
+    on_each([&](int device) {
+      for (int peer : {device - 1, device + 1})
+        if (step && peer >= 0 && peer < kDevices) cudaStreamWaitEvent(streams[device], copies[peer], 0);
+      relax<<<kRows, 32, 0, streams[device]>>>(to[device], from[device], kRows);
+      CHECK(cudaEventRecord(steps[device], streams[device]) == cudaSuccess);
+    });
+    on_each([&](int device) {  // its first and last row become the neighbours' halos, once these have read the old ones
+      for (int peer : {device - 1, device + 1}) {
+        if (peer < 0 || peer >= kDevices) continue;
+        CHECK(cudaStreamWaitEvent(streams[device], steps[peer], 0) == cudaSuccess);
+        const int row = peer < device ? 1 : kRows, halo = peer < device ? kRows + 1 : 0;
+        CHECK(cudaMemcpyPeerAsync(to[peer] + 32 * halo, peer, to[device] + 32 * row, device, 32 * sizeof(float),
+                                  streams[device]) == cudaSuccess);
+      }
+      CHECK(cudaEventRecord(copies[device], streams[device]) == cudaSuccess);
+    });
+    for (int row = 1; row <= kDevices * kRows; ++row)
+      for (int column = 0; column < 32; ++column) {
+        const float* centre = &all[size_t(32 * row + column)];
+        const float left = column ? centre[-1] : 0, right = column < 31 ? centre[1] : 0;
+        next[size_t(32 * row + column)] = (centre[-32] + centre[32] + left + right) / 4;
+      }
+    all.swap(next);
+  }
+  on_each([&](int) { CHECK(cudaDeviceSynchronize() == cudaSuccess); });
+  on_each([&](int device) {
+    std::vector<float> rows(32 * kRows);
+    CHECK(cudaMemcpy(rows.data(), grids[kSteps % 2][device] + 32, rows.size() * sizeof(float), cudaMemcpyDefault) ==
+          cudaSuccess);
+    CHECK(std::equal(rows.begin(), rows.end(), all.begin() + 32 * (1 + kRows * device)));
+  });
+  reset_all();
 }
 
 TEST_CASE("a device is reset alone") {

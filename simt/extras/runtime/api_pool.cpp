@@ -184,7 +184,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
       if (list[i].location.id != pools().table.find(pool)->device)
         return not_supported(
             "cudaMemPoolSetAccess: the CPU device gives no other device access to a single pool; call "
-            "cudaDeviceEnablePeerAccess, which covers the pools of a device, too");
+            "cudaDeviceEnablePeerAccess, which covers the pools of a device here");
       if (list[i].flags != cudaMemAccessFlagsProtReadWrite) return cudaErrorInvalidValue;  // the owner keeps its access
     }
     return cudaSuccess;
