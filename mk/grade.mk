@@ -11,9 +11,9 @@ judge: $(OUT)/judge
 prepared: $(RUNNER) $(LIBSIMT) $(ANALYSIS)
 runner: $(OUT)/runner $(ANALYZED)/runner
 
-# -Wconversion: for indices that are too narrow. The inputs are small, and most of a grade is the compiler's time: -O1.
+# -Wconversion: for indices that are too narrow
 $(OUT)/student.cu.o $(ANALYZED)/student.cu.o: \
-  CUFLAGS += -O1 -Xcompiler -fvisibility=hidden -Xcompiler -Wconversion -Xcompiler -Wsign-conversion
+  CUFLAGS += -Xcompiler -fvisibility=hidden -Xcompiler -Wconversion -Xcompiler -Wsign-conversion
 $(OF_GRADE): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
 $(RUNNER): prepare
