@@ -21,7 +21,7 @@ void tell_of_lane(Tell tell_one) {
 
 }  // namespace
 
-void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does) {
+void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does) noexcept {
   if (!is_running()) return;
   Access access;
   access.kind = does == Does::load ? Kind::load : does == Does::store ? Kind::store : Kind::atomic;

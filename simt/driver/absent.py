@@ -19,7 +19,7 @@ DROPPED_LIBRARIES = {
     "nccl_static",
 }
 REFUSED_LIBRARIES = re.compile(
-    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|nccl(?!$)|npp|nvrtc|nvjpeg|nvml|"
+    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|npp|nvrtc|nvjpeg|nvml|"
     r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
 )
 ABSENT_HEADERS = [  # the start of an included path, and what it belongs to

@@ -23,8 +23,9 @@ struct Task : Submission {
   uint64_t number = 0;
   int turn = 0;  // of its device
   Past past;
-  size_t open = 0;  // operations that it waits for
-  Tasks after;      // that wait for it
+  bool has_followed = false;  // others in its run, so that its past is longer than its successors know
+  size_t open = 0;            // operations that it waits for
+  Tasks after;                // that wait for it
   enum State { submitted, running, ended } state = submitted;
   bool may_begin = false;
   uint64_t launched = 0;
@@ -149,6 +150,12 @@ class Queues {
     return true;
   }
 
+  void follow(const Past& past) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    own_task->past.add(past);
+    own_task->has_followed = true;
+  }
+
   void stop_others() {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [number, task] : unfinished_)
@@ -203,6 +210,15 @@ class Queues {
     return found;
   }
   static bool is_ready(const Task& t) { return t.may_begin && !t.open && t.state != Task::ended; }
+
+  void pass_on_past(const Task& task) {
+    for (const TaskPtr& next : task.after) {
+      next->past.add(task.past);
+      next->has_followed = true;
+    }
+    all_[task.device].add(task.past);
+    if (task.blocking) blocking_[task.device].add(task.past);
+  }
 
   static void note(const Task& task) {
     host_past().add(task.past);
@@ -283,6 +299,7 @@ class Queues {
       ++ended_;
       ready_.erase(key_of(*task));
       unfinished_.erase(task->number);
+      if (task->has_followed) pass_on_past(*task);
       for (const TaskPtr& next : task->after)
         if (!--next->open && is_ready(*next)) ready_.emplace(key_of(*next), next);
       task->after.clear();
@@ -366,6 +383,9 @@ void follow(const Tasks& tasks) {
     own_task->past.add(task->past);
     own_task->past.add(task->stream, task->number);
   }
+}
+void follow(const Past& past) {
+  if (own_task) queues().follow(past);
 }
 uint64_t stream_of_operation() { return own_task ? own_task->stream : 0; }
 uint64_t number_of_operation() { return own_task ? own_task->number : 0; }

@@ -57,6 +57,7 @@ void open_all_devices();                // their memory, for the rest of the ope
 bool let_others_have_turns();           // false where no other operation can run
 void name_operation(std::string name);  // for in_progress()
 void follow(const Tasks& tasks);        // the operation has waited for these
+void follow(const Past& past);
 const Past& past_of_operation();
 uint64_t stream_of_operation();
 uint64_t number_of_operation();

@@ -185,10 +185,33 @@ cudaError_t do_step(Clique& clique, const Step& step) {
   return cudaSuccess;
 }
 
+// What comes before the end of the operation that runs.
+Past own_past() {
+  Past past = past_of_operation();
+  past.add(stream_of_operation(), number_of_operation());
+  return past;
+}
+
+// A rank has followed those whose data it got.
+bool follows(const Work& work, int rank, size_t other) {
+  switch (work.kind) {
+    case Kind::broadcast:
+    case Kind::scatter:
+      return other == static_cast<size_t>(work.root);
+    case Kind::reduce:
+    case Kind::gather:
+      return rank == work.root;
+    default:
+      return true;
+  }
+}
+
 cudaError_t come(Clique& clique, int rank, const Work& work, uint64_t number) {
   Step& step = clique.steps[number];
   step.of.resize(clique.ranks());
+  step.pasts->resize(clique.ranks());
   step.of[static_cast<size_t>(rank)] = work;
+  (*step.pasts)[static_cast<size_t>(rank)] = own_past();
   if (++step.came < clique.ranks()) return cudaSuccess;
   const cudaError_t error = do_step(clique, step);
   clique.steps.erase(number);  // done
@@ -216,6 +239,7 @@ cudaError_t move(Clique& clique, int from, int to) {
       if (!wrong.empty()) return fail(clique, cudaErrorIllegalAddress, wrong);
     }
     if (bytes) std::memmove(receive.buffer, send.buffer, bytes);
+    receive.past = send.past;
     send.is_done = receive.is_done = true;
     sends.pop_front();
     receives.pop_front();
@@ -246,19 +270,29 @@ cudaError_t run(const CliquePtr& shared, int rank, const Plan& captured) {
   open_all_devices();
   const auto plan = std::make_shared<Plan>(captured);  // a graph runs it once more
   for (size_t i = 0; i < plan->transfers.size(); ++i) {
-    const Transfer& t = plan->transfers[i];
+    Transfer& t = plan->transfers[i];
+    if (t.sends) t.past = own_past();
     const std::pair<int, int> way = t.sends ? std::pair(rank, t.peer) : std::pair(t.peer, rank);
     (t.sends ? clique.sends : clique.receives)[way].emplace_back(plan, i);
     if (const cudaError_t error = move(clique, way.first, way.second)) return error;
   }
   std::vector<uint64_t> numbers;
+  std::vector<std::shared_ptr<std::vector<Past>>> pasts;
   for (const Work& work : plan->works) {
     numbers.push_back(++clique.steps_of[static_cast<size_t>(rank)]);
+    pasts.push_back(clique.steps[numbers.back()].pasts);
     if (const cudaError_t error = come(clique, rank, work, numbers.back())) return error;
   }
-  return wait_until(
+  const cudaError_t error = wait_until(
       [&] { return clique.stopped[static_cast<size_t>(rank)] || awaited(clique, rank, numbers, *plan).empty(); },
       [&] { return awaited(clique, rank, numbers, *plan); });
+  if (error != cudaSuccess) return error;
+  for (size_t i = 0; i < plan->works.size(); ++i)
+    for (size_t other = 0; other < pasts[i]->size(); ++other)
+      if (follows(plan->works[i], rank, other)) follow((*pasts[i])[other]);
+  for (const Transfer& t : plan->transfers)
+    if (!t.sends) follow(t.past);
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -324,7 +358,7 @@ ncclResult_t transfer(ncclComm* comm, bool sends, void* buffer, size_t count, nc
   ncclResult_t wrong = check_common(comm, name, type, peer, "peer");
   if (!wrong && count) wrong = check_buffer(comm, buffer, sends ? "sendbuff" : "recvbuff", name);
   if (wrong) return spoil_group(wrong);
-  return add(comm, Transfer{sends, static_cast<char*>(buffer), count, type, peer}, stream);
+  return add(comm, Transfer{sends, static_cast<char*>(buffer), count, type, peer, false, {}}, stream);
 }
 
 }  // namespace

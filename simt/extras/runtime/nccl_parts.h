@@ -76,6 +76,7 @@ struct Transfer {
   ncclDataType_t type;
   int peer;
   bool is_done = false;
+  Past past;  // of the sender
 };
 
 struct Plan {  // of one rank in one group: all of it is in progress together
@@ -85,6 +86,7 @@ struct Plan {  // of one rank in one group: all of it is in progress together
 
 struct Step {
   std::vector<std::optional<Work>> of;  // each rank
+  std::shared_ptr<std::vector<Past>> pasts = std::make_shared<std::vector<Past>>();
   size_t came = 0;
   bool is_done = false;
 };

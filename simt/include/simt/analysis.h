@@ -45,7 +45,8 @@ constexpr bool kAnalysis = true;
 // Of a function: what it accesses, the line of the caller accesses.
 #define SIMT_FOR_CALLER __attribute__((always_inline))
 
-void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does);
+// It throws nothing, so that the access follows in the same basic block even where objects with destructors live.
+void note_atomic(const volatile void* address, size_t size, Order order, Reach scope, Does does) noexcept;
 void note_result(const volatile void* address, uint64_t found, bool changed);  // of an atomic
 void note_store(const volatile void* address, size_t size);
 void note_fence(Reach reach);
