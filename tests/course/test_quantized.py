@@ -7,7 +7,7 @@ import re
 
 import pytest
 from conftest import program, run
-from ladder.core import ladders
+from ladder.core import ladders, results
 from ladder.measure import cpu_device
 
 LADDER = ladders.find("quantized")
@@ -52,3 +52,18 @@ def test_the_counts_are_what_the_pages_predict():
     assert [counts[number]["barriers"] for number in range(1, 8)] == [1, 2, 1, 1, 1, 1, 1]
     assert (2, 2.0) in counts[1]["stores"] and (2, 2.0) not in counts[2]["stores"]  # y through memory
     assert (8, 8.0) in counts[5]["stores"] and (16, 16.0) in counts[5]["loads"]
+
+
+@pytest.mark.full
+@builds
+def test_an_outlier_costs_int8_its_digits_and_e4m3_none(tmp_path):
+    found = run(program(LADDER.path), "--no-small", "--experiment", 2, "--csv-dir", tmp_path)
+    assert found.returncode == 0, found.stdout + found.stderr
+    stored = results.store() / results.CPU_DEVICE / "quantized/outliers.csv"
+    columns = ["outlier", "e4m3_row", "int8_row", "int8_block"]
+    here, there = (results.read(path, columns) for path in (tmp_path / stored.name, stored))
+    assert [{name: row[name] for name in there[0]} for row in here] == there
+    rows = {int(row["outlier"]): row for row in there}
+    errors = {size: [float(row[way]) for way in ("e4m3_row", "int8_row", "int8_block")] for size, row in rows.items()}
+    assert errors[1][1] < 0.5 * errors[1][0] and errors[256][1] > 10 * errors[256][0] > 0
+    assert errors[256][2] < 0.25 * errors[256][1] and errors[1024][0] < 1.05 * errors[1][0]

@@ -16,6 +16,7 @@ from . import any_csv
 from .drawing import (
     BLACK,
     BLUE,
+    LINES,
     PALE,
     VERMILLION,
     WHISKERS,
@@ -269,6 +270,33 @@ def draw_magnitude(folder, ladder, target):
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     what = f"{ladder.id}: rows of {rows[0]['cols']} normally distributed numbers, eps 1e-6"
     save(plt, figure, target, what, rows[0], more="; at the top, what a stage wrote in place of numbers")
+
+
+@registry.plot("{ladder}_outliers")
+def draw_outliers(folder, ladder, target):
+    """The error of the other columns over the size of a row's outlier: a line for each format and kind of scale."""
+    path = folder / ladder.id / "outliers.csv"
+    if not results.stored_gpus(f"{ladder.id}/{path.name}"):  # it needs no GPU
+        path = results.store() / results.CPU_DEVICE / ladder.id / path.name
+    if not path.is_file():
+        return
+    rows = results.read(path, ["outlier", "cols", "gpu"])
+    target = target.with_name(f"{path.parent.parent.name}_{ladder.id}_outliers")
+    plt, figure, axes = figure_of(3.8)
+    ways = [name for name in rows[0] if name.startswith(("e4m3_", "int8_"))]
+    for way, (color, marker) in zip(ways, LINES):
+        points = [(int(row["outlier"]), float(row[way])) for row in rows]
+        label = (
+            way.replace("_", ", one scale for a ").replace("for a tensor", "for all").replace("block", "block of 128")
+        )
+        axes.plot(*zip(*points), color=color, marker=marker, markersize=4, linewidth=1.6, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("the outlier, in standard deviations of the other columns (log scale)")
+    axes.set_ylabel("error of the other columns (log scale)")
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    what = f"{ladder.id}: rows of {rows[0]['cols']} numbers, of which one is an outlier"
+    save(plt, figure, target, what, rows[0], more="; root of the mean square, relative to the numbers")
 
 
 @registry.plot(
