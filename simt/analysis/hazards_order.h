@@ -138,11 +138,8 @@ class Order {
   void publish(const Place& place, uintptr_t object, bool everywhere = false);  // what it has fenced
   void acquire(const Place& place, uintptr_t object, bool everywhere = false, bool at_once = false);
   // Why another device's access does not come before this place.
-  bool is_pending(const Stamp& past, const Place& place) const;        // the read that brings it is relaxed
-  bool would_be_known(const Stamp& past, const Place& place) const;    // with wider scopes
-  bool knows_elsewhere(const Stamp& past, const Place& place) const {  // of another launch
-    return views(place).known.others.knows(block_of(past.thread), thread_in_block(past.thread), past.clock);
-  }
+  bool is_pending(const Stamp& past, const Place& place) const;      // the read that brings it is relaxed
+  bool would_be_known(const Stamp& past, const Place& place) const;  // with wider scopes
   const Knowledge& known_of_others(const Place& place) const { return views(place).known.others; }
   void learn(BlockState& block, const Knowledge& knowledge) { block.views.known.others.add(knowledge); }
   void release_past(const Place& place, const Stamp& past, uintptr_t object);  // one more access
