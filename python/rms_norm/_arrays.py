@@ -3,7 +3,7 @@
 import contextlib
 import math
 import pathlib
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import tvm_ffi
 
@@ -21,6 +21,10 @@ _quantized_of_numpy = _module.get_function("quantized_of_numpy")
 backward = _module.get_function("backward")
 backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
 register_operators = _module.get_function("register_operators")
+_names = ("all_reduce", "all_reduce_region_bytes", "all_reduce_region_head") if _build.BACKEND == "cuda" else ()
+of_gpus: Dict[str, Any] = {
+    name: _module.get_function(name) for name in _names
+}  # ranks of the CPU device share a process
 q4 = {
     name: _module.get_function(f"q4_{name}")
     for name in ("repack", "multiply", "quantize", "norm", "packed_size", "workspace_size")

@@ -313,5 +313,5 @@ def test_two_processes_compute_parts_of_the_whole():
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     done = run(sys.executable, ROOT / "tests/python/two_processes.py", port, PYTHONPATH=str(SITE), timeout=300)
-    parts = "distributed_tensors what_is_refused sequence_parallel fully_sharded".split()
+    parts = "distributed_tensors what_is_refused all_reduced sequence_parallel fully_sharded".split()
     assert done.stdout.splitlines() == [f"{part} right" for part in parts], done.stdout + done.stderr

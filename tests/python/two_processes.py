@@ -11,6 +11,7 @@ import rms_norm
 import rms_norm.torch as ours
 import torch
 import torch.distributed as dist
+from rms_norm import distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -87,6 +88,32 @@ def what_is_refused(mesh):
             raise AssertionError(f"not refused: {sentence}")
 
 
+def all_reduced(mesh):
+    """Each process has a part of a sum: both get the sum, the residual added, to the last bit, and its norm."""
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        parts = [torch.randn(SHAPE).to(dtype) for _ in range(2)]  # of both processes, which draw the same
+        residual, weight = torch.randn(SHAPE).to(dtype), torch.randn(32)
+        expected = (parts[0].float() + parts[1] + residual).to(dtype)
+        for options in {}, {"rounding": "llama", "weight_offset": 1.0}:
+            given = parts[dist.get_rank()].transpose(0, 1).contiguous().transpose(0, 1), residual, weight, 1e-5
+            compiled = torch.compile(distributed.all_reduce_fused_add_rms_norm, fullgraph=True, backend="aot_eager")
+            for function in distributed.all_reduce_fused_add_rms_norm, compiled:
+                y, total = function(*given, **options)
+                assert torch.equal(total, expected)
+                assert torch.equal(y, rms_norm.rms_norm(expected, weight, 1e-5, **options))
+    assert distributed.all_reduce_fused_add_rms_norm(*given[:2], None)[0].shape == SHAPE
+    for wrong, why in (
+        ((parts[0], residual.float(), None), "residual is torch.float32 and x is torch.float16"),
+        ((parts[0], residual[:1], None), "residual has the shape"),
+        ((parts[0].requires_grad_(), residual, None), "has no backward"),
+    ):
+        try:
+            distributed.all_reduce_fused_add_rms_norm(*wrong)
+            raise AssertionError(why)
+        except (TypeError, ValueError) as refused:
+            assert why in str(refused), refused
+
+
 def sequence_parallel(mesh):
     x = torch.randn(SHAPE)
     norm, alone = ours.RMSNorm(32), ours.RMSNorm(32)
@@ -139,7 +166,7 @@ def work(rank, port):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (2,))
-    for part in (distributed_tensors, what_is_refused, sequence_parallel, fully_sharded):
+    for part in (distributed_tensors, what_is_refused, all_reduced, sequence_parallel, fully_sharded):
         torch.manual_seed(1)  # the same numbers in both processes
         part(mesh)
         if rank == 0:

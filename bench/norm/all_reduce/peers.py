@@ -1,0 +1,172 @@
+"""rms_norm.distributed beside its peers, on all GPUs of this machine: python3 bench/norm/all_reduce/peers.py [CSV]
+
+Checks first that every rank gets the sum to the last bit, plainly, through torch.compile and from a CUDA graph. Then it
+times, each captured into a graph of 40 calls on each GPU, the slowest rank: the package, NCCL's all-reduce with
+torch.compile's norm, with the package's, and PyTorch's symmetric memory (one-shot, two-shot) with torch.compile's norm.
+FlashInfer's and vLLM's all-reduces are left out where they are not installed.
+"""
+
+import importlib.util
+import os
+import statistics
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric
+
+CALLS, POOL = 40, 128 << 20
+
+
+def reference(x, residual):
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x)
+    total = parts[0].float()
+    for part in parts[1:]:
+        total = total + part
+    return (total + residual).to(x.dtype)
+
+
+def check(distributed, package, device):
+    compiled = torch.compile(distributed.all_reduce_fused_add_rms_norm, fullgraph=True)
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        for rows, cols in ((1, 4096), (17, 4096), (5, 1000), (700, 8192)):
+            x, residual = torch.randn(2, rows, cols, device=device).to(dtype)
+            dist.broadcast(residual, 0)
+            weight = torch.ones(cols, device=device, dtype=dtype)
+            expected = reference(x, residual)
+            for function in distributed.all_reduce_fused_add_rms_norm, compiled:
+                y, total = function(x, residual, weight)
+                assert torch.equal(total, expected), (dtype, rows, cols)
+                torch.testing.assert_close(y, package.rms_norm(expected, weight))
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                y, total = distributed.all_reduce_fused_add_rms_norm(x, residual, weight)
+            for _ in range(3):
+                x.normal_()
+                graph.replay()
+                assert torch.equal(total, reference(x, residual)), (dtype, rows, cols)
+
+
+def add_and_norm(x, residual, weight):
+    total = x + residual
+    value = total.float()
+    return (value * torch.rsqrt(value.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * weight, total
+
+
+def competitors(distributed, package, device, rows, cols):
+    count = max(1, min(CALLS, POOL // (rows * cols * 2)))
+    group = dist.group.WORLD.group_name
+    inputs = symmetric.empty(count, rows, cols, dtype=torch.bfloat16, device=device)
+    symmetric.rendezvous(inputs, group)
+    inputs.normal_()
+    residual, weight = torch.zeros_like(inputs), torch.ones(cols, dtype=torch.bfloat16, device=device)
+    plain = inputs.clone()
+    compiled = torch.compile(add_and_norm, dynamic=False)
+    kept = []  # so that no call gets the memory of the one before
+
+    def ours(dependent):
+        def call(i):
+            kept.append(
+                distributed.all_reduce_fused_add_rms_norm(plain[i], residual[i], weight, dependent_launch=dependent)
+            )
+
+        return call
+
+    def nccl(norm):
+        def call(i):
+            dist.all_reduce(plain[i])
+            if norm is not None:
+                kept.append(norm(plain[i], residual[i], weight))
+
+        return call
+
+    def symmetric_memory(operator):
+        def call(i):
+            kept.append(compiled(operator(inputs[i], "sum", group), residual[i], weight))
+
+        return call
+
+    def header(x, residual, weight):
+        return package.torch.fused_add_rms_norm(x, residual, weight)
+
+    operators = torch.ops.symm_mem
+    return (
+        count,
+        kept,
+        {
+            "rms_norm": ours(False),
+            "rms_norm, dependent": ours(True),
+            "NCCL": nccl(None),
+            "NCCL, torch.compile": nccl(compiled),
+            "NCCL, rms_norm": nccl(header),
+            "symmetric memory one-shot, torch.compile": symmetric_memory(operators.one_shot_all_reduce),
+            "symmetric memory two-shot, torch.compile": symmetric_memory(operators.two_shot_all_reduce_),
+        },
+    )
+
+
+def time_of(call, count, kept):
+    for i in range(3):
+        call(i % count)
+    torch.cuda.synchronize()
+    kept.clear()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(CALLS):
+            call(i % count)
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    times = []
+    for _ in range(6):
+        dist.barrier()
+        graph.replay()  # lines the ranks up
+        begin.record()
+        for _ in range(5):
+            graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e3 / (5 * CALLS))
+    slowest = torch.tensor(times[1:], device="cuda")
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    del graph
+    kept.clear()
+    return statistics.median(slowest.tolist())
+
+
+def work(rank, ranks, path):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511", RANK=str(rank), WORLD_SIZE=str(ranks))
+    device = torch.device("cuda", rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    import rms_norm
+    import rms_norm.torch
+    from rms_norm import distributed
+
+    distributed.prepare(message_bytes=64 << 20)
+    torch.manual_seed(rank)
+    with torch.no_grad():
+        check(distributed, rms_norm, device)
+        lines = []
+        if rank == 0:
+            print("right on", ranks, torch.cuda.get_device_name(), flush=True)
+            for name in "flashinfer", "vllm":
+                if importlib.util.find_spec(name) is None:
+                    print(f"{name} is not installed")
+        for cols in 4096, 8192:
+            for rows in 1, 16, 64, 256, 1024, 4096:
+                count, kept, named = competitors(distributed, rms_norm, device, rows, cols)
+                for name, call in named.items():
+                    try:
+                        lines.append(f'{ranks},{rows},{cols},bfloat16,"{name}",{time_of(call, count, kept):.3f}')
+                    except (AttributeError, RuntimeError) as refused:
+                        if rank == 0:
+                            print(f"{name}, {rows} x {cols}: {str(refused).splitlines()[0]}", flush=True)
+                if rank == 0:  # what was measured so far, if the time is over
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write("\n".join(["ranks,rows,cols,dtype,competitor,us", *lines, ""]))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    count = torch.cuda.device_count()
+    torch.multiprocessing.spawn(work, (count, sys.argv[1] if len(sys.argv) > 1 else "/dev/stdout"), nprocs=count)
