@@ -33,7 +33,7 @@ FILES = {
     "}\n",
     "Makefile": "CUDA_HOME ?= /usr/local/cuda\nNVCC ?= $(CUDA_HOME)/bin/nvcc\n"
     "app: main.cpp twice.o\n"
-    "\tg++ -I$(CUDA_HOME)/include $^ -L$(CUDA_HOME)/lib64 -lcublas -lcudart -o $@\n"
+    "\tg++ -I$(CUDA_HOME)/include $^ -L$(CUDA_HOME)/lib64 -lcublas -lnccl -lcudart -o $@\n"
     "twice.o: twice.cu\n"
     "\t$(NVCC) -arch=sm_80 -c $< -o $@\n",
     "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\n"

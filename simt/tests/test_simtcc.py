@@ -343,6 +343,7 @@ def test_what_cub_has_for_a_whole_device_is_refused(folder):
         ("#include <cuda.h>\nCUmodule module;", "CUDA's driver API"),
         ("#include <cublas_v2.h>\nint main() { cublasStrsm(); }", "this part of cuBLAS"),
         ("#include <curand_kernel.h>\nint main() { curandStateMRG32k3a_t s; }", "this part of cuRAND"),
+        ("#include <nccl_device.h>\nncclGin* gin;", "this part of NCCL"),
         ("int main() { undeclared(); }", ""),
     ],
 )

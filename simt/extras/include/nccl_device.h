@@ -323,22 +323,19 @@ struct ncclLsaBarrierSession {
     for (int peer = coop_.thread_rank(); peer < team_.nRanks; peer += coop_.size()) {
       if (peer == team_.rank) continue;
       const auto theirs = flag(peer, team_.rank);
-      if (releases)
-        theirs.store(passed_ + 1, cuda::memory_order_release);
-      else
-        theirs.store(passed_ + 1, cuda::memory_order_relaxed);
+      theirs.store(passed_ + 1, releases ? cuda::memory_order_release : cuda::memory_order_relaxed);
     }
   }
 
   void wait(Coop, Order order, simt::Site site = simt::Site::here()) {
     const bool acquires = order != cuda::memory_order_relaxed && order != cuda::memory_order_release;
+    const Order seen = acquires ? cuda::memory_order_acquire : cuda::memory_order_relaxed;
     for (awaited_ = coop_.thread_rank(); awaited_ < team_.nRanks; awaited_ += coop_.size()) {
       if (awaited_ == team_.rank) continue;
       simt::note_polling(describe, this, site);
-      if (acquires)
-        poll<cuda::memory_order_acquire>();
-      else
-        poll<cuda::memory_order_relaxed>();
+      const auto mine = flag(team_.rank, awaited_);
+      while (static_cast<int32_t>(mine.load(seen) - (passed_ + 1)) < 0) {
+      }
       simt::note_polling(nullptr, this, site);
     }
     ++passed_;
@@ -358,13 +355,6 @@ struct ncclLsaBarrierSession {
   cuda::atomic_ref<uint32_t> flag(int of, int from) const {
     return cuda::atomic_ref<uint32_t>(
         words(of)[2 * handle_.nBarriers + static_cast<int>(index_) * team_.nRanks + from]);
-  }
-  // The order is a constant: the analysis then finds no branch between what an atomic tells it and the access.
-  template <Order kOrder>
-  void poll() const {
-    const auto mine = flag(team_.rank, awaited_);
-    while (static_cast<int32_t>(mine.load(kOrder) - (passed_ + 1)) < 0) {
-    }
   }
   // Like NCCL's, these accesses are ordered by the barriers around them: the analysis need not see them.
   SIMT_OWN void begin(simt::Site site) {
