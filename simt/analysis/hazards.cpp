@@ -834,6 +834,8 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
                    : what == kDeviceScope ? "an atomic of device scope, another device"
                    : what == kNarrow      ? "device scope, another device"
                    : what == kRelaxed     ? "a wait without acquire, another device"
+                   : what == kRace && far == Distance::other_launch
+                       ? (first_writes && last_writes ? "two launches write" : "a launch reads what another writes")
                    : what == kRace && two_devices
                        ? (first_writes && last_writes ? "two devices write" : "a device reads what another writes")
                    : what == kUninitialized  ? "read before any write"

@@ -55,7 +55,7 @@ analysis::LaunchInfo analysis::describe(Launch& launch) {
   if (!launch.takes_turns) return info;
   const Past& past = past_of_operation();
   info.device = launch.device;
-  info.joins_others = !all_come_before(past) && next_block < kMostBlocks;
+  info.joins_others = (launch.overlaps || !all_come_before(past)) && next_block < kMostBlocks;
   if (!info.joins_others) {
     known.clear();
     next_block = 0;
@@ -64,8 +64,9 @@ analysis::LaunchInfo analysis::describe(Launch& launch) {
   launch.first_block = info.first_block = next_block;
   next_block += launch.blocks;
   info.comes_after = [past](uint64_t id) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.id == id; });
-    return found == known.end() || past.holds(found->stream, found->number);
+    const auto found =
+        std::lower_bound(known.begin(), known.end(), id, [](const Known& k, uint64_t wanted) { return k.id < wanted; });
+    return found == known.end() || found->id != id || past.holds(found->stream, found->number);
   };
   running_launch = launch.id;
   return info;

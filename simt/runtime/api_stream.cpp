@@ -267,16 +267,15 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle, cudaEvent_t end_handle) {
-  if (several_devices())
-    for (cudaEvent_t event : {start_handle, end_handle})
-      if (!has_ended(record_of(event))) return record(cudaErrorNotReady);
   return api([&] {
     const Event *start = stream_state().events.find(start_handle), *end = stream_state().events.find(end_handle);
     if (!milliseconds) return cudaErrorInvalidValue;
     for (const Event* event : {start, end})
-      if (!event || !event->recorded || (event->flags & cudaEventDisableTiming)) return cudaErrorInvalidResourceHandle;
+      if (!event || !(event->recorded || event->record) || (event->flags & cudaEventDisableTiming))
+        return cudaErrorInvalidResourceHandle;
     if (start->capture || end->capture) return cudaErrorCapturedEvent;
     if (start->device != end->device) return cudaErrorInvalidResourceHandle;
+    if (!has_ended(start->record) || !has_ended(end->record)) return cudaErrorNotReady;
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return cudaSuccess;
   });

@@ -288,7 +288,7 @@ size_t total_memory() {
 
 size_t free_memory() {
   size_t taken = reserve();
-  size_t room = space().end - space().base, of_device = total_memory();
+  size_t room = space().end - space().base, of_device = total_memory() - total_memory() / 64;
   for (const auto& [begin, a] : space().live) {
     taken += untouched(a);
     room -= std::min(room, a.size);

@@ -341,9 +341,17 @@ class Queues {
   bool started_ = false;
 };
 
+// Never destroyed: its threads outlive main. A process that was forked has none of them, and gets queues of its own.
 Queues& queues() {
-  static auto* queues = new Queues;  // its threads outlive main
-  return *queues;
+  static std::atomic<Queues*> known{nullptr};
+  static const int forgotten_after_fork = pthread_atfork(nullptr, nullptr, [] { known = nullptr; });
+  static_cast<void>(forgotten_after_fork);
+  static std::mutex mutex;
+  if (known == nullptr) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (known == nullptr) known = new Queues;
+  }
+  return *known;
 }
 
 }  // namespace
