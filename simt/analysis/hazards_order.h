@@ -140,7 +140,6 @@ class Order {
   // Why another device's access does not come before this place.
   bool is_pending(const Stamp& past, const Place& place) const;      // the read that brings it is relaxed
   bool would_be_known(const Stamp& past, const Place& place) const;  // with wider scopes
-  const Knowledge& known_of_others(const Place& place) const { return views(place).known.others; }
   void learn(BlockState& block, const Knowledge& knowledge) { block.views.known.others.add(knowledge); }
   void release_past(const Place& place, const Stamp& past, uintptr_t object);  // one more access
   Clock tick(const Place& place);                                              // the clock before it moved on
