@@ -367,9 +367,10 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       if constexpr (kMost) most = fmaxf(most, share.most());
     }
     // Of the columns that share a scale, each lane finds the largest number of one of its packs.
-    const int lanes = p.block_packs, lanes_of_each = scaling == Scaling::block ? lanes / kVectors : 1;
-    const int lane = static_cast<int>(threadIdx.x) % (scaling == Scaling::block ? lanes : 1);
-    float most_of_block = 0.0f;
+    [[maybe_unused]] const int lanes = p.block_packs;
+    [[maybe_unused]] const int lanes_of_each = scaling == Scaling::block ? lanes / kVectors : 1;
+    [[maybe_unused]] const int lane = static_cast<int>(threadIdx.x) % (scaling == Scaling::block ? lanes : 1);
+    [[maybe_unused]] float most_of_block = 0.0f;
     const auto find_most_of_block = [&] {
       if constexpr (scaling == Scaling::block) {
         float of_packs[kVectors];
