@@ -175,12 +175,9 @@ template <int N, bool kAligned, class X, class W, class Y>
 cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device,
                              cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  // At most `most` blocks or clusters, and no more than have as many turns. Where a GPU holds no whole cluster, one.
-  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {
-    const int64_t shares = (p.rows + rows_of_block - 1) / rows_of_block;
-    most = std::clamp<int64_t>(most, 1, std::min(partials, shares));
-    const int64_t turns = (shares + most - 1) / most;
-    return partials = (shares + turns - 1) / turns;
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
+    most = std::max<int64_t>(most, 1);
+    return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
   };
   if constexpr (has_fast_gradients<X, W, Y>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
@@ -206,8 +203,13 @@ cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, con
       // multiprocessors near each other are free, and a sixteenth of them have no seven others.
       const int64_t blocks = parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
+      int64_t groups = std::max<int64_t>(1, blocks * (usable / parts));
+      if (parts == kMostParts) {  // no more than have as many turns
+        const int64_t turns = (p.rows + groups - 1) / groups;
+        groups = (p.rows + turns - 1) / turns;
+      }
       return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
-                                                                         begin(blocks * usable / parts), parts, stream);
+                                                                         begin(groups), parts, stream);
     }
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
