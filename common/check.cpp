@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <random>
 #include <set>
 
+#include "common/delay.h"
 #include "common/device.h"
 #include "common/text.h"
 
@@ -60,7 +63,7 @@ Buffers::Buffers(const Case& c, const Variant& variant, const Buffers* shared)
     : shape_(c.shape), scalars_(variant.scalars), tensors_(c.tensors.size()), written_over_(c.tensors.size()) {
   for (size_t i = 0; i < c.tensors.size(); ++i) {
     const Place& place = variant.places[i];
-    if (!place.absent && place.same_as < 0)
+    if (!place.absent && place.same_as < 0 && c.tensors[i].device >= 0)
       tensors_[i] =
           shared && c.tensors[i].shared ? shared->tensors_[i] : std::make_shared<DeviceTensor>(c.tensors[i], place);
   }
@@ -140,6 +143,7 @@ Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
       const double error = error_of(comparison, outcome.tolerance);
       if (std::isnan(error) || error > outcome.worst_error) outcome.worst_error = error;  // NaN stays
       if (comparison.wrong > 0) failure = describe(comparison, output);
+      if (failure.empty() && tensor.twin >= 0) failure = unlike_twin(c, i, sample);
     }
     const auto outputs =
         std::count_if(c.tensors.begin(), c.tensors.end(), [](const Tensor& t) { return t.is_judged(); });
@@ -147,6 +151,17 @@ Outcome Buffers::verify(const Case& c, const Variant& variant, int64_t sample) {
     if (!failure.empty()) outcome.failure += (outcome.failure.empty() ? "" : "; ") + failure;
   }
   return outcome;
+}
+
+std::string Buffers::unlike_twin(const Case& c, size_t tensor, int64_t sample) const {
+  const Tensor &own = c.tensors[tensor], &twin = c.tensors[own.twin];
+  const int64_t bytes = own.cols * size_of(own.type), chosen = std::min(own.rows, sample);
+  for (int64_t i = 0; i < chosen; ++i) {
+    const int64_t row = sampled_row(i, chosen, own.rows);
+    if (std::memcmp(got_[tensor].data() + row * bytes, got_[own.twin].data() + row * bytes, bytes) != 0)
+      return text("row %lld is right, but has not the bits of %s", static_cast<long long>(row), twin.name);
+  }
+  return "";
 }
 
 bool Buffers::same_as_verified() {
@@ -189,6 +204,7 @@ void Problem::launch(const Launcher& kernel, const Arguments& arguments, cudaStr
 }
 
 std::string Problem::launches_elsewhere(const Launcher& kernel) {
+  if (devices() > 1) return "";  // the launcher would have to choose another stream on each device
   cudaStream_t stream;
   cudaGraph_t graph = nullptr;
   CUDA_CHECK(cudaStreamCreate(&stream));
@@ -212,7 +228,7 @@ std::string Problem::again(const Launcher& kernel, const char* order) {
   const ThreadOrder thread_order(order);
   buffers.prepare(case_);
   launch(kernel, buffers.arguments(), cudaStreamPerThread);
-  if (cudaDeviceSynchronize() != cudaSuccess || buffers.verify(case_, variant_).failure.empty()) return "";
+  if (synchronize(devices()) != cudaSuccess || buffers.verify(case_, variant_).failure.empty()) return "";
   return "; the first launch was right, and one more in its order of the threads is wrong, too: so it is not the "
          "order, "
          "and a launch leaves something behind, such as a counter that it does not set back";
@@ -228,7 +244,7 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
     try {
       buffers.prepare(case_);
       launch(kernel, buffers.arguments(), cudaStreamPerThread);
-      const cudaError_t error = cudaDeviceSynchronize();
+      const cudaError_t error = synchronize(devices());
       if (error != cudaSuccess) throw CudaError(error, "the kernel's run");
       // A later run need only equal the first, which was right and is held whole unless rows are sampled.
       std::string failure;
@@ -251,6 +267,43 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
   return outcome;
 }
 
+Outcome check_in_a_row(const Launcher& kernel, const Operator& op, const Shape& shape, uint64_t seed, int launches) {
+  constexpr int kCases = 4;  // the contents of the launch one, two or three before are never this launch's
+  std::vector<std::unique_ptr<Case>> cases;
+  for (int i = 0; i < kCases; ++i) cases.push_back(std::make_unique<Case>(op, shape, seed + static_cast<uint64_t>(i)));
+  const Variant variant = op.plain();
+  std::vector<std::unique_ptr<Problem>> problems;
+  for (int i = 0; i < launches; ++i) {
+    problems.push_back(std::make_unique<Problem>(*cases[i % kCases], variant));
+    problems.back()->buffers.prepare(*cases[i % kCases]);
+  }
+  const int devices = op.devices(shape);
+  Outcome outcome;
+  const std::string where = problems[0]->context() + text(", %d launches in a row", launches);
+  try {
+    cuda_check(synchronize(devices), "the preparation", __FILE__, __LINE__);
+    std::minstd_rand random(static_cast<unsigned>(seed) + 1);
+    for (const auto& problem : problems) {
+      {
+        const OnDevice late(static_cast<int>(random() % static_cast<unsigned>(devices)));
+        launch_delay(random() % 3 == 0 ? static_cast<int>(random() % 30) : 0, cudaStreamPerThread);
+      }
+      problem->launch(kernel, problem->buffers.arguments(), cudaStreamPerThread);
+    }
+    const cudaError_t error = synchronize(devices);
+    if (error != cudaSuccess) throw CudaError(error, "the kernels' run");
+    for (int i = 0; i < launches && outcome.failure.empty(); ++i) {
+      outcome = problems[i]->buffers.verify(*cases[i % kCases], variant);
+      outcome.failure += problems[i]->buffers.side_effects(*cases[i % kCases]);
+      if (!outcome.failure.empty())
+        outcome.failure = where + text(", number %d: ", i) + without_semicolon(outcome.failure);
+    }
+  } catch (const CudaError& error) {
+    outcome.failure = where + ": " + error.what();
+  }
+  return outcome;
+}
+
 std::string asked_thread_order(bool cpu_device) {
   const char* asked = cpu_device ? std::getenv("SIMT_ORDER") : nullptr;
   return asked ? asked : "";
@@ -264,9 +317,13 @@ std::vector<const char*> thread_orders(bool cpu_device) {
   return {nullptr, nullptr};
 }
 
-EdgeCases::EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most) : cpu_device_(cpu_device) {
+EdgeCases::EdgeCases(const Operator& op, bool cpu_device, uint64_t seed, int64_t most)
+    : cpu_device_(cpu_device), seed_(seed) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
   for (const Shape& shape : op.edge_cases(cpu_device)) {
     const std::vector<Tensor> tensors = op.tensors(shape);
+    if (op.devices(shape) > devices) continue;
     if (std::all_of(tensors.begin(), tensors.end(),
                     [&](const Tensor& tensor) { return tensor.role == Role::scratch || tensor.count() <= most; }))
       cases_.push_back(std::make_unique<Case>(op, shape, seed));
@@ -288,6 +345,9 @@ Outcome EdgeCases::check(const AnyStage& stage) const {
       if (outcome.failure.empty()) outcome.failure = problem.launches_elsewhere(stage);
       if (!outcome.failure.empty()) return outcome;
     }
+    if (c->op.devices(c->shape) == 1) continue;
+    const Outcome outcome = check_in_a_row(stage, c->op, c->shape, seed_, cpu_device_ ? 7 : 60);
+    if (!outcome.failure.empty()) return outcome;
   }
   return {};
 }

@@ -55,6 +55,7 @@ class Buffers {
   bool written_over(size_t tensor) const { return written_over_[tensor]; }
   void download(const Case& c, size_t tensor, int64_t sample);
   bool is_unchanged(const Case& c, size_t tensor, int64_t sample) const;
+  std::string unlike_twin(const Case& c, size_t tensor, int64_t sample) const;  // "", or in which row
 
   Shape shape_;
   std::vector<double> scalars_;
@@ -79,6 +80,7 @@ class Problem {
 
   const Case& given() const { return case_; }
   const Variant& variant() const { return variant_; }
+  int devices() const { return case_.op.devices(case_.shape); }
   std::string context() const;  // "3 x 1025, weight, eps 1e-06, output off by one element"
 
   // "", or that not all kernels go to the stream that the launcher is given. Nothing runs.
@@ -93,6 +95,10 @@ class Problem {
   Variant variant_;
 };
 
+// For launches on several devices: one after the other without a wait, with four sets of inputs in turn, each with
+// outputs of its own. Before some launches one of the devices is kept waiting for up to 30 microseconds.
+Outcome check_in_a_row(const Launcher& launch, const Operator& op, const Shape& shape, uint64_t seed, int launches);
+
 // The thread order that the user asks of the CPU device with SIMT_ORDER; "": none.
 std::string asked_thread_order(bool cpu_device);
 
@@ -100,7 +106,7 @@ std::string asked_thread_order(bool cpu_device);
 // instead.
 std::vector<const char*> thread_orders(bool cpu_device);
 
-// All edge cases of an operator in all their variants. Stops at the first failure, which the outcome names.
+// All edge cases of an operator that there are enough devices for, in all their variants. Stops at the first failure, which the outcome names.
 class EdgeCases {
  public:
   // Leaves out shapes with a tensor of more than `most` elements; scratch memory does not count.
@@ -110,6 +116,7 @@ class EdgeCases {
 
  private:
   bool cpu_device_;
+  uint64_t seed_;
   std::vector<std::unique_ptr<Case>> cases_;
 };
 

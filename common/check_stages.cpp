@@ -15,7 +15,8 @@ namespace {
 // After an error that ends the CUDA context, every later call fails too.
 bool context_is_dead() {
   cudaGetLastError();
-  return cudaDeviceSynchronize() != cudaSuccess;
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) != cudaSuccess || synchronize(devices) != cudaSuccess;
 }
 
 // Empty if the device can run the stage on such a shape.
@@ -210,7 +211,7 @@ class Work {
     try {
       problem.buffers.prepare(problem.given());
       problem.launch(stage, problem.buffers.arguments(), cudaStreamPerThread);
-      cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+      cuda_check(synchronize(problem.devices()), stage.name, __FILE__, __LINE__);
     } catch (const CudaError&) {  // the failed check has its own reason
     }
   }
@@ -249,7 +250,7 @@ void launch_once(const std::vector<AnyStage>& stages, Options options) {
     }
     problem->buffers.prepare(*main_case);
     problem->launch(stage, problem->buffers.arguments(), cudaStreamPerThread);
-    cuda_check(cudaDeviceSynchronize(), stage.name, __FILE__, __LINE__);
+    cuda_check(synchronize(problem->devices()), stage.name, __FILE__, __LINE__);
     std::printf("%s launched once, not checked: %s\n", stage.name, problem->context().c_str());
   }
 }

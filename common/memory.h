@@ -27,6 +27,32 @@ DeviceMemory<T> allocate(int64_t count) {
   return DeviceMemory<T>(memory);
 }
 
+// Makes a device the current one until its end.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    CUDA_CHECK(cudaGetDevice(&before_));
+    CUDA_CHECK(cudaSetDevice(device));
+  }
+  ~OnDevice() { cudaSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// Waits for devices 0 to count - 1; the first error.
+inline cudaError_t synchronize(int count) {
+  cudaError_t first = cudaSuccess;
+  for (int device = 0; device < count; ++device) {
+    const OnDevice here(device);
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (first == cudaSuccess) first = error;
+  }
+  return first;
+}
+
 // Page-locked if that pays: copies to and from a GPU then run at the bus's speed, but the locking itself takes time.
 class HostMemory {
  public:

@@ -71,6 +71,12 @@ bool halve(const Operator& op, Shape& shape) {
 }  // namespace
 
 void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  if (op.devices(shape) > devices)
+    throw UsageError(text("%s: needs %d devices, there %s %d; give fewer%s", shape_text(op, shape).c_str(),
+                          op.devices(shape), devices == 1 ? "is" : "are", devices,
+                          device.cpu ? ", or leave SIMT_DEVICES out" : ", or build with BACKEND=cpu"));
   const std::string lack = lack_of_memory(op, shape, device, timing);
   if (lack.empty()) return;
   throw UsageError(

@@ -1,5 +1,7 @@
 #include "common/operator.h"
 
+#include <algorithm>
+
 namespace ladder {
 
 double Operator::bytes(const Shape& shape, const Variant& variant) const {
@@ -24,6 +26,13 @@ Variant Operator::off_by(std::initializer_list<int> elements) const {
   auto place = variant.places.begin();
   for (const int offset : elements) (place++)->offset = offset;
   return variant;
+}
+
+int most_devices(const Operator& op, const Shape& shape) {
+  int most = op.devices(shape);
+  if (most > 1)
+    for (const Shape& edge : op.edge_cases(true)) most = std::max(most, op.devices(edge));
+  return most;
 }
 
 std::string shape_text(const Operator& op, const Shape& shape) {

@@ -81,13 +81,17 @@ class Operator {
   virtual std::vector<Shape> edge_cases(bool cpu_device) const = 0;
   virtual std::vector<Variant> variants(const Shape& shape) const = 0;
 
+  // How many devices a launch runs on: 0 to devices - 1, each with tensors of its own. The launcher gets the stream
+  // cudaStreamPerThread, which is another one on each device, and launches on all of them.
+  virtual int devices(const Shape&) const { return 1; }
+
   // Draws the contents of a tensor before the launch, rows without gaps. The same seed gives the same bits everywhere.
   virtual void fill(const Shape& shape, int tensor, uint64_t seed, void* to) const = 0;
 
   // inputs: one per tensor, as filled; nullptr for tensors that are not read. They outlive the oracle.
   virtual std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const = 0;
 
-  // The fewest bytes that a launch moves: every input once, every output once.
+  // The fewest bytes that a launch moves on a device: every input once, every output once.
   virtual double bytes(const Shape& shape, const Variant& variant) const;
 
   // Arithmetic operations of a launch, for rooflines; a fused multiply-add is two.
@@ -104,6 +108,9 @@ class Operator {
   // The same with the first tensors off by so many elements.
   Variant off_by(std::initializer_list<int> elements) const;
 };
+
+// The most devices that a launch of that shape or an edge case runs on.
+int most_devices(const Operator& op, const Shape& shape);
 
 std::string shape_text(const Operator& op, const Shape& shape);  // "3 x 1025", "n = 257"
 

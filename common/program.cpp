@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "common/cuda_check.h"
+#include "common/device.h"
 #include "common/errors.h"
 #include "common/text.h"
 
@@ -57,7 +60,8 @@ int guarded(const char* program, const std::function<int()>& body) {
   }
 }
 
-void require_device() {
+void require_device(int wanted) {
+  if (wanted > 1 && built_for_cpu_device()) setenv("SIMT_DEVICES", std::to_string(wanted).c_str(), 0);
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0)

@@ -8,7 +8,8 @@ namespace ladder {
 // code 2 (UsageError) or 1; HelpAsked is printed. After SIGINT, SIGTERM or SIGHUP the exit code is 128 + the signal.
 int guarded(const char* program, const std::function<int()>& body);
 
-// Throws if no device can be used.
-void require_device();
+// Throws if no device can be used. The CPU device becomes as many as `devices`, unless SIMT_DEVICES asks for another
+// number.
+void require_device(int devices = 1);
 
 }  // namespace ladder

@@ -84,7 +84,7 @@ int run_all(const std::vector<AnyStage>& stages, const std::vector<Experiment>& 
     const std::map<size_t, CsvFile> files = files_of(experiments, options);
     const bool in_directory = !options.csv_dir.empty() && is_asked(options, 1);
     const CsvFile main_csv(in_directory ? options.csv_dir + "/main.csv" : "", "--csv-dir");
-    require_device();
+    require_device(most_devices(*stages.front().op, options.shape));
     if (options.profile) {
       launch_once(stages, options);
       return 0;

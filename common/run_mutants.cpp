@@ -28,7 +28,8 @@ int run_mutants(const std::vector<AnyMutant>& mutants, int argc, char** argv) {
     }
     for (const AnyMutant& mutant : mutants) {
       if (options.mutant != mutant.stage.name) continue;
-      require_device();
+      const Operator& op = *mutant.stage.op;
+      require_device(most_devices(op, op.edge_cases(true).front()));
       const Device device = current_device();
       if (mutant.shows == Shows::on_cpu_device && !device.cpu) {
         std::printf("skipped: only the CPU device shows this fault reliably\n");

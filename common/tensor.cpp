@@ -29,6 +29,7 @@ bool repeats(const std::vector<char>& image, uint32_t word) {
 
 DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
     : type_(tensor.type),
+      device_(tensor.device),
       size_(size_of(tensor.type)),
       guard_(guard_of(tensor.type, tensor.is_read())),
       layout_(place.layout),
@@ -41,6 +42,7 @@ DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
   const int64_t inner = rows_ == 0 ? 0 : std::min(last, layout_.heads - 1) * layout_.head_stride;
   const int64_t low = std::min<int64_t>(outer, 0) + std::min<int64_t>(inner, 0);
   const int64_t high = std::max<int64_t>(outer, 0) + std::max<int64_t>(inner, 0) + (rows_ == 0 ? 0 : cols_);
+  const OnDevice here(device_);
   const int64_t guard = guard_count(cols_);
   first_ = round_up(guard - low, 256 / size_) + place.offset;
   begin_ = first_ + low;
@@ -52,6 +54,7 @@ DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
 
 // The pattern is uploaded once, then doubled on the device.
 void DeviceTensor::fill(int64_t first, int64_t count, uint32_t word) {
+  const OnDevice here(device_);
   const std::vector<uint32_t> seed(std::min<int64_t>(count, 1 << 16), word);
   char* to = memory_.get() + first * size_;
   const int64_t bytes = count * size_;
@@ -73,6 +76,7 @@ void DeviceTensor::fill_rows(uint32_t word) {
 }
 
 void DeviceTensor::upload(const void* dense) {
+  const OnDevice here(device_);
   const char* from = static_cast<const char*>(dense);
   if (contiguous()) return copy(data(), from, rows_ * cols_ * size_, cudaMemcpyHostToDevice);
   std::vector<char> image((end_ - begin_) * size_);
@@ -83,6 +87,7 @@ void DeviceTensor::upload(const void* dense) {
 }
 
 void DeviceTensor::download(void* dense, int64_t first, int64_t count) const {
+  const OnDevice here(device_);
   if (contiguous())
     return copy(dense, static_cast<char*>(data()) + first * size_, count * size_, cudaMemcpyDeviceToHost);
   if (first % cols_ + count <= cols_)  // of one row
@@ -111,6 +116,7 @@ bool DeviceTensor::holds(const void* dense, int64_t first, int64_t count) const 
 }
 
 std::string DeviceTensor::overrun(const char* name) {
+  const OnDevice here(device_);
   std::vector<int64_t> found;  // relative to row 0
   std::vector<char> image;
   const auto read = [&](int64_t from, int64_t to) {

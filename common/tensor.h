@@ -24,6 +24,8 @@ struct Tensor {
   bool optional = false;  // may be left out: --no-<name>
   bool shared = false;    // one for all calls, like a weight: timing does not rotate it as it does the others
   bool is_matrix = true;  // its elements are named by row and column
+  int device = 0;         // on which it lies
+  int twin = -1;          // the tensor before it, of another device, whose bits it must have
 
   int64_t count() const { return rows * cols; }
   double bytes() const {
@@ -86,6 +88,7 @@ class DeviceTensor {
   void reset_guards();
 
   Type type_;
+  int device_;
   int64_t size_;    // bytes of an element
   uint32_t guard_;  // what lies around the rows
   Layout layout_;

@@ -14,15 +14,10 @@ namespace {
 using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, CudaDeleter<cudaGraphDestroy>>;
 using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, CudaDeleter<cudaGraphExecDestroy>>;
 
-GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches, cudaStream_t stream) {
+using GraphExecs = std::vector<GraphExec>;  // one for each device
+
+GraphExec end_capture(int64_t launches, cudaStream_t stream) {
   cudaGraph_t captured = nullptr;
-  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  try {
-    for (int64_t i = 0; i < launches; ++i) launch(i % round, stream);
-  } catch (...) {
-    if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
-    throw;
-  }
   CUDA_CHECK(cudaStreamEndCapture(stream, &captured));
   const Graph graph(captured);
   size_t nodes = 0;
@@ -32,6 +27,30 @@ GraphExec capture(const NumberedLaunch& launch, int64_t round, int64_t launches,
   cudaGraphExec_t executable;
   CUDA_CHECK(cudaGraphInstantiate(&executable, graph.get(), 0));
   return GraphExec(executable);
+}
+
+GraphExecs capture(const NumberedLaunch& launch, int64_t round, int64_t launches, const Stopwatch& stopwatch) {
+  const cudaStream_t stream = stopwatch.stream();
+  for (int device = 0; device < stopwatch.devices(); ++device) {
+    const OnDevice here(device);
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  try {
+    for (int64_t i = 0; i < launches; ++i) launch(i % round, stream);
+  } catch (...) {
+    for (int device = 0; device < stopwatch.devices(); ++device) {
+      const OnDevice here(device);
+      cudaGraph_t captured = nullptr;
+      if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
+    }
+    throw;
+  }
+  GraphExecs graphs;
+  for (int device = 0; device < stopwatch.devices(); ++device) {
+    const OnDevice here(device);
+    graphs.push_back(end_capture(launches, stream));
+  }
+  return graphs;
 }
 
 }  // namespace
@@ -44,11 +63,11 @@ int64_t copies_for(double bytes, const Device& device, double pool_bytes) {
 
 namespace {
 
-// What each launch of a round has of its own.
+// What each launch of a round has of its own, on device 0.
 double own_bytes(const std::vector<Tensor>& tensors, const Variant& variant) {
   double total = 0;
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (!tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += tensors[i].bytes();
+    if (tensors[i].device == 0 && !tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += tensors[i].bytes();
   return total;
 }
 
@@ -69,7 +88,7 @@ Pool::Pool(Problem& problem, const Device& device, double pool_bytes) : problem_
 
 void Pool::prepare() {
   for (int64_t i = 0; i < copies(); ++i) buffers(i).prepare(problem_.given());
-  CUDA_CHECK(cudaDeviceSynchronize());  // the stopwatch's stream waits for no other: it would overtake the filling
+  CUDA_CHECK(synchronize(problem_.devices()));  // the stopwatch's stream waits for no other: it would overtake the filling
 }
 
 Outcome Pool::verify(const Launcher& launch, int64_t sample) {
@@ -99,48 +118,62 @@ void require_possible(const std::string& what, double bytes, const Timing& timin
                                   what.c_str(), timing.microseconds, least));
 }
 
-Stopwatch::Stopwatch() {
+Stopwatch::Stopwatch(int devices) : events_(devices) {
+  if (devices > 1) return;
   cudaStream_t stream;
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_.reset(stream);
 }
 
 void Stopwatch::record(size_t event) {
-  if (event == events_.size()) {
-    cudaEvent_t created;
-    CUDA_CHECK(cudaEventCreate(&created));
-    events_.emplace_back(created);
+  for (int device = 0; device < devices(); ++device) {
+    const OnDevice here(device);
+    if (event == events_[device].size()) {
+      cudaEvent_t created;
+      CUDA_CHECK(cudaEventCreate(&created));
+      events_[device].emplace_back(created);
+    }
+    CUDA_CHECK(cudaEventRecord(events_[device][event].get(), stream()));
   }
-  CUDA_CHECK(cudaEventRecord(events_[event].get(), stream()));
 }
 
 std::vector<double> Stopwatch::laps(int count, const std::function<void()>& work) {
   record(0);
   for (int lap = 1; lap <= count; ++lap) work(), record(lap);
-  CUDA_CHECK(cudaEventSynchronize(events_[count].get()));
-  std::vector<double> microseconds;
-  for (int lap = 1; lap <= count; ++lap) {
-    float milliseconds = 0;
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events_[lap - 1].get(), events_[lap].get()));
-    microseconds.push_back(1e3 * static_cast<double>(milliseconds));
+  std::vector<double> microseconds(count);
+  for (const std::vector<Event>& events : events_) {
+    CUDA_CHECK(cudaEventSynchronize(events[count].get()));
+    for (int lap = 1; lap <= count; ++lap) {
+      float milliseconds = 0;
+      CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events[lap - 1].get(), events[lap].get()));
+      microseconds[lap - 1] = std::max(microseconds[lap - 1], 1e3 * static_cast<double>(milliseconds));
+    }
   }
   return microseconds;
 }
 
-Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds, int pause) {
-  Stopwatch stopwatch;
-  const auto replays = [&](const GraphExec& graph, int count) {
-    return stopwatch.laps(count, [&] { CUDA_CHECK(cudaGraphLaunch(graph.get(), stopwatch.stream())); });
+Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, double warm_up_microseconds, int pause,
+               int devices) {
+  Stopwatch stopwatch(devices);
+  const auto replays = [&](const GraphExecs& graphs, int count) {
+    return stopwatch.laps(count, [&] {
+      for (int device = 0; device < devices; ++device) {
+        const OnDevice here(device);
+        CUDA_CHECK(cudaGraphLaunch(graphs[device].get(), stopwatch.stream()));
+      }
+    });
   };
-  const auto replay = [&](const GraphExec& graph) { return replays(graph, 1).front(); };
+  const auto replay = [&](const GraphExecs& graphs) { return replays(graphs, 1).front(); };
 
   // One round tells how many rounds make two milliseconds; that graph is timed after a warm-up.
   int64_t launches = round;
-  GraphExec graph = capture(launch, round, launches, stopwatch.stream());
+  GraphExecs graph = capture(launch, round, launches, stopwatch);
   replay(graph);
   const double rounds = std::ceil(2000.0 / std::max(replay(graph), 1.0));
-  launches *= static_cast<int64_t>(std::clamp(rounds, 1.0, std::ceil(4096.0 / static_cast<double>(launches))));
-  graph = capture(launch, round, launches, stopwatch.stream());
+  // What waits for another device must not wait for the CPU, which may wait for room to submit a long graph.
+  const double most = devices > 1 ? 1024.0 : 4096.0;
+  launches *= static_cast<int64_t>(std::clamp(rounds, 1.0, std::ceil(most / static_cast<double>(launches))));
+  graph = capture(launch, round, launches, stopwatch);
   for (double warm = 0; warm < warm_up_microseconds;) warm += std::max(replay(graph), 100.0);
 
   std::vector<double> samples;
@@ -159,7 +192,7 @@ Timing measure(const NumberedLaunch& launch, int64_t round, int iterations, doub
 Timing measure(const Launcher& launch, Problem& problem, Pool& pool, int iterations, double warm_up_microseconds,
                int pause) {
   const auto one = [&](int64_t number, cudaStream_t stream) { problem.launch(launch, pool.arguments(number), stream); };
-  return measure(NumberedLaunch(one), pool.copies(), iterations, warm_up_microseconds, pause);
+  return measure(NumberedLaunch(one), pool.copies(), iterations, warm_up_microseconds, pause, problem.devices());
 }
 
 Timing measure_copy(double bytes, const Device& device, int iterations, int pause) {

@@ -21,11 +21,13 @@ Timing summarize(std::vector<double> microseconds);
 // measurement is wrong. If the datasheet's bandwidth is unknown, there is nothing to compare with.
 void require_possible(const std::string& what, double bytes, const Timing& timing, const Device& device);
 
-// A stream of its own, and the time that work on it takes from one event to another.
+// A stream of its own, and the time that work on it takes from one event to another. With several devices, the stream
+// cudaStreamPerThread of each, and the time of the slowest.
 class Stopwatch {
  public:
-  Stopwatch();
-  cudaStream_t stream() const { return stream_.get(); }
+  explicit Stopwatch(int devices = 1);
+  int devices() const { return static_cast<int>(events_.size()); }
+  cudaStream_t stream() const { return stream_ ? stream_.get() : cudaStreamPerThread; }
   double microseconds(const std::function<void()>& work) { return laps(1, work).front(); }
   std::vector<double> laps(int count, const std::function<void()>& work);  // one after the other, with no pause
 
@@ -34,7 +36,7 @@ class Stopwatch {
   void record(size_t event);
 
   std::unique_ptr<std::remove_pointer_t<cudaStream_t>, CudaDeleter<cudaStreamDestroy>> stream_;
-  std::vector<Event> events_;
+  std::vector<std::vector<Event>> events_;  // of each device
 };
 
 // iterations samples; each is one replay of a graph that holds about two milliseconds of launches: number 0 to
@@ -42,10 +44,11 @@ class Stopwatch {
 // which the CPU submits a replay is hidden behind the one before. The cache is cold if a whole round touches several
 // times as much as the cache holds. A GPU that has just been in use reaches its clock sooner than an idle one.
 // With a pause the GPU rests for that many milliseconds before each sample; the replay between the two is left out.
+// With several devices each has a graph of its own, and all are started one after the other.
 constexpr double kWarmUpMicroseconds = 20e3;
 using NumberedLaunch = std::function<void(int64_t number, cudaStream_t stream)>;
 Timing measure(const NumberedLaunch& launch, int64_t round, int iterations,
-               double warm_up_microseconds = kWarmUpMicroseconds, int pause = 0);
+               double warm_up_microseconds = kWarmUpMicroseconds, int pause = 0, int devices = 1);
 
 // How many copies of the memory that a launch touches are needed to outgrow the L2 cache: pool_bytes of them, or 64. A
 // problem several times as large as the L2 cache needs no copy. (tools/ladder/measure/graph_timing.py has that of

@@ -1,5 +1,6 @@
 // How operators call launchers that take their arguments in a form of their own. Apart from the oracles: the process
 // that runs a student's kernels has this file and not them.
+#include "common/operators/all_reduce_rms_norm.h"
 #include "common/operators/q4_parts.h"
 #include "common/operators/rms_norm_backward.h"
 #include "common/operators/rms_norm_quantized.h"
@@ -45,6 +46,29 @@ void call(BackwardNorm<repeats_bits>, RmsNormBackward::Launch launch, const Argu
 
 template void call(RmsNormBackward, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
 template void call(RmsNormBackwardAnyOrder, RmsNormBackward::Launch, const Arguments&, cudaStream_t);
+
+template <Sums sums, Residual residual>
+void call(AllReduceNorm<sums, residual>, AllReduceRmsNorm::Launch launch, const Arguments& a, cudaStream_t stream) {
+  using namespace all_reduce_rms_norm;
+  AllReduceCall all = {};
+  all.ranks = static_cast<int>(a.shape[2]);
+  all.rows = a.shape[0];
+  all.cols = a.shape[1];
+  all.eps = static_cast<float>(a.scalars[0]);
+  for (int rank = 0; rank < all.ranks; ++rank) {
+    const int first = rank * kParts;
+    using T = __nv_bfloat16;
+    all.rank[rank] = {a.tensor<const T>(first + kPartial), a.tensor<const T>(first + kResidual),
+                      a.tensor<const T>(first + kWeight), a.tensor<T>(first + kKept), a.tensor<T>(first + kY)};
+  }
+  launch(all, stream);
+}
+
+template void call(AllReduceRmsNorm, AllReduceRmsNorm::Launch, const Arguments&, cudaStream_t);
+template void call(AllReduceRmsNormSharded, AllReduceRmsNorm::Launch, const Arguments&, cudaStream_t);
+template void call(AllReduceRmsNormBySize, AllReduceRmsNorm::Launch, const Arguments&, cudaStream_t);
+template void call(NcclRmsNorm, AllReduceRmsNorm::Launch, const Arguments&, cudaStream_t);
+template void call(NcclRmsNormSharded, AllReduceRmsNorm::Launch, const Arguments&, cudaStream_t);
 
 void call(RmsNormQuantized, RmsNormQuantized::Launch launch, const Arguments& a, cudaStream_t stream) {
   using namespace rms_norm_quantized;
