@@ -10,10 +10,16 @@ endif
 # The ladders whose programs make builds and links here; make run starts the first one's.
 LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/rms_norm/precision \
            assignment1/rms_norm/serving assignment1/rms_norm/inference assignment2/q4_gemm
+ifdef BACKEND
+  include mk/nccl.mk
+  WITHOUT_NCCL := $(if $(FOUND_nccl),,%assignment3/tensor_parallel assignment3/tensor_parallel/%)
+  $(if $(WITHOUT_NCCL),$(info assignment3/tensor_parallel is left out: $(INSTALL_nccl)))
+  LADDERS += $(if $(FOUND_nccl),assignment3/tensor_parallel)
+endif
 PROGRAMS := $(foreach ladder,$(LADDERS),$(shell sed -n 's/^NAME := //p' $(ladder)/Makefile))
 PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
-LEAVES = $(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null))
+LEAVES = $(filter-out $(WITHOUT_NCCL),$(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null)))
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
 # make s=05 would set another variable, and be ignored.

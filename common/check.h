@@ -106,7 +106,8 @@ std::string asked_thread_order(bool cpu_device);
 // instead.
 std::vector<const char*> thread_orders(bool cpu_device);
 
-// All edge cases of an operator that there are enough devices for, in all their variants. Stops at the first failure, which the outcome names.
+// All edge cases of an operator that there are enough devices for, in all their variants. Stops at the first failure,
+// which the outcome names.
 class EdgeCases {
  public:
   // Leaves out shapes with a tensor of more than `most` elements; scratch memory does not count.

@@ -4,6 +4,7 @@
 
 namespace ladder {
 
-void launch_delay(int microseconds, cudaStream_t stream);  // 0: launches nothing; on the CPU device, which has no time, too
+void launch_delay(int microseconds,
+                  cudaStream_t stream);  // 0: launches nothing; on the CPU device, which has no time, too
 
 }  // namespace ladder

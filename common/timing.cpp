@@ -67,7 +67,8 @@ namespace {
 double own_bytes(const std::vector<Tensor>& tensors, const Variant& variant) {
   double total = 0;
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].device == 0 && !tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0) total += tensors[i].bytes();
+    if (tensors[i].device == 0 && !tensors[i].shared && !variant.places[i].absent && variant.places[i].same_as < 0)
+      total += tensors[i].bytes();
   return total;
 }
 
@@ -88,7 +89,8 @@ Pool::Pool(Problem& problem, const Device& device, double pool_bytes) : problem_
 
 void Pool::prepare() {
   for (int64_t i = 0; i < copies(); ++i) buffers(i).prepare(problem_.given());
-  CUDA_CHECK(synchronize(problem_.devices()));  // the stopwatch's stream waits for no other: it would overtake the filling
+  CUDA_CHECK(
+      synchronize(problem_.devices()));  // the stopwatch's stream waits for no other: it would overtake the filling
 }
 
 Outcome Pool::verify(const Launcher& launch, int64_t sample) {

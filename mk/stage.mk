@@ -35,6 +35,11 @@ ifeq ($(LADDER),$(HERE))
   STAGE_FILES := $(basename $(wildcard *[0-9].cu))
 endif
 LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
+ENGINE := $(if $(LADDER),$(shell sed -n 's/^ *"engine": "\(.*\)",$$/\1/p' '$(ROOT)/$(LADDER)/ladder.json'))
+ifneq ($(ENGINE),)
+  include $(ROOT)/mk/$(ENGINE).mk
+  $(if $(FOUND_$(ENGINE)),,$(error $(HERE) needs $(ENGINE): $(INSTALL_$(ENGINE))))
+endif
 
 .PHONY: all run program programs objects gpu-code analyze analyzed prepare clean $(STAGE_FOLDERS) $(STAGE_FILES) $(PROGRAMS) $(notdir $(LINKED))
 all: program $(PROGRAMS)
@@ -96,7 +101,7 @@ $(OUT)/%.fatbin: % $(FLAGS_FILE) | prepare
 
 $(OUT)/$(NAME): $(OBJECTS) $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(NAME)"
-	@$(COMPILER) $(OBJECTS) $(LIBRARIES) -o $@
+	@$(COMPILER) $(OBJECTS) $(LIBRARIES) $(LINK_OPTIONS) -o $@
 $(STAGE_FILES:%=$(OUT)/%): %: %.cu.o $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $< $(LIBRARIES) -o $@

@@ -131,8 +131,8 @@ class Answer : public Oracle {
   Shape shape_;
   Sums sums_;
   bool sharded_;
-  rms_norm::Floats weight_, low_, high_;  // bounds of kept
-  std::unique_ptr<double[]> kept_;        // exact, before its rounding
+  rms_norm::Floats weight_, low_, high_;      // bounds of kept
+  std::unique_ptr<double[]> kept_;            // exact, before its rounding
   std::vector<double> least_, exact_, most_;  // mean(kept²) of each row
   double error_;
 };
@@ -148,7 +148,9 @@ class Description : public Operator {
             {"ranks", 2, 2, "GPUs that the sum goes over, 2 to 8"}};
   }
   std::vector<Scalar> scalars() const override { return {{"eps", 1e-6}}; }
-  int devices(const Shape& shape) const override { return static_cast<int>(std::clamp<int64_t>(shape[2], 1, kMostRanks)); }
+  int devices(const Shape& shape) const override {
+    return static_cast<int>(std::clamp<int64_t>(shape[2], 1, kMostRanks));
+  }
 
   std::vector<Tensor> tensors(const Shape& shape) const override {
     static const std::vector<std::array<std::string, kParts>> names = [] {
@@ -184,8 +186,8 @@ class Description : public Operator {
   // Fewer and more rows than ranks, rows that the ranks do not divide; columns that no vector divides, and those of
   // models; each number of ranks.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
-    std::vector<Shape> shapes = {{{3, 1000, 2}}, {{0, 1024, 2}}, {{1, 4096, 2}}, {{3, 1001, 2}}, {{64, 264, 2}},
-                                 {{5, 1000, 3}}, {{12, 264, 4}}, {{9, 33, 8}}};
+    std::vector<Shape> shapes = {{{3, 1000, 2}}, {{0, 1024, 2}}, {{1, 4096, 2}}, {{3, 1001, 2}},
+                                 {{64, 264, 2}}, {{5, 1000, 3}}, {{12, 264, 4}}, {{9, 33, 8}}};
     if (cpu_device) return shapes;
     for (const Shape& more : {Shape{{64, 4096, 2}}, Shape{{1, 5120, 2}}, Shape{{3, 8192, 2}}, Shape{{989, 1000, 2}},
                               Shape{{64, 8191, 2}}, Shape{{300, 4096, 4}}, Shape{{16, 8192, 8}}})
@@ -207,7 +209,8 @@ class Description : public Operator {
     const int rank = tensor / kParts, place = tensor % kParts;
     const uint64_t key = mix64(seed ^ 0x5eed);
     if (place == kWeight)
-      return fill_each<T::Stored>(to, rank < shape[2] ? shape[1] : 0, [=](int64_t col) { return T::from(weight_like(key, col)); });
+      return fill_each<T::Stored>(to, rank < shape[2] ? shape[1] : 0,
+                                  [=](int64_t col) { return T::from(weight_like(key, col)); });
     const int64_t rows = tensors(shape)[tensor].rows;
     // The residual is one matrix of which ranks have all rows or some.
     if (place == kResidual && is_sharded(residual_, shape[0]) && rank < shape[2]) {

@@ -12,8 +12,8 @@ namespace ladder {
 constexpr int kMostRanks = 8;
 
 // Matrices are rows × cols elements without gaps; all are aligned to an element and no more. A sharded residual, and
-// kept with it, has only the rows of its rank: rank r has shard_rows(rows, ranks) of them from row r · that on, the last
-// ranks fewer or none.
+// kept with it, has only the rows of its rank: rank r has shard_rows(rows, ranks) of them from row r · that on, the
+// last ranks fewer or none.
 struct AllReduceCall {
   struct Rank {  // lies on device number rank
     const __nv_bfloat16 *partial, *residual, *weight;
@@ -26,8 +26,8 @@ struct AllReduceCall {
 };
 constexpr int64_t shard_rows(int64_t rows, int64_t ranks) { return (rows + ranks - 1) / ranks; }
 
-// once: partials and residual are added in float32, in the order of the ranks, and rounded once; otherwise each addition
-// may round to bfloat16, as NCCL's do.
+// once: partials and residual are added in float32, in the order of the ranks, and rounded once; otherwise each
+// addition may round to bfloat16, as NCCL's do.
 enum class Sums { once, each };
 // everywhere: each rank keeps the whole residual; sharded: its own rows; by_size: sharded from kFewestSharded rows on.
 enum class Residual { everywhere, sharded, by_size };

@@ -65,9 +65,9 @@ COMMON = sorted(path for path in tracked() if ROOT / "common" in path.parents an
 
 
 def test_common_is_the_harness():
-    """Its only kernel is the one that copies; the functions that kernels share are those of two ladders."""
+    """Its only kernels are the one that copies and the one that waits; the functions that kernels share are those of two ladders."""
     device = [path.name for path in COMMON if re.search(r"\b__(global|device)__\b", text_of(path))]
-    assert device == ["copy_kernel.cu", "kernel_helpers.cuh"]
+    assert device == ["copy_kernel.cu", "delay.cu", "kernel_helpers.cuh"]
 
 
 @pytest.mark.parametrize("path", [path for path in COMMON if path.suffix in (".h", ".cuh")], ids=lambda path: path.name)

@@ -112,6 +112,7 @@ class Ladder:
     operator: str  # its file: "rms_norm" is common/operators/rms_norm.h, and RmsNorm in C++
     program: str  # the program over all stages
     main: dict  # the input that is timed, by the operator's parameters: {"rows": 8192, "cols": 8192}
+    engine: str = ""  # the library that its programs are built with, which mk/<engine>.mk finds
     question: str = ""  # what it asks, if it is one of the ladders that the first page lists
     baseline: str = ""  # the stage that speed-ups are relative to
     cpu_device: dict = field(default_factory=dict)  # the main input without a GPU, where main would take minutes there

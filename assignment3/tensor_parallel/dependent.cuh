@@ -1,0 +1,36 @@
+// What 08_dependent_launch introduces: kernels that are brought to the SMs while the one before them still runs.
+#pragma once
+
+#include "assignment3/tensor_parallel/shared.cuh"
+
+namespace ladder::tensor_parallel {
+
+// Before this call a kernel must not touch what an earlier kernel writes, nor write what one still uses.
+__device__ inline void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+// Once every block has called this, the next kernel's blocks may come where there is room.
+__device__ inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+template <class... Parameters, class... Given>
+void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, cudaStream_t stream,
+                      const Given&... given) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, given...));
+}
+
+}  // namespace ladder::tensor_parallel
