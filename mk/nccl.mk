@@ -10,7 +10,7 @@ ifeq ($(BACKEND),cuda)
   CUFLAGS += -isystem $(NCCL_HOME)/include
   LINK_OPTIONS := -Xlinker $(NCCL_LIBRARY) -Xlinker -rpath -Xlinker $(dir $(NCCL_LIBRARY))
 else
-  FOUND_nccl := $(wildcard $(ROOT)/simt/include/nccl.h)
+  FOUND_nccl := $(wildcard $(ROOT)/simt/extras/include/nccl.h)
 endif
 INSTALL_nccl := nccl_device.h and libnccl.so.2 of NCCL 2.28 or newer were not found; say pip install nvidia-nccl-cu13 \
   (or apt install libnccl-dev), or NCCL_HOME=/its/folder

@@ -59,7 +59,7 @@ template <int kPacks>
 __device__ RowSum<kPacks> received_sum(const Work& w, const Turn& turn, int64_t row, const Packs<kPacks>& partial) {
   RowSum<kPacks> sum = {};
   for (int rank = 0; rank < w.ranks; ++rank) {
-    const uint4* const from = row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row);
+    uint4* const from = row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row);
     Patience patience(rank, turn.number);
 #pragma unroll
     for (int i = 0; i < kPacks; ++i) {

@@ -155,14 +155,27 @@ __device__ Packs<kPacks> normed_row(const Work& w, int64_t kept_row, const RowSu
 }
 
 // --- Accesses that other GPUs see ----------------------------------------------------------------------------------
-// 16 bytes past the caches that other GPUs do not see. Each of the four words arrives whole; the access orders no
-// other.
+// 16 bytes past the caches that other GPUs do not see. Each of the four words arrives whole; the access orders no other.
+// C++ has no such access; its words one by one are as good, but slower.
+#ifdef __SIMT__
+using Word = cuda::atomic_ref<uint32_t, cuda::thread_scope_system>;
+__device__ inline void store_to_peer(uint4* to, uint4 pack) {
+  const uint32_t words[] = {pack.x, pack.y, pack.z, pack.w};
+  for (int i = 0; i < 4; ++i) Word(reinterpret_cast<uint32_t*>(to)[i]).store(words[i], cuda::memory_order_relaxed);
+}
+__device__ inline uint4 load_from_peer(uint4* from) {
+  const auto word = [=](int i) {
+    return Word(reinterpret_cast<uint32_t*>(from)[i]).load(cuda::memory_order_relaxed);
+  };
+  return make_uint4(word(0), word(1), word(2), word(3));
+}
+#else
 __device__ inline void store_to_peer(uint4* to, uint4 pack) {
   asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(pack.x), "r"(pack.y), "r"(pack.z),
                "r"(pack.w)
                : "memory");
 }
-__device__ inline uint4 load_from_peer(const uint4* from) {
+__device__ inline uint4 load_from_peer(uint4* from) {
   uint4 pack;
   asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
@@ -170,6 +183,7 @@ __device__ inline uint4 load_from_peer(const uint4* from) {
                : "memory");
   return pack;
 }
+#endif
 
 // A wait for another rank that has an end: after some ten seconds the kernel says for whom it waited, and stops.
 class Patience {

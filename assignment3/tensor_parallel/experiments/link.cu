@@ -11,7 +11,7 @@ constexpr int kSteps = 2000;
 constexpr size_t kBytes = size_t{1} << 28;
 
 // Each load gives the place of the next: none begins before the one before it has ended.
-__global__ void chase_kernel(const uint4* from, uint4* result) {
+__global__ void chase_kernel(uint4* from, uint4* result) {
   uint32_t at = 0;
   for (int step = 0; step < kSteps; ++step) at = load_from_peer(from + at).x;
   if (at != 0) *result = make_uint4(at, 0, 0, 0);
