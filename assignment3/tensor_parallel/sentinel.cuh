@@ -28,10 +28,10 @@ struct Turn {
   size_t now, cleared;  // where the launch's buffer begins, and the one that it clears
   uint32_t dirty;       // packs to clear
   __device__ explicit Turn(const Work& w)
-      : number(w.state->number),
+      : number(number_of_launch(w)),
         now(number % 3 * (w.bytes / 3 / sizeof(uint4) * sizeof(uint4))),
         cleared((number + 2) % 3 * (w.bytes / 3 / sizeof(uint4) * sizeof(uint4))),
-        dirty(w.state->packs[(number + 2) % 3]) {}
+        dirty(shared_by_blocks(w.state->packs[(number + 2) % 3]).load(cuda::memory_order_relaxed)) {}
 };
 inline size_t bytes_of_turns(const AllReduceCall& call) {
   return 3 * (call.ranks * call.rows * row_bytes(call) + sizeof(uint4));

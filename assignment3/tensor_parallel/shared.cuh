@@ -155,8 +155,8 @@ __device__ Packs<kPacks> normed_row(const Work& w, int64_t kept_row, const RowSu
 }
 
 // --- Accesses that other GPUs see ----------------------------------------------------------------------------------
-// 16 bytes past the caches that other GPUs do not see. Each of the four words arrives whole; the access orders no other.
-// C++ has no such access; its words one by one are as good, but slower.
+// 16 bytes past the caches that other GPUs do not see. Each of the four words arrives whole; the access orders no
+// other. C++ has no such access; its words one by one are as good, but slower.
 #ifdef __SIMT__
 using Word = cuda::atomic_ref<uint32_t, cuda::thread_scope_system>;
 __device__ inline void store_to_peer(uint4* to, uint4 pack) {
@@ -164,9 +164,7 @@ __device__ inline void store_to_peer(uint4* to, uint4 pack) {
   for (int i = 0; i < 4; ++i) Word(reinterpret_cast<uint32_t*>(to)[i]).store(words[i], cuda::memory_order_relaxed);
 }
 __device__ inline uint4 load_from_peer(uint4* from) {
-  const auto word = [=](int i) {
-    return Word(reinterpret_cast<uint32_t*>(from)[i]).load(cuda::memory_order_relaxed);
-  };
+  const auto word = [=](int i) { return Word(reinterpret_cast<uint32_t*>(from)[i]).load(cuda::memory_order_relaxed); };
   return make_uint4(word(0), word(1), word(2), word(3));
 }
 #else
@@ -212,16 +210,25 @@ __device__ inline void wait_for_flag(uint64_t* flag, uint64_t number, int from, 
   while (Flag(*flag).load(cuda::memory_order_acquire) < number) patience.spend();
 }
 
+// What the blocks of a launch read before the last of them writes it: accesses that need no order but this.
+template <class T>
+__device__ cuda::atomic_ref<T, cuda::thread_scope_device> shared_by_blocks(T& word) {
+  return cuda::atomic_ref<T, cuda::thread_scope_device>(word);
+}
+__device__ inline uint64_t number_of_launch(const Work& w) {
+  return shared_by_blocks(w.state->number).load(cuda::memory_order_relaxed);
+}
+
 // Once all threads of a block have read the state: the last block to come here counts the launch. `packs` is what it
 // leaves in its buffer.
 __device__ inline void count_launch(State* state, uint64_t number, uint32_t packs) {
   if (threadIdx.x != 0) return;
   if (gridDim.x > 1) {
-    if (atomicAdd(&state->arrived, 1u) != gridDim.x - 1) return;
-    state->arrived = 0;
+    if (shared_by_blocks(state->arrived).fetch_add(1, cuda::memory_order_relaxed) != gridDim.x - 1) return;
+    shared_by_blocks(state->arrived).store(0, cuda::memory_order_relaxed);
   }
-  state->packs[number % 3] = packs;
-  state->number = number + 1;
+  shared_by_blocks(state->packs[number % 3]).store(packs, cuda::memory_order_relaxed);
+  shared_by_blocks(state->number).store(number + 1, cuda::memory_order_relaxed);
 }
 
 // --- Launches ------------------------------------------------------------------------------------------------------

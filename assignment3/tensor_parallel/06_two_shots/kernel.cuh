@@ -14,7 +14,7 @@ namespace ladder::tensor_parallel::two_shots {
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) two_shots_kernel(const Work w) {
   __shared__ float warp_sums[2][32];
-  const uint64_t number = w.state->number;
+  const uint64_t number = number_of_launch(w);
   for (int64_t i = blockIdx.x; i < w.shard; i += gridDim.x) send_parts<kPacks>(w, i);
   signal(w, kParts, number + 1);  // flags begin with 0
   wait_for(w, kParts, number + 1, number);

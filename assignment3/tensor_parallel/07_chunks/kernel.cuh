@@ -14,7 +14,7 @@ constexpr uint64_t kMostSteps = 1 << 20;  // of a launch: flags carry its number
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) chunks_kernel(const Work w) {
   __shared__ float warp_sums[2][32];
-  const uint64_t number = w.state->number, base = number * kMostSteps;
+  const uint64_t number = number_of_launch(w), base = number * kMostSteps;
   const int64_t steps = (w.shard + gridDim.x - 1) / gridDim.x;
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   const auto row_of = [&](int64_t step) { return step * gridDim.x + blockIdx.x; };

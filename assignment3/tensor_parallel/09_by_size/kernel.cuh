@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) many_rows_kernel(const Work w) {
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   wait_for_previous_kernel();
   let_next_kernel_start();
-  const uint64_t number = w.state->number, base = number * kMostSteps;
+  const uint64_t number = number_of_launch(w), base = number * kMostSteps;
   const int64_t steps = (w.shard + gridDim.x - 1) / gridDim.x;
   const auto row_of = [&](int64_t step) { return step * gridDim.x + blockIdx.x; };
   for (int64_t step = 0; step < steps + 2; ++step) {

@@ -12,6 +12,6 @@ struct Body : parts::RightFlags {
 
 inline const Mutant<AllReduceRmsNorm> mutant{"flag_without_number",
                                              "flags that an earlier launch has raised count for this one",
-                                             parts::launch_flags<Body>, "in a row"};
+                                             parts::launch_flags<Body>, "of rank"};
 
 }  // namespace ladder::tensor_parallel::mutants::flag_without_number

@@ -9,7 +9,7 @@
 namespace ladder::tensor_parallel::mutants::parts {
 
 // Work that takes time and does nothing: it keeps rank 0 behind, as another program on the same GPU might.
-__device__ inline void be_late(const Work& w) {
+__device__ inline void be_late([[maybe_unused]] const Work& w) {
 #ifndef __SIMT__
   const long long begin = clock64();
   while (w.rank == 0 && clock64() - begin < 30000) {
@@ -83,7 +83,7 @@ struct RightFlags {
 template <class Body, int kPacks>
 __global__ void __launch_bounds__(kThreads) flags_kernel(const Work w) {
   __shared__ float warp_sums[32];
-  const uint64_t number = w.state->number;
+  const uint64_t number = number_of_launch(w);
   // Two buffers in turn: a peer that is in the next launch has ended the one before this.
   const auto buffer = [&](int rank) { return parts_in(w.buffer[rank]) + number % 2 * (w.bytes / 2); };
   for (int64_t row = blockIdx.x; row < w.rows; row += gridDim.x) {
