@@ -16,10 +16,7 @@ using GraphExec = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, CudaDe
 
 using GraphExecs = std::vector<GraphExec>;  // one for each device
 
-GraphExec end_capture(int64_t launches, cudaStream_t stream) {
-  cudaGraph_t captured = nullptr;
-  CUDA_CHECK(cudaStreamEndCapture(stream, &captured));
-  const Graph graph(captured);
+GraphExec instantiate(const Graph& graph, int64_t launches) {
   size_t nodes = 0;
   CUDA_CHECK(cudaGraphGetNodes(graph.get(), nullptr, &nodes));
   if (nodes < static_cast<size_t>(launches))
@@ -45,12 +42,19 @@ GraphExecs capture(const NumberedLaunch& launch, int64_t round, int64_t launches
     }
     throw;
   }
-  GraphExecs graphs;
+  std::vector<Graph> graphs;
   for (int device = 0; device < stopwatch.devices(); ++device) {
     const OnDevice here(device);
-    graphs.push_back(end_capture(launches, stream));
+    cudaGraph_t captured = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(stream, &captured));
+    graphs.emplace_back(captured);
   }
-  return graphs;
+  GraphExecs executables;  // which no stream of the thread may be capturing for
+  for (int device = 0; device < stopwatch.devices(); ++device) {
+    const OnDevice here(device);
+    executables.push_back(instantiate(graphs[device], launches));
+  }
+  return executables;
 }
 
 }  // namespace
