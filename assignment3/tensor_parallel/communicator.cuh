@@ -16,6 +16,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "common/cuda_check.h"
 #include "common/memory.h"
@@ -81,10 +82,6 @@ static __global__ void addresses_kernel(ncclWindow_t window, int ranks, char** t
   const int rank = static_cast<int>(threadIdx.x);
   if (rank < ranks) to[rank] = static_cast<char*>(ncclGetLsaPointer(window, 0, rank));
 }
-static __global__ void fill_kernel(uint32_t* to, size_t words, uint32_t word) {
-  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += size_t{gridDim.x} * blockDim.x)
-    to[i] = word;
-}
 
 // Memory of the same size on each rank, and where each rank sees that of the others.
 struct Symmetric {
@@ -96,10 +93,11 @@ struct Symmetric {
   Symmetric(int ranks, size_t bytes, uint32_t fill) : bytes(bytes) {
     const Communicator& all = Communicator::of(ranks);
     void* memory[kMostRanks] = {};
+    const std::vector<uint32_t> image(bytes / sizeof(uint32_t), fill);
     for (int rank = 0; rank < ranks; ++rank) {
       const OnDevice here(rank);
       NCCL_CHECK(ncclMemAlloc(&memory[rank], bytes));
-      fill_kernel<<<256, 256>>>(static_cast<uint32_t*>(memory[rank]), bytes / 4, fill);
+      CUDA_CHECK(cudaMemcpy(memory[rank], image.data(), bytes, cudaMemcpyHostToDevice));
       CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&state[rank]), sizeof(State)));
       const State first;
       CUDA_CHECK(cudaMemcpy(state[rank], &first, sizeof first, cudaMemcpyHostToDevice));
