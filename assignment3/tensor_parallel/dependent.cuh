@@ -1,4 +1,4 @@
-// What 08_dependent_launch introduces: kernels that are brought to the SMs while the one before them still runs.
+// What 08_dependent introduces: kernels that are brought to the SMs while the one before them still runs.
 #pragma once
 
 #include "assignment3/tensor_parallel/shared.cuh"

@@ -1,4 +1,4 @@
-// 01_nccl_then_norm: two launches. NCCL adds the partial results of all ranks, and a kernel adds the residual and
+// 01_all_reduce: two launches. NCCL adds the partial results of all ranks, and a kernel adds the residual and
 // norms.
 //
 // The sum goes to memory and comes back, between two launches; for few rows both take longer than the bytes.
@@ -7,7 +7,7 @@
 #include "assignment3/tensor_parallel/shared.cuh"
 #include "common/operators/all_reduce_rms_norm.h"
 
-namespace ladder::tensor_parallel::nccl_then_norm {
+namespace ladder::tensor_parallel::all_reduce {
 
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) norm_kernel(const Work w) {
@@ -41,6 +41,6 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
 }
 
 inline const Stage<NcclRmsNorm> stage{
-    "01_nccl_then_norm", "ncclAllReduce, then a kernel for residual and norm", launch, {0, refuses}};
+    "01_all_reduce", "ncclAllReduce, then a kernel for residual and norm", launch, {0, refuses}};
 
-}  // namespace ladder::tensor_parallel::nccl_then_norm
+}  // namespace ladder::tensor_parallel::all_reduce

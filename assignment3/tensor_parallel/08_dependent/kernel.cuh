@@ -1,4 +1,4 @@
-// 08_dependent_launch: 05_data_is_flag, launched as a dependent kernel: its blocks come to the SMs and load the weight
+// 08_dependent: 05_data_is_flag, launched as a dependent kernel: its blocks come to the SMs and load the weight
 // while the kernel before it ends.
 //
 // It removes the start of the kernel from the time of a launch (of one launch alone no counter shows it). The kernel
@@ -9,7 +9,7 @@
 #include "assignment3/tensor_parallel/sentinel.cuh"
 #include "common/operators/all_reduce_rms_norm.h"
 
-namespace ladder::tensor_parallel::dependent_launch {
+namespace ladder::tensor_parallel::dependent {
 
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) dependent_kernel(const Work w, uint32_t packs) {
@@ -48,6 +48,6 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
 }
 
 inline const Stage<AllReduceRmsNorm> stage{
-    "08_dependent_launch", "the kernel starts while the one before it ends", launch, {90, refuses}};
+    "08_dependent", "the kernel starts while the one before it ends", launch, {90, refuses}};
 
-}  // namespace ladder::tensor_parallel::dependent_launch
+}  // namespace ladder::tensor_parallel::dependent

@@ -1,4 +1,4 @@
-// 02_sequence_parallel: an all-reduce is a reduce-scatter and an all-gather, and the norm fits in between: each rank
+// 02_own_rows: an all-reduce is a reduce-scatter and an all-gather, and the norm fits in between: each rank
 // norms its own rows, and keeps no more of the residual than those.
 //
 // It removes the work that all ranks did alike, but launches three times; what it leaves is what NCCL's kernels wait.
@@ -7,7 +7,7 @@
 #include "assignment3/tensor_parallel/shared.cuh"
 #include "common/operators/all_reduce_rms_norm.h"
 
-namespace ladder::tensor_parallel::sequence_parallel {
+namespace ladder::tensor_parallel::own_rows {
 
 // Of the rank's own rows, whose sums lie in its symmetric memory.
 template <int kPacks>
@@ -55,6 +55,6 @@ inline const char* refuses_uneven(const Shape& shape) {
 }
 
 inline const Stage<NcclRmsNormSharded> stage{
-    "02_sequence_parallel", "reduce-scatter, each rank norms its own rows, all-gather", launch, {0, refuses_uneven}};
+    "02_own_rows", "reduce-scatter, each rank norms its own rows, all-gather", launch, {0, refuses_uneven}};
 
-}  // namespace ladder::tensor_parallel::sequence_parallel
+}  // namespace ladder::tensor_parallel::own_rows

@@ -1,5 +1,0 @@
-#include "kernel.cuh"
-
-int main(int argc, char** argv) {
-  return ladder::run_all({ladder::tensor_parallel::dependent_launch::stage}, argc, argv);
-}
