@@ -42,8 +42,9 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
   with_packs(call.cols, [&](auto packs) {
     auto* const kernel = dependent_kernel<packs>;
     const unsigned blocks = waiting_blocks(call.ranks, kernel, threads, call.rows);
+    const DependentLaunch dependent(blocks, threads, stream);
     launch_on_all(call, memory,
-                  [&](const Work& w) { launch_dependent(kernel, blocks, threads, stream, w, packs_left(w)); });
+                  [&](const Work& w) { CUDA_CHECK(cudaLaunchKernelEx(&dependent.config, kernel, w, packs_left(w))); });
   });
 }
 

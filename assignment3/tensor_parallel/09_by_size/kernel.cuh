@@ -75,12 +75,15 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
     if (few) {
       auto* const kernel = few_rows_kernel<packs>;
       const unsigned blocks = waiting_blocks(call.ranks, kernel, threads, call.rows);
-      launch_on_all(call, memory,
-                    [&](const Work& w) { launch_dependent(kernel, blocks, threads, stream, w, packs_left(w)); });
+      const DependentLaunch dependent(blocks, threads, stream);
+      launch_on_all(call, memory, [&](const Work& w) {
+        CUDA_CHECK(cudaLaunchKernelEx(&dependent.config, kernel, w, packs_left(w)));
+      });
     } else {
       auto* const kernel = many_rows_kernel<packs>;
       const unsigned blocks = waiting_blocks(call.ranks, kernel, threads, shard_rows(call.rows, call.ranks));
-      launch_on_all(call, memory, [&](const Work& w) { launch_dependent(kernel, blocks, threads, stream, w); });
+      const DependentLaunch dependent(blocks, threads, stream);
+      launch_on_all(call, memory, [&](const Work& w) { CUDA_CHECK(cudaLaunchKernelEx(&dependent.config, kernel, w)); });
     }
   });
 }

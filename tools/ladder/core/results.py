@@ -31,9 +31,9 @@ def slug(gpu):
     return re.sub(r"[^a-z0-9]+", "-", name).strip("-")
 
 
-def target(given, gpu):
-    """The folder that a job stores in: the one given, or that of the GPU."""
-    return pathlib.Path(given).absolute() if given else store() / slug(gpu)
+def target(given, gpu, ranks=1):
+    """The folder that a job stores in: the one given, or that of the GPU, h100x2 of two."""
+    return pathlib.Path(given).absolute() if given else store() / (slug(gpu) + (f"x{ranks}" if ranks > 1 else ""))
 
 
 def stored_gpus(pattern="**/*.csv"):

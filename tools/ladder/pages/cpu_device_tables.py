@@ -26,7 +26,9 @@ def line_cells(stage, row, before, page):
     unit = "sector" if row["sectors"] else "wavefront"
     transfers, ideal = number(row, f"{unit}s"), number(row, f"ideal_{unit}s")
     place, file = row["line"], ladders.ROOT / row["file"]
-    if file != stage.source:
+    if not file.is_file():  # a library's header, of which the CPU device's analysis gives no line
+        place = "of a library"
+    elif file != stage.source:
         place = f"{link(file.name, file, page)} {place}"
     same = before and (before["file"], before["line"]) == (row["file"], row["line"])
     where = ["", ""] if same else [place, code(row["source"], 48)]
