@@ -63,6 +63,7 @@ NAVIGATION = [
     ("Exercises", "exercises/README.md"),
     ("Assignment 1", "assignment1/README.md"),
     ("Assignment 2", "assignment2/q4_gemm/README.md"),
+    ("Assignment 3", "assignment3/tensor_parallel/README.md"),
     ("The header", "include/rms_norm/README.md"),
     ("From Python", "python/README.md"),
     ("Beside others", "bench/README.md"),
