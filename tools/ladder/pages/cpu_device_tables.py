@@ -26,7 +26,7 @@ def line_cells(stage, row, before, page):
     unit = "sector" if row["sectors"] else "wavefront"
     transfers, ideal = number(row, f"{unit}s"), number(row, f"ideal_{unit}s")
     place, file = row["line"], ladders.ROOT / row["file"]
-    if not file.is_file():  # a library's header, of which the CPU device's analysis gives no line
+    if row["file"] == "?":  # a header of the CPU device
         place = "of a library"
     elif file != stage.source:
         place = f"{link(file.name, file, page)} {place}"
