@@ -49,6 +49,18 @@ def test_header_compiles_for_the_gpu(arch, tmp_path):
 
 
 @pytest.mark.full
+def test_norms_that_end_in_8_bits_compile_for_the_gpu(tmp_path):
+    file = tmp_path / "quantized.cu"
+    file.write_text(
+        "#include <cuda_bf16.h>\n#include <rms_norm/quantize.cuh>\n"
+        "cudaError_t call(const __nv_bfloat16* x, __nv_fp8_e4m3* q, const rms_norm::Quantization& how) {\n"
+        "  return rms_norm::forward_quantized(x, x, q, how, nullptr, 8192, 4096);\n}\n"
+    )
+    made = run(NVCC, "-std=c++17", *OPTIONS, "-arch=sm_90", "-cubin", "-o", tmp_path / "code", file, timeout=300)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+
+
+@pytest.mark.full
 def test_header_compiles_in_two_files(tmp_path):
     """Host code too, and as it is shipped, with all optimizations. As C++17 the inference ladder's programs include it."""
     options = ["-std=c++20", *OPTIONS, "-arch=sm_90", "-o", tmp_path / "program"]
