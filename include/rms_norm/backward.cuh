@@ -233,7 +233,9 @@ BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Opt
   BackwardProblem<X, W, Y> p = {};
   p.x = rows_of(call.x, x), p.dy = rows_of(call.dy, dy), p.dx = rows_of(call.dx, dx);
   p.dsum = rows_of(call.dsum, dsum);
-  const auto memory_of = [](const Matrix& m) { return Span{m.region().begin, m.region().end()}; };
+  const auto memory_of = [&](const Matrix& m) {
+    return m.data == dx.data ? Span{} : Span{m.region().begin, m.region().end()};
+  };
   p.x_memory = memory_of(x), p.dy_memory = memory_of(dy), p.dsum_memory = memory_of(dsum);
   p.weight = call.weight, p.dweight = call.dweight;
   if (call.dweight) {

@@ -46,7 +46,7 @@ struct BackwardProblem {
   int stages = 0;                            // rows of a team that are on their way or in work
   bool dependent = false;
   cuda::access_property reads = {}, writes = {};         // how long L2 keeps what is read, and what is written
-  Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows
+  Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows; nothing where dx takes their place
 };
 
 template <class T>
@@ -97,12 +97,12 @@ struct RowChunks {
     for (int i = 0; i < kElements; ++i)
       if (row.has(address(chunk) + i * sizeof(T), sizeof(T))) do_element(i);
   }
-  // What else is in the chunks of a row's ends is copied with them, if it is the tensor's.
+  // What else is in the chunks of a row's ends is copied with them, if it is in the tensor's memory.
   __device__ void start_copy(uint4* memory, int chunk, const Span& tensor, cuda::access_property cache) const {
     if (address(chunk) >= row.end) return;
     const auto* const from = reinterpret_cast<const T*>(address(chunk));
     auto* const to = reinterpret_cast<T*>(memory + chunk);
-    if (tensor.has(address(chunk), kBytes))
+    if (row.has(address(chunk), kBytes) || tensor.has(address(chunk), kBytes))
       start_copy_of(reinterpret_cast<Pack<T, kElements>*>(to), from, cache);
     else
       for_each(chunk, [&](int i) { to[i] = from[i]; });
