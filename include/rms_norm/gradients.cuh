@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (kAligned)
       return reinterpret_cast<const Pack<Element, N>*>(memory)[pack_of(v)];
     else
-      return first_of(load_unaligned<N, false>(chunks_of(row).pack(memory, pack_of(v))), count_of(v));
+      return load_some<N, false>(chunks_of(row).pack(memory, pack_of(v)), count_of(v));
   };
 
   float dweight[kVectors][N] = {};

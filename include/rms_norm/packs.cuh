@@ -91,20 +91,6 @@ __device__ Pack<T, N> load_some(const T* address, int64_t count) {
     }
   return pack;
 }
-// A pack whose elements from number `count` on become zero.
-template <class T, int N>
-__device__ Pack<T, N> first_of(Pack<T, N> pack, int count) {
-  constexpr int kPerWord = 4 / sizeof(T);
-  if (count < N)
-#pragma unroll
-    for (int i = 0; i < pack.kWords; ++i) {
-      if (i * kPerWord >= count)
-        pack.word[i] = 0;
-      else if (kPerWord == 2 && i * kPerWord + 1 >= count)
-        pack.word[i] &= 0xffff;
-    }
-  return pack;
-}
 template <bool hinted, class T, int N>
 __device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda::access_property cache = {}) {
   using Access = typename Pack<T, N>::Access;

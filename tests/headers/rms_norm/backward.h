@@ -197,7 +197,7 @@ void answers(Tally& tally, bool quick) {
   for (const int64_t count : {0, 1, 255, 256, 257, 989}) expect({count, 20, rows, 1, true, true, true, false});
   if (has_fast<X, W, Y>) answers_in_packs(expect, quick);
   // Several rows of a block, or of a cluster, at any element.
-  if (has_fast<X, W, Y>) expect({quick ? 40 : 1200, 1043, rows, 3, true, true, true, true});
+  if (has_fast<X, W, Y>) expect({quick ? 20 : 1200, 1043, rows, 3, true, true, true, true});
   if (has_fast<X, W, Y> && !quick) expect({300, 8195, {8203}, 1, true, true, true, false});
   expect({5, 100, rows, 0, false, true, false, false});
   expect({5, 100, rows, 0, true, false, false, true});
