@@ -90,6 +90,10 @@ folders= stages= programs=
 while read -r folder; do
   of_folder=$(grep -F "	$folder/" <<<"$listed") || continue
   wanted "${of_folder%%/*}" || continue
+  if grep -q '"ranks"' "$folder/ladder.json" && [ "$(nvidia-smi -L | grep -c '^GPU')" -lt 2 ]; then
+    echo "$folder needs two GPUs and is skipped"
+    continue
+  fi
   folders+=" $folder" stages+="$of_folder"$'\n'
 done < <(ladder list --folders)
 if [ -n "$folders" ]; then

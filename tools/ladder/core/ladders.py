@@ -169,6 +169,11 @@ class Ladder:
         return self.ragged or {name: 1025 if name == list(self.main)[-1] else 3 for name in self.main}
 
     @property
+    def ranks(self):
+        """The GPUs that its main input lies on."""
+        return self.main.get("ranks", 1)
+
+    @property
     def has_experiments(self):
         return bool(self.named_stages or self.experiments)
 

@@ -100,17 +100,12 @@ def compare(ladder, first, second, target):
     return complaints
 
 
-def ranks_of(ladder):
-    """The GPUs that its main input lies on."""
-    return ladder.main.get("ranks", 1)
-
-
 def chosen(what):
     """The ladders, whether the header is measured as well, and the only sweep if one is named."""
     if what == results.HEADER:
         return [], True, ""
     if what in ("", "all"):  # those of several GPUs have a folder of their own
-        return [ladder for ladder in ladders.all_ladders() if ranks_of(ladder) == 1], True, ""
+        return [ladder for ladder in ladders.all_ladders() if ladder.ranks == 1], True, ""
     name, _, only = what.partition("/")
     for ladder in ladders.all_ladders():
         if name == ladder.id and only in ladder.sweeps:
@@ -156,7 +151,7 @@ def run(given):
         (ladder,) = climbed
         (out / ladder.id).mkdir()
         sweep(ladder, only, work, out / ladder.id / f"{only}.csv")
-        return store(out, results.target(given.results, machine.gpu(), ranks_of(ladder)))
+        return store(out, results.target(given.results, machine.gpu(), ladder.ranks))
 
     gpu, before, after, first, tables, facts = machine.gpu(), machine.clocks(), None, {}, [], {}
     for ladder in climbed:
@@ -192,7 +187,7 @@ def run(given):
             + "\n  ".join(complaints)
             + f"\nNothing was stored; the measurements are in {results.shown(out)}."
         )
-    target = results.target(given.results, gpu, max(map(ranks_of, climbed), default=1))
+    target = results.target(given.results, gpu, max((ladder.ranks for ladder in climbed), default=1))
     store(out, target)
     for ladder in climbed if whole else []:
         (target / ladder.id / results.ENVIRONMENT).unlink(missing_ok=True)

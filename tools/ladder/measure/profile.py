@@ -13,6 +13,7 @@ Clocks are left as found (--clock-control none); before each replay the caches a
 import shutil
 
 from ..core import ladders, machine, results
+from ..core.ladders import Unusable
 from ..core.ladders import options
 from . import ncu
 from .counters import COUNTERS, DURATION, MISSING
@@ -57,7 +58,10 @@ def keep(report, folder, stage):
 
 
 def run(given):
-    stages = ladders.stages_of(given.stage)
+    # Nsight Compute lets one kernel run at a time: one that waits for another GPU's would wait forever.
+    stages = [stage for stage in ladders.stages_of(given.stage) if stage.ladder.ranks == 1]
+    if not stages:
+        raise Unusable(f"{given.stage} runs on several GPUs, whose kernels wait for each other; no profiler can run one alone")
     gpu = machine.gpu()
     if not gpu:
         return machine.no_gpu("profile", ncu.STORED)
