@@ -13,8 +13,7 @@ Clocks are left as found (--clock-control none); before each replay the caches a
 import shutil
 
 from ..core import ladders, machine, results
-from ..core.ladders import Unusable
-from ..core.ladders import options
+from ..core.ladders import Unusable, options
 from . import ncu
 from .counters import COUNTERS, DURATION, MISSING
 
