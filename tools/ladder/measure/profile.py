@@ -60,7 +60,9 @@ def run(given):
     # Nsight Compute lets one kernel run at a time: one that waits for another GPU's would wait forever.
     stages = [stage for stage in ladders.stages_of(given.stage) if stage.ladder.ranks == 1]
     if not stages:
-        raise Unusable(f"{given.stage} runs on several GPUs, whose kernels wait for each other; no profiler can run one alone")
+        raise Unusable(
+            f"{given.stage} runs on several GPUs, whose kernels wait for each other; no profiler can run one alone"
+        )
     gpu = machine.gpu()
     if not gpu:
         return machine.no_gpu("profile", ncu.STORED)
