@@ -64,7 +64,7 @@ def quantized(arrays, code, block, options, call=_quantized):
 
 def name_of_code(dtype):
     """The name of what a number of 8 bits is, given by name or as a library's type."""
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", str(dtype))
+    name = dtype if isinstance(dtype, str) else str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype))
     name = name.rpartition(".")[2]
     if name not in CODES:
         raise ValueError(f"dtype is {dtype!r}; float8_e4m3fn, float8_e5m2 and int8 are known")

@@ -426,7 +426,8 @@ def _is_of_checkpointing(forward):
     return (getattr(forward, "__globals__", {}).get("__name__"), forward.__code__.co_name) == known
 
 
-def _read_layer(forward):
+def _source_of(forward):
+    """Its definition as a tree, and the statements without the docstring."""
     while hasattr(forward, "__wrapped__") and _is_of_checkpointing(forward):
         forward = forward.__wrapped__
     try:
@@ -435,7 +436,11 @@ def _read_layer(forward):
         raise Unknown("the source of its forward is not there") from None
     if not isinstance(source, ast.FunctionDef) or source.decorator_list or hasattr(forward, "__wrapped__"):
         raise Unknown("its forward is wrapped by a decorator")
-    body = source.body[1:] if ast.get_docstring(source) is not None else source.body
+    return source, source.body[1:] if ast.get_docstring(source) is not None else source.body
+
+
+def _read_layer(forward):
+    _, body = _source_of(forward)
     match = _LAYER.fullmatch("\n".join(map(ast.unparse, body)))
     parameters = list(inspect.signature(forward).parameters.values())[1:]
     if match is None or not parameters or parameters[0].name != match["x"] or match["other"] in (match["x"], match[1]):
@@ -461,3 +466,22 @@ def _read_layer(forward):
         defaults={one.name: one.default for one in named if one.default is not one.empty and one.name in handed},
         dropped=tuple(one.name for one in named if one.name not in handed),
     )
+
+
+def last_of(kind: type) -> str:
+    """The name of the module that a forward calls last, once, and whose result it returns, alone or first in a tuple."""
+    source, body = _source_of(kind.forward)  # type: ignore[attr-defined]
+    end, before = body[-1], body[-2] if len(body) > 1 else None
+    value, others = (end.value if isinstance(end, ast.Return) else None), []
+    if isinstance(value, ast.Tuple) and value.elts:
+        value, *others = value.elts
+    read = [one.id if isinstance(one, ast.Name) else None for one in others if not isinstance(one, ast.Constant)]
+    if isinstance(value, ast.Name) and isinstance(before, ast.Assign) and value.id not in read:
+        value = before.value if [ast.unparse(one) for one in before.targets] == [value.id] else None
+    function = value.func if isinstance(value, ast.Call) and None not in read else None
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        uses = [one for one in ast.walk(source) if isinstance(one, ast.Attribute) and one.attr == function.attr]
+        returns = [one for one in ast.walk(source) if isinstance(one, (ast.Return, ast.Yield))]
+        if len(uses) == len(returns) == 1 and function.value.id == source.args.args[0].arg:
+            return function.attr
+    raise Unknown("its forward is not one that ends with the result of one of its modules")

@@ -142,14 +142,20 @@ class LayerForward(Patched):
     _rms_norm_layer: _recognize.Layer
     _rms_norm_following: Following
 
-    def forward(self, *arguments, **kwargs):
+    def _before_attention(self, arguments, kwargs):
+        """The residual, and what the attention is given."""
         layer = self._rms_norm_layer
-        modules: Dict[str, Any] = self._modules  # faster than attributes of a module
         kwargs = {**layer.defaults, **dict(zip((layer.x, *layer.positional), arguments)), **kwargs}
         residual = kwargs.pop(layer.x)
         for name in layer.dropped:
             kwargs.pop(name, None)
-        kwargs[layer.hidden_states] = modules[layer.first](residual)
+        kwargs[layer.hidden_states] = self._modules[layer.first](residual)  # type: ignore[misc]
+        return residual, kwargs
+
+    def forward(self, *arguments, **kwargs):
+        layer = self._rms_norm_layer
+        modules: Dict[str, Any] = self._modules  # faster than attributes of a module
+        residual, kwargs = self._before_attention(arguments, kwargs)
         hidden_states, _ = modules[layer.attention](**kwargs)
         if layer.after_attention is not None:
             hidden_states = modules[layer.after_attention](hidden_states)
@@ -183,7 +189,7 @@ class LayerForward(Patched):
 
 
 def _derive(kind: type, base: type) -> type:
-    more = {"_rms_norm_layer": _recognize.layer_of(kind)} if base is LayerForward else {}
+    more = {"_rms_norm_layer": _recognize.layer_of(kind)} if issubclass(base, LayerForward) else {}
     return type(kind.__name__, (base, kind), {"_rms_norm_original": kind, "__module__": kind.__module__, **more})
 
 
@@ -343,9 +349,11 @@ def _chain(module):
 
 
 def unpatch(model: torch.nn.Module) -> torch.nn.Module:
-    """Undoes patch_transformers(). Returns the model."""
+    """Undoes patch_transformers() and rms_norm.distributed.patch_transformers(). Returns the model."""
     modules: List[Any] = list(model.modules())
     for module in modules:
+        if hasattr(vars(module).get("forward"), "_rms_norm_whole"):  # of a product whose matrix is split
+            module.forward = module.forward._rms_norm_whole
         if _is_patched(module):
             module.__class__ = type(module)._rms_norm_original
             for name in [name for name in vars(module) if name.startswith("_rms_norm_")]:

@@ -22,6 +22,7 @@ from torch.distributed.distributed_c10d import _resolve_process_group
 
 from . import _arrays, _operators
 from ._options import remembered
+from ._transformers import Report
 
 MESSAGE_BYTES = 32 << 20
 
@@ -171,3 +172,32 @@ def all_reduce_fused_add_rms_norm(
     return torch.ops.rms_norm.all_reduce_fused_add_rms_norm(
         x, residual, weight, eps, _name_of(group), weight_offset, rounding, dependent_launch
     )
+
+
+def patch_transformers(model: torch.nn.Module, *, dependent_launch: bool = False) -> Report:
+    """Has the sums over the ranks of a tensor-parallel Hugging Face model computed together with the norms, in place.
+
+    The model is one that transformers has split over the ranks (`tp_plan="auto"`). It is patched as by
+    rms_norm.torch.patch_transformers(); in addition, in each decoder layer that is known, the all-reduce behind the attention's
+    last product, the addition of the residual and the layer's second norm are one call of all_reduce_fused_add_rms_norm(), and so
+    are the all-reduce behind the MLP's last product, the addition, and the next layer's first norm or the model's last. All
+    ranks must patch, and must register the same hooks. The sum is rounded once, to the same bits on every rank; transformers
+    rounds it twice. rms_norm.torch.unpatch() undoes it.
+
+    A layer is known if rms_norm.torch.patch_transformers() knows it, and its attention and its MLP end with a product by a
+    matrix of torch.nn.Linear without a bias that is split `rowwise`, as those of Llama, Mistral and Qwen3. A patched layer has
+    no gradients: it raises ValueError where they are recorded, and TypeError for a DTensor.
+
+    Args:
+        model: the model, or a part of it.
+        dependent_launch: as in rms_norm.torch.patch_transformers().
+
+    Returns:
+        A Report; layers whose sums are left to transformers, and why, are in its `left`.
+
+    Raises:
+        ValueError: there is no such layer; the message says why, and the model is as it was.
+    """
+    from . import _tensor_parallel
+
+    return _tensor_parallel.patch(model, dependent_launch)

@@ -308,10 +308,13 @@ def test_modules_are_loaded_again():
 @pytest.mark.full
 @pytest.mark.skipif(BACKEND == "cuda", reason="two processes compute on the CPU device")
 def test_two_processes_compute_parts_of_the_whole():
-    """DTensor with every placement, sequence parallelism, and FSDP2, which splits every parameter."""
+    """DTensor with every placement, sequence parallelism, FSDP2, which splits every parameter, and models of transformers
+    whose matrices are split."""
+    pytest.importorskip("transformers", minversion="5.23")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     done = run(sys.executable, ROOT / "tests/python/two_processes.py", port, PYTHONPATH=str(SITE), timeout=300)
-    parts = "distributed_tensors what_is_refused all_reduced sequence_parallel fully_sharded".split()
+    of_models = "models_are_patched models_are_called_in_other_ways models_that_are_not_patched"
+    parts = f"distributed_tensors what_is_refused all_reduced {of_models} sequence_parallel fully_sharded".split()
     assert done.stdout.splitlines() == [f"{part} right" for part in parts], done.stdout + done.stderr

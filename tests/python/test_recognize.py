@@ -639,6 +639,47 @@ def test_the_layer_compiles():
         torch.testing.assert_close(torch.compile(norm, fullgraph=True)(x), Norm.forward(norm, x))
 
 
+class Last(torch.nn.Module):
+    def named(self, x):
+        """Ends with o."""
+        y = self.first(x)
+        y = self.o(y)
+        return y, None
+
+    def at_once(self, x):
+        return self.o(self.first(x))
+
+    def added(self, x):
+        return self.o(x) + x
+
+    def twice(self, x):
+        x = self.o(x)
+        x = self.o(x)
+        return x
+
+    def earlier(self, x):
+        if x is None:
+            return x
+        return self.o(x)
+
+    def read_again(self, x):
+        y = self.o(x)
+        return y, y.sum()
+
+    def not_its_own(self, x):
+        return torch.relu(x)
+
+
+@pytest.mark.parametrize("name", [name for name, value in vars(Last).items() if isinstance(value, types.FunctionType)])
+def test_the_module_whose_result_a_forward_returns(name):
+    kind = type("Kind", (torch.nn.Module,), {"forward": getattr(Last, name)})
+    if name in ("named", "at_once"):
+        assert _recognize.last_of(kind) == "o"
+    else:
+        with pytest.raises(_recognize.Unknown, match="ends with the result of one of its modules"):
+            _recognize.last_of(kind)
+
+
 HUB = """
 import torch, kernels, rms_norm, transformers
 from rms_norm import layers

@@ -1,4 +1,5 @@
-"""RMSNorm in two processes, on DTensor and under FSDP2: what is computed in parts is compared with the whole.
+"""RMSNorm in two processes, on DTensor, under FSDP2 and in tensor-parallel models: what is computed in parts is compared
+with the whole.
 
 test_python_compilers.py starts it, with the package on PYTHONPATH: two_processes.py PORT. It prints a line for each
 part that is right.
@@ -7,6 +8,7 @@ part that is right.
 import os
 import sys
 
+import families
 import rms_norm
 import rms_norm.torch as ours
 import torch
@@ -114,6 +116,117 @@ def all_reduced(mesh):
             assert why in str(refused), refused
 
 
+def split(name, mesh, dtype=torch.float32, prepare=lambda model: None):
+    """A model as tp_plan="auto" leaves it, and what its forward is given."""
+    from transformers.distributed import DistributedConfig
+    from transformers.distributed.tensor_parallel import apply_tensor_parallelism
+
+    model, given = families.made(name, dtype)
+    prepare(model)
+    plan, _, _ = model._resolve_parallel_plans(DistributedConfig(tp_plan="auto"))
+    there = {name for name, _ in (*model.named_modules(), *model.named_parameters())}  # no lm_head.weight if it is tied
+    return apply_tensor_parallelism(model, mesh, {name: plan[name] for name in plan if name in there}), given
+
+
+def passed(model, given, **more):
+    """What the model computes, and how often the ranks add up by themselves, and together with a norm."""
+    calls, plain, fused = [], dist.all_reduce, distributed.all_reduce_fused_add_rms_norm
+    dist.all_reduce = lambda *given, **named: (calls.append("plain"), plain(*given, **named))[1]
+    distributed.all_reduce_fused_add_rms_norm = lambda *given, **named: (calls.append("fused"), fused(*given, **named))[
+        1
+    ]
+    try:
+        with torch.no_grad():
+            result = model(**given, **more)
+    finally:
+        dist.all_reduce, distributed.all_reduce_fused_add_rms_norm = plain, fused
+    return result, calls.count("plain"), calls.count("fused")
+
+
+def refused(function, kind, *sentences):
+    try:
+        function()
+    except kind as error:
+        assert all(sentence in str(error) for sentence in sentences), error
+    else:
+        raise AssertionError(f"not refused: {sentences}")
+
+
+def models_are_patched(mesh):
+    for name in "llama", "qwen3":
+        for dtype in torch.float32, torch.bfloat16:
+            model, given = split(name, mesh, dtype)
+            tolerance = {"rtol": 0.02, "atol": 0.02} if dtype == torch.bfloat16 else {"rtol": 1e-5, "atol": 1e-6}
+            before, sums, _ = passed(model, given, output_hidden_states=True)
+            forwards = [module.forward for module in model.modules()]
+            report = distributed.patch_transformers(model)
+            assert list(report.patched.values()).count(
+                f"{type(model.model.layers[0]).__name__}: its sums over the ranks, with the norms that follow"
+            ) == len(model.model.layers)
+            assert {len(distributed.patch_transformers(model).patched)} == {len(report.patched)}  # once more
+            after, others, fused = passed(model, given, output_hidden_states=True)
+            assert (sums, others, fused) == (4, 0, 4), (sums, others, fused)
+            for one, other in zip((after.logits, *after.hidden_states), (before.logits, *before.hidden_states)):
+                torch.testing.assert_close(one, other, **tolerance)
+                of_ranks = [torch.empty_like(one) for _ in range(2)]
+                dist.all_gather(of_ranks, one.contiguous())
+                assert torch.equal(*of_ranks)
+            ours.unpatch(model)
+            assert torch.equal(passed(model, given)[0].logits, before.logits)
+            assert forwards == [module.forward for module in model.modules()]
+
+
+def models_are_called_in_other_ways(mesh):
+    model, given = split("llama", mesh)
+    tokens = {"input_ids": given["input_ids"], "max_new_tokens": 3, "do_sample": False}
+    expected, generated = passed(model, given)[0].logits, model.generate(**tokens)
+    layer = model.model.layers[0]
+    with torch.autocast("cpu", torch.bfloat16):  # the residual has another type than the products
+        of_16_bits = passed(model, given)[0].logits
+    distributed.patch_transformers(model)
+    assert torch.equal(model.generate(**tokens), generated)
+    with torch.autocast("cpu", torch.bfloat16):
+        result, others, fused = passed(model, given)
+        assert (others, fused) == (4, 0)
+        torch.testing.assert_close(result.logits, of_16_bits, rtol=0.02, atol=0.02)
+    modules = layer.self_attn, layer.self_attn.o_proj, layer.mlp, layer.mlp.down_proj, layer.post_attention_layernorm
+    for module in (*modules, model.model.norm):
+        seen = []
+        hook = module.register_forward_hook(lambda _, given, result, seen=seen: seen.append(result))
+        result, others, fused = passed(model, given)
+        assert (others, fused) == (1, 3) and len(seen) == 1, (type(module), others, fused)
+        close(result.logits, expected)
+        seen = seen[0][0] if isinstance(seen[0], tuple) else seen[0]
+        of_ranks = [torch.empty_like(seen) for _ in range(2)]
+        dist.all_gather(of_ranks, seen.contiguous())
+        assert torch.equal(*of_ranks), type(module)  # a hook sees no part of a sum
+        hook.remove()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    close(passed(compiled, {"input_ids": given["input_ids"]})[0].logits, expected)
+    hidden_states = torch.randn(2, 7, 64)
+    refused(lambda: model(**given), ValueError, "have no gradients", "torch.no_grad()")
+    with torch.no_grad():
+        spread_states = distribute_tensor(hidden_states, mesh, [Shard(1)])
+        refused(lambda: layer(spread_states), TypeError, "are a DTensor with the placements (Shard(dim=1),)")
+
+
+def models_that_are_not_patched(mesh):
+    def add_bias(model):
+        for layer in model.model.layers:
+            layer.mlp.down_proj.bias = torch.nn.Parameter(torch.zeros(64))
+
+    whole, _ = families.made("llama")
+    for model, why in (
+        (whole, "its self_attn.o_proj is no matrix of torch.nn.Linear that transformers has split by columns"),
+        (split("gemma2", mesh)[0], "the addition of the residual, it calls another module"),
+        (split("llama", mesh, prepare=add_bias)[0], "its mlp.down_proj has a bias"),
+        (split("phi3", mesh)[0], "only its norms are patched"),
+    ):
+        kinds = [type(module) for module in model.modules()]
+        refused(lambda: distributed.patch_transformers(model), ValueError, "no layer whose sums over the ranks", why)
+        assert kinds == [type(module) for module in model.modules()]
+
+
 def sequence_parallel(mesh):
     x = torch.randn(SHAPE)
     norm, alone = ours.RMSNorm(32), ours.RMSNorm(32)
@@ -166,7 +279,8 @@ def work(rank, port):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (2,))
-    for part in (distributed_tensors, what_is_refused, all_reduced, sequence_parallel, fully_sharded):
+    of_models = models_are_patched, models_are_called_in_other_ways, models_that_are_not_patched
+    for part in (distributed_tensors, what_is_refused, all_reduced, *of_models, sequence_parallel, fully_sharded):
         torch.manual_seed(1)  # the same numbers in both processes
         part(mesh)
         if rank == 0:
