@@ -67,7 +67,7 @@ def test_all_plots_of_a_gpu_have_its_stored_datasheet(machine, tmp_path):
     machine.write("profiling_results/fake-9000/environment.txt", "datasheet bandwidth: 5000 GB/s\n")
     assert machine.run("plot", "--out", tmp_path / "stored").returncode == 0
     assert datasheets(drawn(tmp_path / "stored")) == {5000}
-    for gpu in results.stored_gpus("*/main.csv"):  # others have no plots with a datasheet
+    for gpu in results.stored_gpus(results.ENVIRONMENT):  # others have no plots with a datasheet
         stored = results.environment(results.store() / gpu).get(results.DATASHEET, "")
         of_gpu = {name: plot for name, plot in drawn(ROOT / "plots").items() if name.startswith(f"{gpu}_")}
         assert datasheets(of_gpu) == {int(stored.split()[0])}

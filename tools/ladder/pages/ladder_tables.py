@@ -220,13 +220,16 @@ def sweep(folder, ladder, block):
         raise Unusable(f"{block.where}: {results.shown(path)} has no stage {', '.join(sorted(unknown))}")
     if block.words and len(lacking) == len(block.words):
         return None
-    inputs = list(dict.fromkeys(timed.given(ladder, row) for row in rows))
-    times = {(row["stage"], timed.given(ladder, row)): row["microseconds"] for row in rows}
-    copies = {timed.given(ladder, row): row["copy_microseconds"] for row in rows}
+    options = list(dict.fromkeys(option for one in described.inputs for option in one))  # those of all inputs
+    if missing := set(options) - set(rows[0]):
+        raise Unusable(f"{results.shown(path)} lacks the column {', '.join(sorted(missing))}; measure it again")
+    inputs = list(dict.fromkeys(tuple(row[option] for option in options) for row in rows))
+    times = {(row["stage"], *(row[option] for option in options)): row["microseconds"] for row in rows}
+    copies = {tuple(row[option] for option in options): row["copy_microseconds"] for row in rows}
     lines = []
     for name in dict.fromkeys(row["stage"] for row in rows):
         if not block.words or name in block.words:
-            lines.append([row_link(ladder, described, name, page)] + [times.get((name, one), "") for one in inputs])
+            lines.append([row_link(ladder, described, name, page)] + [times.get((name, *one), "") for one in inputs])
     lines.append(["copy kernel, same bytes"] + [copies[one] for one in inputs])
     first = rows[0]
     of_type = described.type or ladder.type
