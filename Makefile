@@ -13,13 +13,14 @@ LADDERS := assignment1/rms_norm/matrix assignment1/rms_norm/vector assignment1/r
 ifdef BACKEND
   include mk/nccl.mk
   WITHOUT_NCCL := $(if $(FOUND_nccl),,%assignment3/tensor_parallel assignment3/tensor_parallel/%)
+  ONLY_TIMED := $(if $(and $(FOUND_nccl),$(filter cuda,$(BACKEND))),,bench/norm/all_reduce)
   $(if $(WITHOUT_NCCL),$(info assignment3/tensor_parallel is left out: $(INSTALL_nccl)))
   LADDERS += $(if $(FOUND_nccl),assignment3/tensor_parallel)
 endif
 PROGRAMS := $(foreach ladder,$(LADDERS),$(shell sed -n 's/^NAME := //p' $(ladder)/Makefile))
 PROGRAM := $(firstword $(PROGRAMS))
 # Every folder with a program of its own, and those of them that are a stage, whose kernel the ladder's program has too.
-LEAVES = $(filter-out $(WITHOUT_NCCL),$(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null)))
+LEAVES = $(filter-out $(WITHOUT_NCCL) $(ONLY_TIMED),$(patsubst %/Makefile,%,$(shell grep -rl --include=Makefile mk/stage.mk assignment* lectures bench tests 2>/dev/null)))
 STAGES = $(patsubst %/kernel.cuh,%,$(shell find assignment* lectures -path '*/[0-9]*_*/kernel.cuh'))
 export S ARGS RESULTS GPU GUESS
 # make s=05 would set another variable, and be ignored.

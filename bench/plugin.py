@@ -7,6 +7,7 @@ PAGES = [
     "bench.norm.invariance_tables",
     "bench.norm.chain_tables",
     "bench.norm.chain_plots",
+    "bench.norm.all_reduce.tables",
     "bench.gemm.gemm_tables",
     "bench.models.model_tables",
     "bench.models.model_plots",
@@ -15,6 +16,7 @@ PAGES = [
 STORED = ["header/shapes", "header/host_time"]
 STORES = {
     "header/peers_*": ("the RMSNorm header beside its peers", "make peers"),
+    "header/all_reduce*": ("the norm behind an all-reduce beside its peers", "make peers ARGS=--all-reduce"),
     "header/chain*": ("what the header and its peers add to a layer", "make chain"),
     "header/end_to_end*": ("whole models with patched norms", "python3 bench/models/end_to_end.py"),
     "header/training*": ("a training step of models with patched norms", "python3 bench/models/training.py"),

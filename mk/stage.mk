@@ -1,7 +1,8 @@
 # The rules of a leaf: its Makefile sets NAME (the program) and SOURCES, then includes this file. PROGRAMS are further
 # programs without the harness, for a lecture's first pages: each is one .cu file that nvcc compiles without options.
 # LINKED is a program of a folder below this one, w2l3/test_w2l3: make test_w2l3 builds it and puts a link to it here.
-# REPEATED are those of SOURCES that only include another folder's file.
+# REPEATED are those of SOURCES that only include another folder's file. ENGINE is the library that mk/ENGINE.mk finds; a ladder's
+# is in its ladder.json.
 # make            builds ./NAME, a link to the program of the chosen backend
 # make run        builds and starts it, with the options in ARGS
 # make program    builds it below build/<backend>/ without touching the link
@@ -35,7 +36,9 @@ ifeq ($(LADDER),$(HERE))
   STAGE_FILES := $(basename $(wildcard *[0-9].cu))
 endif
 LIBRARIES := $(DESCRIPTION) $(LIBCOMMON)
-ENGINE := $(if $(LADDER),$(shell sed -n 's/^ *"engine": "\(.*\)",$$/\1/p' '$(ROOT)/$(LADDER)/ladder.json'))
+ifneq ($(origin ENGINE),file)
+  ENGINE := $(if $(LADDER),$(shell sed -n 's/^ *"engine": "\(.*\)",$$/\1/p' '$(ROOT)/$(LADDER)/ladder.json'))
+endif
 ifneq ($(ENGINE),)
   include $(ROOT)/mk/$(ENGINE).mk
   $(if $(FOUND_$(ENGINE)),,$(error $(HERE) needs $(ENGINE): $(INSTALL_$(ENGINE))))

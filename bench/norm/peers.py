@@ -5,6 +5,7 @@
     make peers ARGS=--step                           forward and backward through autograd; needs the package of python/
     make peers ARGS="--quantized --peers torch_compile"
     make peers ARGS="--peers liger,quack --quick --output DIRECTORY"
+    make peers ARGS=--all-reduce                     the norm behind an all-reduce, on 2 to 8 GPUs; needs NCCL 2.28 or newer
 
 Needs PyTorch with CUDA, nvcc and an NVIDIA GPU. A peer that is not installed is named in the table; to install them:
 pip install liger-kernel flashinfer-python quack-kernels vllm. The default run writes profiling_results/<gpu>/header/, any
@@ -78,6 +79,7 @@ def arguments(parser):
     parser.add_argument("--backward", action="store_true", help="time the gradients of x and the weight only")
     parser.add_argument("--step", action="store_true", help="time forward and backward, as training calls them, only")
     parser.add_argument("--quantized", action="store_true", help="time the norms that end in 8 bits only")
+    parser.add_argument("--all-reduce", action="store_true", help="time the norm behind an all-reduce over GPUs only")
     parser.add_argument(
         "--shape", type=Shape, action="append", help="ROWSxCOLS[:bf16|f16|f32][:noweight]; may be repeated"
     )
@@ -475,6 +477,10 @@ def environment(gpu, loaded, before, after):
 
 
 def run(given):
+    if given.all_reduce:
+        from bench.norm.all_reduce import job
+
+        return job.run(given)
     complete(given)
     torch = requirements()
     gpu = Gpu(torch)

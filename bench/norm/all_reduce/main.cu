@@ -1,8 +1,10 @@
 // All-reduce + residual + norm on the GPUs of this machine, in one process: the header, and NCCL with the header's
 // single-GPU norm. Each is captured into a graph on each GPU; the time is that of the slowest rank.
 //
-//   nvcc -std=c++17 -arch=native -Iinclude -I. bench/norm/all_reduce/main.cu -lnccl -o all_reduce_times
-//   ./all_reduce_times [--csv FILE] [--quick] [--raw]
+//   make BACKEND=cuda bench/norm/all_reduce/program
+//   build/cuda/bench/norm/all_reduce/all_reduce [--csv FILE] [--quick] [--raw]
+//
+// make peers ARGS=--all-reduce does both.
 //
 // --quick leaves out the largest calls, and --raw takes memory of cudaMalloc instead of NCCL's. A graph has 40 calls on
 // as many tensors as fit into 128 MiB; the CSV has the median and the least time of seven measurements of several
