@@ -18,6 +18,7 @@
 
 #include "common/cuda_check.h"
 #include "common/judge/protocol.h"
+#include "common/memory.h"
 #include "common/operator.h"
 #include "common/stage.h"
 #include "common/text.h"
@@ -84,6 +85,7 @@ class Runner {
     request.is_counted = simt::is_profiling;
     request.is_captured = capturing != cudaStreamCaptureStatusNone;
     const std::vector<simt::Allocation> allocations = describe(op, arguments, request);
+    if (const int devices = op.devices(arguments.shape); devices > 1) CUDA_CHECK(synchronize(devices));
     if (!request.is_captured) copy(allocations, request, cudaMemcpyDeviceToHost);
     const Reply reply = answer(request);
     if (reply.end == End::thrown) throw Thrown(reply.text);
@@ -125,6 +127,7 @@ class Runner {
       while (place < request.allocations && allocations[place].begin != found.begin) ++place;
       if (place == request.allocations) {
         allocations.push_back(found);
+        request.device[place] = found.device;
         request.bytes[request.allocations++] = static_cast<int64_t>(found.size);
       }
       request.tensor[i] = {place, static_cast<int64_t>(address - found.begin)};
@@ -135,6 +138,7 @@ class Runner {
   void copy(const std::vector<simt::Allocation>& allocations, const Request& request, cudaMemcpyKind kind) {
     char* host = shared_.of(request, true);
     for (const simt::Allocation& one : allocations) {
+      const OnDevice here(one.device);
       void* device = reinterpret_cast<void*>(one.begin);
       const bool there = kind == cudaMemcpyHostToDevice;
       CUDA_CHECK(cudaMemcpy(there ? device : host, there ? host : device, one.size, kind));

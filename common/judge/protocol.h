@@ -13,7 +13,7 @@ namespace ladder::judge {
 // The runner's file descriptors.
 constexpr int kMemory = 3, kRequests = 4, kReplies = 5;
 
-constexpr int kMostTensors = 12, kMostScalars = 8;
+constexpr int kMostTensors = 40, kMostScalars = 8;
 constexpr int64_t kApart = 256;  // allocations begin at multiples of it in the shared memory
 
 struct Request {
@@ -29,6 +29,7 @@ struct Request {
     int64_t offset;  // in it
   } tensor[kMostTensors];
   int64_t bytes[kMostTensors];  // of each allocation; in the shared memory one follows the other
+  int device[kMostTensors];     // that each lies on
 };
 
 enum class End { done, refused, failed, thrown };  // of a launch: by a refusal, by a fault, by an exception

@@ -6,10 +6,12 @@
 #include <simt/stats.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "common/judge/protocol.h"
@@ -43,62 +45,99 @@ class Runner {
       unsetenv("SIMT_ORDER");
     request.is_counted ? cudaProfilerStart() : cudaProfilerStop();
     try {
-      allocate(request);
-      void* tensors[kMostTensors] = {};
-      for (int i = 0; i < request.tensors; ++i) {
-        const auto [allocation, offset] = request.tensor[i];
-        if (allocation >= 0) tensors[i] = memory_[allocation].get() + offset;
-      }
-      const Shape shape{{request.shape[0], request.shape[1], request.shape[2]}};
-      const Arguments arguments{tensors, shape, request.scalar};
+      if (!has_tensors_like(request)) allocate(request);
       if (request.is_captured)
-        capture(arguments, reply);
+        capture(request, reply);
       else
-        launch(request, arguments, reply);
+        launch(request, reply);
     } catch (const std::exception& error) {
       reply.end = End::thrown;
       std::snprintf(reply.text, sizeof reply.text, "%s", error.what());
     }
   }
 
+  // What came last, in memory of its own.
+  struct Tensors {
+    Request request = {};
+    std::vector<DeviceMemory<char>> memory;
+  };
+
+  bool has_tensors_like(const Request& request) const {
+    const Request& last = now_.request;
+    return request.allocations == last.allocations &&
+           std::equal(request.bytes, request.bytes + request.allocations, last.bytes) &&
+           std::equal(request.device, request.device + request.allocations, last.device) &&
+           std::equal(request.shape, request.shape + 3, last.shape);
+  }
   void allocate(const Request& request) {
-    const std::vector<int64_t> bytes(request.bytes, request.bytes + request.allocations);
-    if (bytes == bytes_) return;
-    memory_.clear();
-    bytes_.clear();
-    for (const int64_t one : bytes) memory_.push_back(ladder::allocate<char>(one));
-    bytes_ = bytes;
+    devices_ = 1;
+    now_ = {};
+    before_ = {};
+    for (int i = 0; i < request.allocations; ++i) devices_ = std::max(devices_, request.device[i] + 1);
+    for (Tensors* tensors : {&now_, &before_}) {
+      for (int i = 0; i < request.allocations; ++i) {
+        const OnDevice here(request.device[i]);
+        tensors->memory.push_back(ladder::allocate<char>(request.bytes[i]));
+      }
+      tensors->request = request;
+      if (devices_ == 1) break;
+    }
+    is_first_ = true;
   }
 
-  void launch(const Request& request, const Arguments& arguments, Reply& reply) {
+  static void start(const Tensors& given, cudaStream_t stream) {
+    const Request& request = given.request;
+    void* tensors[kMostTensors] = {};
+    for (int i = 0; i < request.tensors; ++i) {
+      const auto [allocation, offset] = request.tensor[i];
+      if (allocation >= 0) tensors[i] = given.memory[allocation].get() + offset;
+    }
+    const Shape shape{{request.shape[0], request.shape[1], request.shape[2]}};
+    judged::launch({tensors, shape, request.scalar}, stream);
+  }
+
+  // On several devices the launch before is made once more, without a wait between the two: what a rank still uses when
+  // the next launch of another begins shows only so.
+  void launch(const Request& request, Reply& reply) {
+    if (devices_ > 1) std::swap(now_, before_);
+    now_.request = request;
     char* const from = shared_.of(request, false);
     int64_t begin = 0;
-    for (size_t i = 0; i < bytes_.size(); begin += whole(bytes_[i++]))
-      CUDA_CHECK(cudaMemcpy(memory_[i].get(), from + begin, static_cast<size_t>(bytes_[i]), cudaMemcpyHostToDevice));
-    judged::launch(arguments, cudaStreamPerThread);
+    for (int i = 0; i < request.allocations; begin += whole(request.bytes[i++])) {
+      const OnDevice here(request.device[i]);
+      CUDA_CHECK(cudaMemcpy(now_.memory[i].get(), from + begin, static_cast<size_t>(request.bytes[i]),
+                            cudaMemcpyHostToDevice));
+    }
+    if (devices_ > 1 && !is_first_ && !request.is_counted) start(before_, cudaStreamPerThread);
+    is_first_ = false;
+    start(now_, cudaStreamPerThread);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
       reply.end = End::refused;
       reply.error = error;
       std::snprintf(reply.text, sizeof reply.text, "%s", simt::refused_launch().c_str());
       return;
     }
-    if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
+    if (const cudaError_t error = synchronize(devices_); error != cudaSuccess) {
       reply.end = End::failed;
       reply.error = error;
       return;
     }
     begin = 0;
-    for (size_t i = 0; i < bytes_.size(); begin += whole(bytes_[i++]))
-      CUDA_CHECK(cudaMemcpy(from + begin, memory_[i].get(), static_cast<size_t>(bytes_[i]), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < request.allocations; begin += whole(request.bytes[i++])) {
+      const OnDevice here(request.device[i]);
+      CUDA_CHECK(cudaMemcpy(from + begin, now_.memory[i].get(), static_cast<size_t>(request.bytes[i]),
+                            cudaMemcpyDeviceToHost));
+    }
   }
 
-  static void capture(const Arguments& arguments, Reply& reply) {
+  void capture(const Request& request, Reply& reply) {
+    now_.request = request;
     cudaStream_t stream;
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamCreate(&stream));
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     try {
-      judged::launch(arguments, stream);
+      start(now_, stream);
       reply.is_elsewhere = cudaGetLastError() == cudaErrorStreamCaptureImplicit;
     } catch (const std::exception&) {  // a launcher that copies or waits cannot be captured
     }
@@ -107,8 +146,9 @@ class Runner {
     CUDA_CHECK(cudaStreamDestroy(stream));
   }
 
-  std::vector<int64_t> bytes_;
-  std::vector<DeviceMemory<char>> memory_;
+  Tensors now_, before_;
+  int devices_ = 1;
+  bool is_first_ = true;  // with tensors of these sizes
   SharedMemory shared_{kMemory};
 };
 

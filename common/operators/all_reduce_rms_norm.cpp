@@ -220,6 +220,13 @@ class Description : public Operator {
       return;
     }
     rms_norm::fill_rows<T>(to, rows, shape[1], seed + (place == kResidual ? 77 : static_cast<uint64_t>(rank)), scales);
+    // In the first row of more than two ranks the first and the last cancel each other: in another order the sum has
+    // other bits.
+    if (place != kPartial || rows == 0 || shape[2] < 3 || (rank > 0 && rank < shape[2] - 1)) return;
+    for (int64_t col = 0; col < shape[1]; ++col) {
+      const float large = 16384.0f + static_cast<float>(mix64(key + static_cast<uint64_t>(col)) % 16384);
+      static_cast<T::Stored*>(to)[col] = T::from(rank == 0 ? large : -large);
+    }
   }
   std::unique_ptr<Oracle> oracle(const Shape& shape, const std::vector<const void*>& inputs) const override {
     return std::make_unique<Answer>(shape, inputs, sums_, residual_);

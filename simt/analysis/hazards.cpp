@@ -749,9 +749,13 @@ bool Detector::comes_before(const Stamp& past, const Order::Place& place) const 
 
 void Detector::end_block_of_many(const BlockState& block) {
   Knowledge& known = among_of_block(block.sequence).known_at_end;
-  known.add(block.views.known.others);
+  const auto add = [&](const Views& views) {
+    known.add(views.known.others);
+    known.add(views.pending.others);  // a kernel's end is a fence of the system
+  };
+  add(block.views);
   for (const WarpState& warp : block.warps)
-    for (unsigned lane = 0; warp.lanes && lane < 32; ++lane) known.add(warp.lanes[lane].known.others);
+    for (unsigned lane = 0; warp.lanes && lane < 32; ++lane) add(warp.lanes[lane]);
   for (auto i = first_looks_.begin(); i != first_looks_.end();) {
     const bool is_here = order_.block_of(i->first.first) == block.sequence;
     if (is_here && i->second.is_stale) {

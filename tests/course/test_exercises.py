@@ -172,6 +172,36 @@ def test_symbols_of_an_object(kind, name, said):
     assert not symbols.sentence("U", "__tsan_read4", "ladder::matrix::warp_shuffle", True)
 
 
+@pytest.mark.parametrize(
+    "name", ["setenv", "ncclMemAlloc", "cudaMemcpy(void*, void const*, unsigned long, cudaMemcpyKind)"]
+)
+def test_what_headers_of_several_devices_call_no_other_file_and_no_text_may(name):
+    assert symbols.sentence("U", name, "ladder::tensor_parallel::pull", False)
+    assert not symbols.sentence("U", name, "ladder::tensor_parallel::pull", False, True)
+    assert "calls ncclAllReduce" in symbols.sentence("U", "ncclAllReduce", "ladder::tensor_parallel::pull", False, True)
+    exercise = exercises.find("tensor_parallel/03")
+    text = source(exercise).replace("if (call.rows == 0) return;", f"{name.partition('(')[0]}();", 1)
+    (said,) = rules.broken(exercise, text, grade.skeleton(exercise))
+    assert name.partition("(")[0] in said
+
+
+def test_bytes_over_the_link_have_a_floor_and_a_ceiling_in_both_directions():
+    exercise = exercises.find("tensor_parallel/03")
+    counts = ideas.Counts.read(cpu_device.path_of(exercise.stage), exercise.given)
+    whole = 2 * 8 * 4096 * 2  # both ranks' partial results
+    for link, said in [
+        ((whole, 128), ""),
+        ((whole // 2, 128), "wants 131,072 bytes over the link as loads: yours are 65,536"),
+        ((2 * whole, 128), "wants 131,072 bytes over the link as loads: yours are 262,144"),
+        ((whole, whole), "wants 0 bytes over the link as stores: yours are 131,072"),
+    ]:
+        counts.link = link
+        assert ideas.complaints(exercise, counts) == ([said] if said else [])
+        assert not ideas.unlinked(exercise, counts)
+    counts.link = (0, 128)
+    assert ideas.unlinked(exercise, counts).startswith("wants loads over the link")
+
+
 def test_files_that_the_compiler_read_are_known_ones(tmp_path):
     """The judge's own list is what a file may read, with the CPU device's headers and the system's."""
     exercise = exercises.find("05")

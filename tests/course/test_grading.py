@@ -101,7 +101,7 @@ def generated(exercise):
     launch = re.search(
         r"<<<([^<>]*(?:<[^<>]*>[^<>]*)*), (\w+|dim3\([^)]*\)|TILE_M / ROWS \* 32), (\w+), stream>>>", text
     )
-    if not launch:
+    if not launch or exercise.stage.ladder.engine:  # on several devices the harness does not look at the stream
         return []
     whole, grid, block, shared = launch.group(), *launch.groups()
     bare = whole.replace(f", {shared}, stream>>>", ">>>" if shared == "0" else f", {shared}>>>")

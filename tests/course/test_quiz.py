@@ -40,6 +40,7 @@ def test_what_shows_a_fault_is_what_rejects_the_mutant():
     assert shows["matrix/overrun_by_one"] == "outside"
     assert shows["matrix/input_before_wait"] == "gpu"
     assert shows["matrix/eps_outside_root"] == "values"
+    assert shows["tensor_parallel/more_blocks_than_fit"] == "error"
 
 
 def test_a_guess_is_checked_and_remembered(tmp_path, monkeypatch, capsys):

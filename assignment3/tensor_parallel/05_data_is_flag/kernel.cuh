@@ -15,18 +15,38 @@ __global__ void __launch_bounds__(kThreads) data_is_flag_kernel(const Work w, ui
   __shared__ float warp_sums[2][32];
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   const Turn turn(w);
-  int step = 0;
-  for (int64_t row = blockIdx.x; row < w.rows; row += gridDim.x, ++step) {
+  int count = 0;
+  for (int64_t row = blockIdx.x; row < w.rows; row += gridDim.x, ++count) {
     const auto partial = load_row<kPacks>(w, w.t.partial, row);
     const auto residual = load_row<kPacks>(w, w.t.residual, row);
-    push_row(w, turn, row, partial);
-    if (step == 0) {
-      clear(w, turn);
+    for (int step = 1; step < w.ranks; ++step) {
+      const int peer = (w.rank + step) % w.ranks;  // not all to the same first
+      uint4* const to = row_in(w.buffer[peer] + turn.now, w, w.rank * w.rows + row);
+#pragma unroll
+      for (int i = 0; i < kPacks; ++i)
+        if (pack_of(i) < w.pitch) store_to_peer(to + pack_of(i), without_sentinel(partial.p[i]));
+    }
+    if (count == 0) {
+      auto* const cleared = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
+      for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
+        cleared[i] = make_uint4(kSentinel, kSentinel, kSentinel, kSentinel);
       __syncthreads();  // all threads have read the state
       count_launch(w.state, turn.number, packs);
     }
-    const auto sum = received_sum(w, turn, row, partial);
-    store_row(w, w.t.y, row, normed_row(w, row, sum, residual, weight, warp_sums[step % 2]));
+    RowSum<kPacks> sum = {};
+    for (int rank = 0; rank < w.ranks; ++rank) {
+      uint4* const from = row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row);
+      Patience patience(rank, turn.number);
+#pragma unroll
+      for (int i = 0; i < kPacks; ++i) {
+        uint4 pack = partial.p[i];
+        if (rank != w.rank && pack_of(i) < w.pitch)
+          for (pack = load_from_peer(from + pack_of(i)); has_sentinel(pack); pack = load_from_peer(from + pack_of(i)))
+            patience.spend();
+        add(sum.p[i], pack);
+      }
+    }
+    store_row(w, w.t.y, row, normed_row(w, row, sum, residual, weight, warp_sums[count % 2]));
   }
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "assignment3/tensor_parallel/dependent.cuh"
-#include "assignment3/tensor_parallel/sentinel.cuh"
+#include "assignment3/tensor_parallel/one_shot.cuh"
 #include "assignment3/tensor_parallel/shots.cuh"
 #include "common/operators/all_reduce_rms_norm.h"
 

@@ -42,6 +42,7 @@ COURSE = (
     "backward",
     "quantized",
     "q4_gemm",
+    "tensor_parallel",
 )
 
 HEAD = re.compile(r"# (?P<name>\S+): (?P<title>.+)\n+<!-- exercise(?P<words>[^>]*) -->\n")

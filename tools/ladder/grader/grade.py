@@ -26,7 +26,9 @@ from .workplace import Workplace
 
 WIDTH = 110  # of lines, where the terminal is not narrower
 MOST_HAZARDS = 2
+DEVICES = 3  # of the CPU device, for exercises on several; edge cases with more ranks are left out
 ENDLESS = "Does a loop of yours never end? A block cannot wait for another one, which may not begin before this one has ended."
+UNSENT = "Or does a rank wait for what another one never sends, or take what has arrived for missing?"
 FAULT = re.compile(r"cudaError\w+ \([^)]*\) from|: kernel \S+, block \(")  # a kernel that the device stopped
 ADVICE = {  # what is not said by the sentence of a hazard
     "barrier": "All threads of the block must reach __syncthreads(): move it out of the if, and let no thread return before",
@@ -125,7 +127,8 @@ def verdict(exercise, file, csv, code, output):
     text = " ".join(text.split())
     if programs.HANGS in text:
         line = re.search(r"line \d+", output.partition(f"{exercise.stage.name} FAIL")[0])
-        return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}"
+        of_ranks = f" {UNSENT}" if exercise.stage.ladder.engine else ""
+        return f"{line.group() + ': ' if line else ''}{text}. {ENDLESS}{of_ranks}"
     fault = re.search(r"^simt: cudaError\w+: (kernel .*)", output, re.M)
     if fault:
         stopped = r"cudaError(?!Invalid|LaunchTimeout)\w+ \([^)]*\) from the kernel's (run|launch)[^;]*"
@@ -142,13 +145,23 @@ def verdict(exercise, file, csv, code, output):
     )
 
 
+def devices(exercise, count):
+    """What the programs' environment says of the devices: a kernel that waits in vain for a peer ends soon."""
+    return {"SIMT_DEVICES": str(count), "SIMT_TIMEOUT": "5"} if exercise.stage.ladder.engine else {}
+
+
 def check_values(work, seed, order=None, run=None):
     """The harness's own checks on all edge cases: in both orders of the threads, or in the one given."""
     csv = work.path / f"values{order or ''}.csv"
     csv.unlink(missing_ok=True)
     command = [work.built("judge"), *inputs(work.exercise, seed), "--csv", csv]
     run = run or programs.Programs().run
-    code, output = run(command, LADDER_RUNNER=runner(work, "runner"), **({"SIMT_ORDER": order} if order else {}))
+    where = {
+        "LADDER_RUNNER": runner(work, "runner"),
+        **devices(work.exercise, DEVICES),
+        **({"SIMT_ORDER": order} if order else {}),
+    }
+    code, output = run(command, **where)
     said = verdict(work.exercise, work.file, csv, code, output)
     return f"{said} (threads in the shuffled order SIMT_ORDER={order})" if said and order else said
 
@@ -167,7 +180,8 @@ def count(work, seed, run, name, *more, **environment):
         path.unlink(missing_ok=True)
     folder.mkdir(exist_ok=True)
     program = ["--program", work.built("judge"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
-    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder), **environment}
+    several = devices(work.exercise, work.exercise.given.get("ranks", 1))
+    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder), **several, **environment}
     code, output = run([ROOT / "simt/analyze", *forms, *program, "--csv", files["values"], *more], **where)
     return code, output, files
 
@@ -200,6 +214,10 @@ def analyze(work, seed, run=None):
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
     counts = ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
+    counts.link = tuple(
+        sum(access.get(name, 0) for kernel in dump["kernels"] for access in kernel["accesses"])
+        for name in ("read_from_peers", "written_to_peers")
+    )
     if "fills" in work.exercise.wants:
         counts.elsewhere = threads_elsewhere(work, seed, run)
     rows = results.read(values, ["verdict"]) if values.is_file() else []
@@ -293,7 +311,7 @@ def judge(work, text, said, waiting=None):
         report.values = []  # the hazard's own sentence says it better
     exchanged = ideas.exchanged(work.exercise, report.counts)
     if report.values or report.hazards:
-        report.values += [exchanged] if exchanged else []
+        report.values += [one for one in (exchanged, ideas.unlinked(work.exercise, report.counts)) if one]
         report.warnings = compiler_warnings(work, said)
     else:
         report.ideas = [exchanged] if exchanged else ideas.complaints(work.exercise, report.counts)

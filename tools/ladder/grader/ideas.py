@@ -27,6 +27,7 @@ class Counts:
     shared_bytes: int = 0  # of a block, of a student's kernel
     busiest_bytes: int = 0  # of global memory, moved by the busiest thread of each launch, of a student's kernels
     elsewhere: tuple = ()  # (multiprocessors, threads) on a larger device, of a student's kernels
+    link: tuple = ()  # bytes that kernels (load from, store to) other devices' memory, of a student's kernels
 
     @classmethod
     def read(cls, path, given, *more):
@@ -219,19 +220,22 @@ class Reads(AtMost):
 
 
 class Width(Idea):
-    """Bytes per lane of the loads that make most requests."""
+    """Bytes per lane of the loads that make most requests; those that a library's barrier makes are left out."""
 
     kind, name = "global load", "loads"
 
+    def rows(self, counts):
+        return [row for row in counts.busy(self.kind) if row["file"] != "?"]
+
     def of(self, counts):
-        return min(int(row["bytes_per_lane"]) for row in counts.busy(self.kind))
+        return min(int(row["bytes_per_lane"]) for row in self.rows(counts))
 
     def wish(self, stage):
         return f"{self.name} of {shown(self.wanted(stage))} bytes per lane, in global memory"
 
     def complaint(self, mine, stage):
         wanted = self.wanted(stage)
-        narrow = [row for row in mine.busy(self.kind) if int(row["bytes_per_lane"]) < wanted]
+        narrow = [row for row in self.rows(mine) if int(row["bytes_per_lane"]) < wanted]
         if not narrow:
             return ""
         worst = min(narrow, key=lambda row: int(row["bytes_per_lane"]))
@@ -473,6 +477,30 @@ class SharedBytes(AtMost):
         return f"wants at most {shown(wanted)} bytes of shared memory for a block: yours has {shown(found)}"
 
 
+class Link(Idea):
+    """Bytes that cross the link, which the stored counts do not have: link=loads says that each rank loads every other rank's
+    partial result once and stores nothing there, link=stores the reverse."""
+
+    slack = 0.02  # barriers and flags
+
+    @property
+    def most(self):
+        given = self.exercise.given
+        return given["ranks"] * (given["ranks"] - 1) * given["rows"] * given["cols"] * 2
+
+    def wish(self, stage):
+        back = "none stored" if self.said == "loads" else "none loaded"
+        return f"{shown(self.most)} bytes over the link as {self.said}, each partial result once, and {back}"
+
+    def complaint(self, mine, stage):
+        found = dict(zip(("loads", "stores"), mine.link))
+        for name, bytes in found.items():
+            wanted = self.most if name == self.said else 0
+            if abs(bytes - wanted) > self.slack * self.most:
+                return f"wants {shown(wanted)} bytes over the link as {name}: yours are {shown(bytes)}"
+        return ""
+
+
 class Names(Idea):
     """A name that the kernel must use, where no counter sees the idea: calls=__ldcs,__stcs."""
 
@@ -525,6 +553,7 @@ IDEAS = {
     "async": Async,
     "smem": SharedBytes,
     "calls": Names,
+    "link": Link,
 }
 
 
@@ -577,6 +606,13 @@ def exchanged(exercise, counts):
                 "The first argument of <<<blocks, threads, ...>>> is the number of blocks"
             )
     return ""
+
+
+def unlinked(exercise, counts):
+    """Whether the kernels of several ranks leave each other's memory alone: "" or a sentence."""
+    if "link" not in exercise.wants or not counts or sum(counts.link) > exercise.given["rows"] * exercise.given["cols"]:
+        return ""
+    return f"wants {exercise.wants['link']} over the link: no rank of yours gets another rank's partial result"
 
 
 def several_threads(blocks, threads):

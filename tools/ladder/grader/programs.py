@@ -63,7 +63,7 @@ class Programs:
             process = subprocess.Popen(
                 ["sh", "-c", f'ulimit -t {SECONDS}; exec "$@"', "sh", *map(str, command)],
                 cwd=ROOT,
-                env=sandbox.environment(SIMT_TIMEOUT=str(SECONDS), **environment),
+                env=sandbox.environment(**{"SIMT_TIMEOUT": str(SECONDS), **environment}),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that what it starts ends with it

@@ -15,14 +15,14 @@ from . import exercises, rules
 SHOWS = {
     "values": "some elements are wrong or never written, in whatever order the threads run",
     "order": "the values depend on the order of the threads: another SIMT_ORDER shows it, and mostly simt/analyze, too",
-    "error": "CUDA returns an error: a misaligned or illegal address, a launch that is refused or fails",
+    "error": "CUDA returns an error: a misaligned or illegal address, a launch that is refused, fails or never ends",
     "outside": "the guards around the output: the kernel writes past its end",
     "gpu": "only a GPU shows it, where one kernel begins before the one before it has ended",
 }
 # What a mutant says of its rejection -> what shows it; the first that fits.
 REJECTIONS = [
     (r"Shows::on_hopper", "gpu"),
-    (r"cuda[A-Z]|misaligned address|launch failure", "error"),
+    (r"cuda[A-Z]|misaligned address|launch failure|\"the kernel\"", "error"),
     (r"wrote outside|guard element", "outside"),
     (r"Shows::on_cpu_device|thread order", "order"),
     (r"", "values"),

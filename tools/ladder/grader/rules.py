@@ -51,6 +51,10 @@ FORBIDDEN = [
         "would change how the file is compiled",
     ),
     (r"\bR\"|%:|<:|\?\?=|##", "is a form of text that the grader does not read; write it plainly"),
+    (
+        r"\bsetenv\b|\bnccl(All|Reduce|Broadcast|Send|Recv|Group|Comm|Mem)\w*",
+        "is the host's preparation, which the skeleton's headers have made; only kernels may compute",
+    ),
     (r"\b(thrust|cub|cublas\w*)\s*::", "calls a library that does the exercise's work"),
 ]
 DIRECTIVES = set("include define undef if ifdef ifndef elif else endif pragma error warning".split())

@@ -29,6 +29,11 @@ OF_CUDA = re.compile(
     r"cuda(GetDevice|DeviceGetAttribute|GetDeviceProperties\w*|GetErrorName|GetErrorString|GetLastError|PeekAtLastError|"
     r"FuncSetAttribute|FuncGetAttributes|LaunchKernel\w*|LaunchCooperativeKernel|Occupancy\w+|FuncSetCacheConfig)\b"
 )
+# What the headers of ladders with several devices call, and a student's text may not name.
+OF_ENGINE = re.compile(
+    r"cuda(Malloc|Memcpy|SetDevice|DeviceSynchronize)\b|setenv$|"
+    r"nccl(GroupStart|GroupEnd|CommInitAll|DevCommCreate|MemAlloc|CommWindowRegister|GetErrorString)$"
+)
 OF_COUNTING = re.compile(r"__(tsan|sanitizer_cov)_\w+$")  # in the object that is counted, and in no other
 
 
@@ -60,21 +65,23 @@ def base(name):
     return plain.partition("(")[0].split(" ")[-1]
 
 
-def is_allowed(name, space):
+def is_allowed(name, space, has_engine=False):
     named = base(name)
     if named.startswith("simt::"):
         return all(part in of_the_device() for part in named.split("::")[1:])
     if NO_STREAMS.search(name):
         return False
+    if has_engine and OF_ENGINE.match(name):
+        return True
     return bool(OF_CUDA.match(name) or ALLOWED.match(name)) or named.startswith(("ladder::call", f"{space}::"))
 
 
-def sentence(kind, name, space, is_counted):
+def sentence(kind, name, space, is_counted, has_engine=False):
     """What is wrong with a symbol; "" if nothing is."""
     short = name if len(name) < 80 else f"{name[:76]} ..."
     if kind in "Uw":
         hooks = is_counted and OF_COUNTING.match(name)
-        if not hooks and not is_allowed(name, space):
+        if not hooks and not is_allowed(name, space, has_engine):
             return f"the file calls {short}, which has nothing to do with a kernel"
     elif kind in "TBDRCG" and not base(name).startswith((f"{space}::", "ladder::judged::launch")):
         return f"the file defines {short} outside its namespace {space}"
@@ -84,7 +91,7 @@ def sentence(kind, name, space, is_counted):
 def refused(work):
     """Sentences about symbols that no kernel needs."""
     found = [
-        sentence(kind, name, work.space, file == work.objects[-1])
+        sentence(kind, name, work.space, file == work.objects[-1], bool(work.exercise.stage.ladder.engine))
         for file in work.objects
         for kind, name in listed(file)
     ]

@@ -1,0 +1,44 @@
+// What 05_data_is_flag does in its kernel, as functions for the kernels that build on it: send, clear, wait and add.
+#pragma once
+
+#include "assignment3/tensor_parallel/sentinel.cuh"
+
+namespace ladder::tensor_parallel {
+
+template <int kPacks>
+__device__ void push_row(const Work& w, const Turn& turn, int64_t row, const Packs<kPacks>& partial) {
+  for (int step = 1; step < w.ranks; ++step) {
+    const int peer = (w.rank + step) % w.ranks;  // not all to the same first
+    uint4* const to = row_in(w.buffer[peer] + turn.now, w, w.rank * w.rows + row);
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i)
+      if (pack_of(i) < w.pitch) store_to_peer(to + pack_of(i), without_sentinel(partial.p[i]));
+  }
+}
+
+__device__ inline void clear(const Work& w, const Turn& turn) {
+  auto* const packs = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
+    packs[i] = make_uint4(kSentinel, kSentinel, kSentinel, kSentinel);
+}
+
+// The sum of a row in the order of the ranks, of which this one's partial result is in registers.
+template <int kPacks>
+__device__ RowSum<kPacks> received_sum(const Work& w, const Turn& turn, int64_t row, const Packs<kPacks>& partial) {
+  RowSum<kPacks> sum = {};
+  for (int rank = 0; rank < w.ranks; ++rank) {
+    uint4* const from = row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row);
+    Patience patience(rank, turn.number);
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i) {
+      uint4 pack = partial.p[i];
+      if (rank != w.rank && pack_of(i) < w.pitch)
+        for (pack = load_from_peer(from + pack_of(i)); has_sentinel(pack); pack = load_from_peer(from + pack_of(i)))
+          patience.spend();
+      add(sum.p[i], pack);
+    }
+  }
+  return sum;
+}
+
+}  // namespace ladder::tensor_parallel
