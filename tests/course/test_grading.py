@@ -160,7 +160,11 @@ def graded(tmp_path):
 
 @pytest.mark.parametrize(
     "exercise",
-    marked([one for one in COURSE if one in OF_EACH_LADDER or one.asked == "05"], lambda one: one.asked, "05"),
+    marked(  # on several devices it takes long, and the judge has compiled the skeleton
+        [one for one in COURSE if (one in OF_EACH_LADDER and not one.stage.ladder.engine) or one.asked == "05"],
+        lambda one: one.asked,
+        "05",
+    ),
 )
 def test_a_skeleton_compiles_and_fails(graded, exercise):
     report = graded(exercise, grade.skeleton(exercise))

@@ -214,10 +214,11 @@ def analyze(work, seed, run=None):
     shared = max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in dump["kernels"])
     busiest = sum(kernel["busiest_thread_bytes"] for kernel in dump["kernels"])
     counts = ideas.Counts.read(files["csv"], work.exercise.given, text, shared, busiest)
-    counts.link = tuple(
-        sum(access.get(name, 0) for kernel in dump["kernels"] for access in kernel["accesses"])
-        for name in ("read_from_peers", "written_to_peers")
-    )
+    if "link" in work.exercise.wants:
+        counts.link = tuple(
+            sum(access.get(name, 0) for kernel in dump["kernels"] for access in kernel["accesses"])
+            for name in ("read_from_peers", "written_to_peers")
+        )
     if "fills" in work.exercise.wants:
         counts.elsewhere = threads_elsewhere(work, seed, run)
     rows = results.read(values, ["verdict"]) if values.is_file() else []
