@@ -220,12 +220,17 @@ class Reads(AtMost):
 
 
 class Width(Idea):
-    """Bytes per lane of the loads that make most requests; those that a library's barrier makes are left out."""
+    """Bytes per lane of the loads that make most requests; where ranks wait for each other, single lanes that poll are left
+    out."""
 
     kind, name = "global load", "loads"
 
     def rows(self, counts):
-        return [row for row in counts.busy(self.kind) if row["file"] != "?"]
+        return [row for row in counts.busy(self.kind) if "link" not in self.exercise.wants or not self.polls(row)]
+
+    @staticmethod
+    def polls(row):
+        return row["what"].endswith("volatile") and row["lanes"] == row["requests"]
 
     def of(self, counts):
         return min(int(row["bytes_per_lane"]) for row in self.rows(counts))

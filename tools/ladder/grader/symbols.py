@@ -31,7 +31,7 @@ OF_CUDA = re.compile(
 )
 # What the headers of ladders with several devices call, and a student's text may not name.
 OF_ENGINE = re.compile(
-    r"cuda(Malloc|Memcpy|SetDevice|DeviceSynchronize)\b|setenv$|"
+    r"cuda(Malloc|Free|Memcpy|SetDevice|DeviceSynchronize)\b|setenv$|"
     r"nccl(GroupStart|GroupEnd|CommInitAll|DevCommCreate|MemAlloc|CommWindowRegister|GetErrorString)$"
 )
 OF_COUNTING = re.compile(r"__(tsan|sanitizer_cov)_\w+$")  # in the object that is counted, and in no other
