@@ -28,9 +28,11 @@ def install():
         lock.seek(0)
         if not this_run or lock.read() != this_run:
             # Settings of scikit-build-core, which not every pip can hand over.
-            settings = {"SKBUILD_BUILD_DIR": str(BUILD / "cmake"), "BACKEND": BACKEND, "RMS_NORM_TYPES": TYPES}
+            defined = {"RMS_NORM_TYPES": TYPES}  # a variable of the environment would not change an older build's
             if BACKEND == "cpu":  # in a quick run g++ would optimize for longer than the kernels run
-                settings["SKBUILD_CMAKE_DEFINE"] = f"OPTIMIZE_OFTEN={'-O1' if FULL else '-O0'}"
+                defined["OPTIMIZE_OFTEN"] = "-O1" if FULL else "-O0"
+            settings = {"SKBUILD_BUILD_DIR": str(BUILD / "cmake"), "BACKEND": BACKEND}
+            settings["SKBUILD_CMAKE_DEFINE"] = ";".join(f"{name}={value}" for name, value in defined.items())
             made = pip_install(PACKAGE, "--upgrade", "--target", SITE, **settings)
             assert made.returncode == 0, made.stdout + made.stderr
             lock.truncate(0)
