@@ -21,6 +21,12 @@ std::string options_of(const Operator& op) {
   return options;
 }
 
+int device_count() {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  return devices;
+}
+
 // "": there is enough; or what there is too little of, "needs 1.2 GB of memory, 0.5 GB are free".
 std::string lack_of_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
   const std::vector<Tensor> all = op.tensors(shape);
@@ -43,9 +49,10 @@ std::string lack_of_memory(const Operator& op, const Shape& shape, const Device&
   };
   std::vector<Memory> memories = {{on_device, free_on_device, "GPU memory"}};
   if (host.total > 0) memories.push_back({on_host, host.free, "host memory"});
-  if (device.cpu) {  // both are the host's, and what the host locks is taken from the device's addresses
+  if (device.cpu) {  // all of it is the host's, and what the host locks is taken from the device's addresses
     const bool limited = simt::address_space() != SIZE_MAX;
-    memories = {{on_host + on_device, free_on_device, limited ? "memory within ulimit -v" : "memory"}};
+    const size_t free = std::min(host.free, free_on_device * static_cast<size_t>(device_count()));
+    memories = {{on_host + on_device, free, limited ? "memory within ulimit -v" : "memory"}};
   }
   for (const Memory& memory : memories)
     if (memory.needed > static_cast<double>(memory.free))
@@ -71,8 +78,7 @@ bool halve(const Operator& op, Shape& shape) {
 }  // namespace
 
 void require_memory(const Operator& op, const Shape& shape, const Device& device, bool timing) {
-  int devices = 0;
-  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const int devices = device_count();
   if (op.devices(shape) > devices)
     throw UsageError(text("%s: needs %d devices, there %s %d; give fewer%s", shape_text(op, shape).c_str(),
                           op.devices(shape), devices == 1 ? "is" : "are", devices,

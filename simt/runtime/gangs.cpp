@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "capacity.h"
+#include "devices.h"
+#include "environment.h"
 #include "scheduler_parts.h"
 
 namespace simt {
@@ -28,10 +30,13 @@ char* map_stack(size_t size) {
 char* map_pages(size_t size) {
   void* pages = mmap(nullptr, size + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED || mprotect(static_cast<char*>(pages) + kGuard, size, PROT_READ | PROT_WRITE) != 0) {
-    std::fprintf(
-        stderr,
-        "simt: out of memory for the stacks and shared memory of resident threads, which take 400 MiB of addresses "
-        "for a block of 1024 threads: raise ulimit -v, or set SIMT_WORKERS=1\n");
+    const char* advice = several_devices()     ? "; all blocks of several devices are there at once"
+                         : workers_asked() > 1 ? ", or set SIMT_WORKERS=1"
+                                               : "";
+    std::fprintf(stderr,
+                 "simt: out of memory for the stacks and shared memory of resident threads, which take 400 MiB of "
+                 "addresses for a block of 1024 threads: raise ulimit -v%s\n",
+                 advice);
     std::abort();
   }
   return static_cast<char*>(pages) + kGuard;

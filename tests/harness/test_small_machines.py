@@ -10,6 +10,7 @@ import pytest
 from conftest import BACKEND, ENVIRONMENT, ROOT, program
 
 LADDER = "assignment1/rms_norm/matrix"
+SEVERAL_GPUS = "assignment3/tensor_parallel"
 
 
 def limited(kilobytes, *command):
@@ -38,6 +39,14 @@ def test_inputs_shrink_to_the_address_space():
 
     none = limited(400_000, *arguments, "--rows", 1)
     assert none.returncode == 2 and "raise ulimit -v" in none.stderr
+
+
+@pytest.mark.builds(SEVERAL_GPUS)
+@pytest.mark.skipif(BACKEND != "cpu", reason="CUDA reserves more addresses than any such limit")
+def test_several_devices_share_what_memory_there_is():
+    """Not each a part of it: only the stacks of all blocks are too much."""
+    done = limited(1_000_000, program(SEVERAL_GPUS), "--stage", "5", "--no-small")
+    assert "raise ulimit -v; all blocks of several devices are there at once" in done.stderr
 
 
 def jobs_module():
