@@ -5,6 +5,8 @@
 # 'make test FULL=1'). Needs root and the network.
 #   FOLDER=dir       where the machine is made and kept, with a new clone each time; default: in /var/tmp, and deleted
 #   MIRROR=url       where the distribution's packages come from
+#   ARCH=arm64       for another processor, which QEMU emulates; first: apt-get install qemu-user-static binfmt-support.
+#                    QEMU 7.2 takes more memory than machines have for the addresses that the CPU device reserves; 10.0 works
 #   PACKAGES='a b'   more packages: with PACKAGES=g++-13 trixie compiles with Ubuntu 24.04's g++, and with
 #                    PACKAGES='g++ g++-13' FULL=1 compiles with both
 # The new machine uses this machine's proxy and certificate authority (http_proxy, PIP_..., ca-certificates.crt) too.
@@ -12,16 +14,19 @@ set -euo pipefail
 refuse() { echo "fresh_machine: $*" >&2; exit 2; }
 
 distribution=${1:-}
+arch=${ARCH:-$(dpkg --print-architecture 2>/dev/null || true)}
 case $distribution in
   bookworm | trixie | forky) mirror=http://deb.debian.org/debian components=main script=sid ;;
-  jammy | noble) mirror=http://archive.ubuntu.com/ubuntu components=main,universe script=gutsy ;;
+  jammy | noble)
+    mirror=http://archive.ubuntu.com/ubuntu components=main,universe script=gutsy
+    [ "$arch" = amd64 ] || mirror=http://ports.ubuntu.com/ubuntu-ports ;;
   *) refuse "'$distribution' is not a distribution that is known here; say bookworm, trixie, forky, jammy or noble." ;;
 esac
 shift
 [ $# -gt 0 ] || set -- 'make run' 'make test'
 mirror=${MIRROR:-$mirror}
 [ "$(id -u)" -eq 0 ] || refuse "making a machine needs root; say sudo $0 $distribution."
-for tool in debootstrap unshare git; do
+for tool in debootstrap unshare git dpkg; do
   command -v $tool >/dev/null || refuse "$tool is missing; install it with apt-get install debootstrap util-linux git."
 done
 scripts=${DEBOOTSTRAP_DIR:-/usr/share/debootstrap}/scripts
@@ -40,12 +45,12 @@ trap 'exit 130' INT TERM HUP
 
 if [ ! -e "$machine/.made" ]; then
   [ -z "$(ls -A "$machine")" ] || refuse "$machine is neither empty nor a machine that was made here; name another FOLDER."
-  echo "fresh_machine: making $distribution from $mirror in $machine"
-  packages="git make ca-certificates sudo ${PACKAGES:-}"
-  unshare --mount debootstrap --variant=minbase --components=$components --include="$(echo $packages | tr ' ' ,)" \
-    "$distribution" "$machine" "$mirror" "$script" >"$machine.log" 2>&1 ||
-    { tail -n 5 "$machine.log" >&2; refuse "debootstrap failed (its last lines are above, all of them in $machine.log)."; }
-  rm "$machine.log"
+  echo "fresh_machine: making $distribution for $arch from $mirror in $machine"
+  log=$machine.debootstrap.log packages="git make ca-certificates sudo ${PACKAGES:-}"
+  unshare --mount debootstrap --arch="$arch" --variant=minbase --components=$components --include="$(echo $packages | tr ' ' ,)" \
+    "$distribution" "$machine" "$mirror" "$script" >"$log" 2>&1 ||
+    { tail -n 5 "$log" >&2; refuse "debootstrap failed (its last lines are above, all of them in $log)."; }
+  rm "$log"
   chroot "$machine" useradd --create-home --home-dir /srv/student --shell /bin/bash student
   echo 'student ALL=(ALL) NOPASSWD: ALL' >"$machine/etc/sudoers.d/student"
   touch "$machine/.made"

@@ -4,6 +4,8 @@ test_build.py asks whether every file compiles, host code too, and whether two b
 """
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from conftest import FULL, LADDER, NVCC, ROOT, make, run
@@ -46,6 +48,21 @@ def test_header_compiles_for_the_gpu(arch, tmp_path):
     for file in HEADER_FILES:
         made = run(NVCC, *options, file, timeout=900)
         assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not shutil.which("aarch64-linux-gnu-g++"), reason="apt-get install g++-aarch64-linux-gnu")
+@pytest.mark.parametrize(
+    "arch, file", [("87", HEADER_FILES[0]), ("90a", ROOT / "assignment1/rms_norm/matrix/12_bulk_copy/main.cu")]
+)
+def test_host_code_for_jetson_and_grace(arch, file, tmp_path):
+    """With g++ for 64-bit Arm, nvcc looks for headers in a folder for it; both processors have the same headers."""
+    root = Path(NVCC).resolve().parents[1]
+    headers = next(folder for folder in (*root.glob("targets/*/include"), root / "include") if folder.is_dir())
+    options = ["-std=c++17", "-O0", *OPTIONS, "-isystem", headers, "-isystem", headers / "cccl", f"-arch=sm_{arch}"]
+    made = run(NVCC, "-ccbin", "aarch64-linux-gnu-g++", *options, "-c", file, "-o", tmp_path / "object", timeout=900)
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    assert (tmp_path / "object").read_bytes()[18] == 183  # e_machine of its ELF header
 
 
 @pytest.mark.full
