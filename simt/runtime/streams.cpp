@@ -26,7 +26,7 @@ static Stream& prepared(Stream& stream, unsigned long long id, int device) {
 
 Stream* find_stream(cudaStream_t stream) {
   static Stream legacy[kMostDevices];
-  static thread_local Stream per_thread[kMostDevices];
+  static thread_local std::vector<Stream> per_thread(kMostDevices);  // not in the thread-local block, which is small
   const int device = current_device();
   if (is_legacy(stream)) return &prepared(legacy[device], 1, device);
   if (stream == cudaStreamPerThread) return &prepared(per_thread[device], 2, device);

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -128,6 +129,10 @@ def test_shared_library(folder):
     assert "SYMBOLIC" in dynamic, "NVIDIA's runtime in the same process would take the place of the device's"
     made("main.cpp", "-L.", "-lvalue", "-Xlinker", f"-rpath,{folder}", "-o", "dynamic", cwd=folder)
     assert exit_code("dynamic", folder) == 9
+    # A process has 1,664 bytes for the thread-local variables of all libraries that it loads later.
+    copies = [shutil.copy(folder / "libvalue.so", folder / f"lib{n}.so") for n in range(5)]
+    loads = "import ctypes, sys\nfor library in sys.argv[1:]: ctypes.CDLL(library)"
+    subprocess.run([sys.executable, "-c", loads, *copies], check=True)
 
 
 @pytest.mark.full
