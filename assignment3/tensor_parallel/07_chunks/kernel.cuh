@@ -9,8 +9,6 @@
 
 namespace ladder::tensor_parallel::chunks {
 
-constexpr uint64_t kMostSteps = 1 << 20;  // of a launch: flags carry its number times that, and the step
-
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) chunks_kernel(const Work w) {
   __shared__ float warp_sums[2][32];

@@ -17,20 +17,7 @@ __global__ void __launch_bounds__(kThreads) dependent_kernel(const Work w, uint3
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   wait_for_previous_kernel();
   let_next_kernel_start();
-  const Turn turn(w);
-  int step = 0;
-  for (int64_t row = blockIdx.x; row < w.rows; row += gridDim.x, ++step) {
-    const auto partial = load_row<kPacks>(w, w.t.partial, row);
-    const auto residual = load_row<kPacks>(w, w.t.residual, row);
-    push_row(w, turn, row, partial);
-    if (step == 0) {
-      clear(w, turn);
-      __syncthreads();  // all threads have read the state
-      count_launch(w.state, turn.number, packs);
-    }
-    const auto sum = received_sum(w, turn, row, partial);
-    store_row(w, w.t.y, row, normed_row(w, row, sum, residual, weight, warp_sums[step % 2]));
-  }
+  norm_rows_in_one_shot(w, packs, weight, warp_sums);
 }
 
 inline Workspace workspace(kSentinel);

@@ -18,23 +18,8 @@ __global__ void __launch_bounds__(kThreads) few_rows_kernel(const Work w, uint32
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   wait_for_previous_kernel();
   let_next_kernel_start();
-  const Turn turn(w);
-  int step = 0;
-  for (int64_t row = blockIdx.x; row < w.rows; row += gridDim.x, ++step) {
-    const auto partial = load_row<kPacks>(w, w.t.partial, row);
-    const auto residual = load_row<kPacks>(w, w.t.residual, row);
-    push_row(w, turn, row, partial);
-    if (step == 0) {
-      clear(w, turn);
-      __syncthreads();  // all threads have read the state
-      count_launch(w.state, turn.number, packs);
-    }
-    const auto sum = received_sum(w, turn, row, partial);
-    store_row(w, w.t.y, row, normed_row(w, row, sum, residual, weight, warp_sums[step % 2]));
-  }
+  norm_rows_in_one_shot(w, packs, weight, warp_sums);
 }
-
-constexpr uint64_t kMostSteps = 1 << 20;  // of a launch
 
 template <int kPacks>
 __global__ void __launch_bounds__(kThreads) many_rows_kernel(const Work w) {
@@ -42,25 +27,7 @@ __global__ void __launch_bounds__(kThreads) many_rows_kernel(const Work w) {
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   wait_for_previous_kernel();
   let_next_kernel_start();
-  const uint64_t number = number_of_launch(w), base = number * kMostSteps;
-  const int64_t steps = (w.shard + gridDim.x - 1) / gridDim.x;
-  const auto row_of = [&](int64_t step) { return step * gridDim.x + blockIdx.x; };
-  for (int64_t step = 0; step < steps + 2; ++step) {
-    if (step < steps) {
-      send_parts<kPacks>(w, row_of(step));
-      signal(w, kParts, base + step + 1);
-    }
-    if (step >= 1 && step - 1 < steps) {
-      wait_for(w, kParts, base + step, number);
-      norm_and_send(w, row_of(step - 1), weight, warp_sums[step % 2]);
-      signal(w, kRows, base + step);
-    }
-    if (step >= 2) {
-      wait_for(w, kRows, base + step - 1, number);
-      take_rows<kPacks>(w, row_of(step - 2));
-    }
-  }
-  count_launch(w.state, number, 0);
+  norm_rows_in_chunks(w, weight, warp_sums);
 }
 
 inline Workspace few_rows(kSentinel), many_rows;
