@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import full_but
 
 SIMT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "SIMT_DEVICES": "2"}
@@ -39,9 +40,8 @@ def analysis(program, mistake, order):
     return done, json.loads(done.stdout[done.stdout.index("{") :])
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("order", ["forward", "reversed"])
-@pytest.mark.parametrize("mistake", NAMED)
+@pytest.mark.parametrize("order", full_but(["forward", "reversed"], "forward"))
+@pytest.mark.parametrize("mistake", full_but(NAMED, "stale"))
 def test_mistakes_between_devices_are_named(program, mistake, order):
     done, result = analysis(program, mistake, order)
     assert {f"{h['what']}: {h['detail']}" for h in result["hazards"]} == NAMED[mistake]

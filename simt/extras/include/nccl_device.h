@@ -105,8 +105,7 @@ ncclResult_t ncclLsaBarrierCreateRequirement(ncclTeam team, int barriers, ncclLs
                                              ncclDevResourceRequirements* requirement);
 }
 
-// --- Teams: the ranks rank + (i - team.rank) * stride
-// ------------------------------------------------------------------
+// --- Teams: the ranks rank + (i - team.rank) * stride ----------------------------------------------------------------
 extern "C" {
 ncclTeam ncclTeamWorld(ncclComm_t comm);
 ncclTeam ncclTeamLsa(ncclComm_t comm);
@@ -175,6 +174,15 @@ inline void* ncclGetMultimemPointer(ncclWindow_t, size_t, ncclMultimemHandle, si
   simt::nccl::refuse_multicast(site);
 }
 inline void* ncclGetLsaMultimemPointer(ncclWindow_t, size_t, const ncclDevComm&, simt::Site site = simt::Site::here()) {
+  simt::nccl::refuse_multicast(site);
+}
+
+inline void* ncclGetResourceBufferMultimemPointer(const ncclDevComm&, ncclDevResourceHandle, ncclMultimemHandle,
+                                                  simt::Site site = simt::Site::here()) {
+  simt::nccl::refuse_multicast(site);
+}
+inline void* ncclGetResourceBufferLsaMultimemPointer(const ncclDevComm&, ncclDevResourceHandle,
+                                                     simt::Site site = simt::Site::here()) {
   simt::nccl::refuse_multicast(site);
 }
 
@@ -255,8 +263,7 @@ inline ncclSymPtr<char> ncclGetResourceBuffer(const ncclDevComm& comm, ncclDevRe
   return {comm.resourceWindow, ncclGetResourceBufferOffset(handle)};
 }
 
-// --- Threads that act together
-// -----------------------------------------------------------------------------------------
+// --- Threads that act together ---------------------------------------------------------------------------------------
 template <int kThreads>
 struct ncclCoopTile {  // aligned, of a warp
   static_assert(kThreads >= 1 && kThreads <= 32 && (kThreads & (kThreads - 1)) == 0, "1, 2, 4, 8, 16 or 32 threads");
@@ -287,10 +294,38 @@ struct ncclCoopCta {
   void sync(simt::Site site = simt::Site::here()) const { simt::block_barrier(simt::Vote::none, 0, site); }
 };
 
-// --- The barrier of the ranks
-// ------------------------------------------------------------------------------------------ In a rank's buffer stand,
-// for each barrier, how often it has been passed, who holds it, and a flag for each rank. A flag carries the number of
-// the passage, so nobody resets it.
+template <int kThreads>
+uint32_t ncclCoopGetLaneMask(ncclCoopTile<kThreads> coop) {
+  return coop.laneMask();
+}
+inline uint32_t ncclCoopGetLaneMask(ncclCoopLanes coop) { return coop.lmask; }
+inline uint32_t ncclCoopGetLaneMask(ncclCoopCta) { return 0xffffffffu; }
+
+template <int kThreads>
+constexpr bool ncclCoopIsThread(ncclCoopTile<kThreads>) {
+  return kThreads == 1;
+}
+constexpr bool ncclCoopIsThread(ncclCoopLanes) { return false; }
+constexpr bool ncclCoopIsThread(ncclCoopCta) { return false; }
+
+template <int kThreads>
+constexpr bool ncclCoopWithinWarp(ncclCoopTile<kThreads>) {
+  return true;
+}
+constexpr bool ncclCoopWithinWarp(ncclCoopLanes) { return true; }
+constexpr bool ncclCoopWithinWarp(ncclCoopCta) { return false; }
+
+inline ncclCoopLanes ncclCoopCoalesced(simt::Site site = simt::Site::here()) { return {__activemask(site)}; }
+template <int kThreads>
+ncclCoopTile<kThreads> ncclCoopCoalesced(ncclCoopTile<kThreads> coop) {
+  return coop;
+}
+inline ncclCoopLanes ncclCoopCoalesced(ncclCoopLanes coop) { return coop; }
+inline ncclCoopWarp ncclCoopCoalesced(ncclCoopCta) { return {}; }
+
+// --- The barrier of the ranks ----------------------------------------------------------------------------------------
+// In a rank's buffer stand, for each barrier, how often it has been passed, who holds it, and a flag for each rank. A
+// flag carries the number of the passage, so nobody resets it.
 template <class Coop>
 struct ncclLsaBarrierSession {
   using Order = cuda::memory_order;
@@ -389,4 +424,22 @@ struct ncclLsaBarrierSession {
   uint32_t index_, passed_ = 0;
   int awaited_ = 0;
   simt::Site site_{};
+};
+
+// The barrier of ranks on one host; between hosts it would use GIN, which its fence level concerns.
+enum class ncclGinFenceLevel { Relaxed };
+template <class Coop>
+struct ncclBarrierSession {
+  ncclBarrierSession(Coop coop, ncclTeamTagLsa team, const ncclDevComm& comm, uint32_t index, bool multimem = false,
+                     simt::Site site = simt::Site::here())
+      : lsa_(coop, comm, team, index, multimem, site) {}
+  ncclBarrierSession(const ncclBarrierSession&) = delete;
+
+  ncclLsaBarrierSession<Coop>& lsaBarrier() { return lsa_; }
+  void sync(Coop coop, cuda::memory_order order, ncclGinFenceLevel, simt::Site site = simt::Site::here()) {
+    lsa_.sync(coop, order, site);
+  }
+
+ private:
+  ncclLsaBarrierSession<Coop> lsa_;
 };

@@ -476,8 +476,9 @@ namespace {
 
 // Each rank adds up its share of the elements, and writes the sums into all ranks' windows.
 __global__ void all_reduce(ncclWindow_t from, ncclWindow_t to, int count, ncclDevComm comm) {
-  ncclLsaBarrierSession<ncclCoopCta> barrier(ncclCoopCta(), comm, ncclTeamTagLsa(), blockIdx.x);
-  barrier.sync(ncclCoopCta(), cuda::memory_order_acquire);
+  ncclBarrierSession<ncclCoopCta> session(ncclCoopCta(), ncclTeamTagLsa(), comm, blockIdx.x);
+  session.sync(ncclCoopCta(), cuda::memory_order_acquire, ncclGinFenceLevel::Relaxed);
+  ncclLsaBarrierSession<ncclCoopCta>& barrier = session.lsaBarrier();
   const int first = threadIdx.x + blockDim.x * (comm.rank + blockIdx.x * comm.nRanks);
   for (int i = first; i < count; i += blockDim.x * gridDim.x * comm.nRanks) {
     float sum = 0;
@@ -512,9 +513,12 @@ __global__ void warps_meet(ncclDevComm comm, ncclLsaBarrierHandle handle, ncclWi
   const ncclTeam team = ncclTeamLsa(comm);
   float* mine = static_cast<float*>(ncclGetPeerPointer(window, 8192, team, team.rank));
   if (threadIdx.x % 32 == 0) mine[warp] = 1 + comm.rank;
-  ncclLsaBarrierSession<ncclCoopWarp> barrier(ncclCoopWarp(), comm, team, handle, warp);
-  barrier.sync(ncclCoopWarp(), cuda::memory_order_acq_rel);
-  if (threadIdx.x % 32 < team.nRanks)
+  const auto coop = ncclCoopCoalesced(ncclCoopCta());
+  static_assert(ncclCoopWithinWarp(ncclCoopWarp()) && !ncclCoopWithinWarp(ncclCoopCta()), "");
+  static_assert(ncclCoopIsThread(ncclCoopThread()) && !ncclCoopIsThread(ncclCoopWarp()), "");
+  ncclLsaBarrierSession<ncclCoopWarp> barrier(coop, comm, team, handle, warp);
+  barrier.sync(coop, cuda::memory_order_acq_rel);
+  if (ncclCoopGetLaneMask(ncclCoopCoalesced()) == ncclCoopGetLaneMask(coop) && threadIdx.x % 32 < team.nRanks)
     atomicAdd(seen, int(static_cast<float*>(ncclGetPeerPointer(window, 8192, threadIdx.x % 32))[warp]));
 }
 
