@@ -94,6 +94,7 @@ class Work {
       result.reason = why_skipped(stages[position], report_.options.shape, report_.device);
       if (!result.reason.empty()) result.verdict = Verdict::skipped;
     }
+    require_takers();
     // The copy kernel moves whole floats, so it would have nothing to do for fewer bytes, and a launcher may launch
     // nothing.
     const bool moves = std::all_of(report_.results.begin(), report_.results.end(), [&](const Result& result) {
@@ -132,6 +133,20 @@ class Work {
   }
 
  private:
+  // A shape that the command line gives and that every stage refuses is a mistake there, and no skipped check.
+  void require_takers() const {
+    std::vector<std::string> reasons;
+    for (const Result& result : report_.results) {
+      const bool refuses = result.stage->needs.compute_capability <= report_.device.compute_capability;
+      if (result.verdict != Verdict::skipped || !refuses) return;
+      if (std::find(reasons.begin(), reasons.end(), result.reason) == reasons.end()) reasons.push_back(result.reason);
+    }
+    if (!report_.options.shape_given) return;
+    std::string all;
+    for (const std::string& reason : reasons) all += (all.empty() ? "no stage takes " : "; ") + reason;
+    throw UsageError(all);
+  }
+
   // One bench at a time, since two may not fit into the device's memory.
   Bench& bench_of(const Operator& op) {
     if (op_ == &op) return *bench_;

@@ -17,6 +17,7 @@ struct Parameter {
   const char* help;
   std::vector<const char*> choices = {};  // a name for each value from 0 on, where values are no numbers
   int64_t step = 1;                       // values are multiples of it
+  int64_t highest = int64_t{1} << 40;
 
   std::string text_of(int64_t value) const { return choices.empty() ? std::to_string(value) : choices[value]; }
 };

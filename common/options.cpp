@@ -12,8 +12,6 @@
 namespace ladder {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 40;  // of a parameter
-
 void add_seed(CommandLine& line, Options& options) {
   line.add_number<uint64_t>("--seed", options.seed, 0, UINT64_MAX, "a whole number from 0 to 2^64 - 1, for example 1",
                             "Seed of the random inputs");
@@ -86,9 +84,10 @@ Options parse_options(const std::vector<AnyStage>& stages, size_t experiments, i
     }
     const std::string kind = p.step > 1 ? text("multiple of %lld", static_cast<long long>(p.step)) : "whole number";
     const std::string allowed =
-        text("a %s from %lld to 2^40, for example %lld", kind.c_str(), static_cast<long long>(p.lowest),
+        text("a %s from %lld to %s, for example %lld", kind.c_str(), static_cast<long long>(p.lowest),
+             p.highest == int64_t{1} << 40 ? "2^40" : std::to_string(p.highest).c_str(),
              static_cast<long long>(options.shape[static_cast<int>(i)]));
-    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, kMost, allowed, p.help,
+    line.add_number<int64_t>(std::string("--") + p.name, options.shape.values[i], p.lowest, p.highest, allowed, p.help,
                              p.step);
   }
   add_seed(line, options);

@@ -285,9 +285,8 @@ void launch_on_all(const AllReduceCall& call, const Symmetric& memory, Body body
   }
 }
 
-// Whether a block can hold a row, and the ranks are not too many.
+// Whether a block can hold a row.
 inline const char* refuses(const Shape& shape) {
-  if (shape[2] > kMostRanks) return "ranks are at most the 8 GPUs of one host; give --ranks 2 to 8";
   return shape[1] > 4 * kThreads * kColumns
              ? "a block keeps a row, four packs of eight columns in each of 512 threads; give at most 16384 cols"
              : nullptr;

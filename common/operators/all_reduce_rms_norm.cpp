@@ -145,7 +145,7 @@ class Description : public Operator {
   std::vector<Parameter> parameters() const override {
     return {{"rows", 0, 64, "Rows of the main input"},
             {"cols", 1, 4096, "Columns of the main input"},
-            {"ranks", 2, 2, "GPUs that the sum goes over, 2 to 8"}};
+            {"ranks", 2, 2, "GPUs of one host that the sum goes over", {}, 1, kMostRanks}};
   }
   std::vector<Scalar> scalars() const override { return {{"eps", 1e-6}}; }
   int devices(const Shape& shape) const override {

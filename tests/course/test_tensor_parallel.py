@@ -22,6 +22,11 @@ def program():
     return ROOT / "build/analyze" / LADDER.path / LADDER.program
 
 
+def test_more_ranks_than_a_host_has_are_a_bad_command_line(program):
+    result = run(program, "--ranks", 9)
+    assert result.returncode == 2 and "--ranks '9': give a whole number from 2 to 8" in result.stderr
+
+
 @pytest.mark.skipif(BACKEND != "cpu", reason="the CPU device counts")
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 @pytest.mark.parametrize("stage", SENT)

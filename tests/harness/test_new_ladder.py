@@ -171,6 +171,7 @@ def test_bad_command_lines_name_its_parameters(program):
         (["--n", "-1"], "--n '-1'"),
         (["--rows", "3"], "--rows"),
         (["--n", str(2**40)], "give smaller --n"),
+        (["--n", "100001", "--stage", "2"], "no stage takes n = 100001: this stage takes up to 100000 elements"),
     ):
         result = run(program, *given)
         assert result.returncode == 2 and said in result.stderr and len(result.stderr.splitlines()) == 1
