@@ -3,16 +3,16 @@
 # nothing else, once more with the hooks of simt/analyze.
 include $(dir $(lastword $(MAKEFILE_LIST)))stage.mk
 
-OF_GRADE := $(addprefix $(OUT)/,judge.cu.o student.cu.o)
+OF_GRADE := $(addprefix $(OUT)/,judge.cu.o student/student.cu.o)
 RUNNER := $(addprefix $(BUILD)/common/,judge/runner.cpp.o operators/calls.cpp.o)
 .PHONY: judge runner prepared student
-student: $(OUT)/student.cu.o $(ANALYZED)/student.cu.o
+student: $(OUT)/student/student.cu.o $(ANALYZED)/student/student.cu.o
 judge: $(OUT)/judge
 prepared: $(RUNNER) $(LIBSIMT) $(ANALYSIS)
 runner: $(OUT)/runner $(ANALYZED)/runner
 
 # -Wconversion: for indices that are too narrow
-$(OUT)/student.cu.o $(ANALYZED)/student.cu.o: \
+$(OUT)/student/student.cu.o $(ANALYZED)/student/student.cu.o: \
   CUFLAGS += -Xcompiler -fvisibility=hidden -Xcompiler -Wconversion -Xcompiler -Wsign-conversion
 $(OF_GRADE): $(OUT)/%.o: % $(FLAGS_FILE) $(DEVICE_FILES) | prepare
 	$(compile)
@@ -21,10 +21,10 @@ $(RUNNER): prepare
 $(OUT)/judge: $(OUT)/judge.cu.o $(LIBRARIES) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $< $(LIBRARIES) -o $@
-$(OUT)/runner: $(OUT)/student.cu.o $(RUNNER) $(LIBSIMT)
+$(OUT)/runner: $(OUT)/student/student.cu.o $(RUNNER) $(LIBSIMT)
 	@echo "  link     $(HERE)/$(@F)"
 	@$(COMPILER) $(filter %.o,$^) -o $@
-$(ANALYZED)/runner: $(ANALYZED)/student.cu.o $(RUNNER) $(LIBSIMT) $(ANALYSIS)
+$(ANALYZED)/runner: $(ANALYZED)/student/student.cu.o $(RUNNER) $(LIBSIMT) $(ANALYSIS)
 	@echo "  link     $(HERE)/$(@F) for analysis"
 	@$(COMPILER) --analyze $(filter %.o,$^) -o $@
--include $(OF_GRADE:=.d)
+-include $(OF_GRADE:=.d) $(ANALYZED)/student/student.cu.o.d

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -50,18 +51,18 @@ class Runner {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    const int results = analysis();
     std::fflush(stdout);
     process_ = fork();
     if (process_ == 0) {
       // Above the places that they shall have, so that none overwrites another.
-      const int files[] = {fcntl(memory_, F_DUPFD, 10), fcntl(requests[0], F_DUPFD, 10),
-                           fcntl(replies[1], F_DUPFD, 10)};
-      for (int i = 0; i < 3; ++i) dup2(files[i], kMemory + i), close(files[i]);
+      const int files[] = {fcntl(memory_, F_DUPFD, 10), fcntl(requests[0], F_DUPFD, 10), fcntl(replies[1], F_DUPFD, 10),
+                           fcntl(results, F_DUPFD, 10)};
+      for (int i = 0; i < 4; ++i) dup2(files[i], kMemory + i), close(files[i]);
       execv(arguments[0], arguments.data());
       _exit(127);
     }
-    close(requests[0]);
-    close(replies[1]);
+    for (const int file : {requests[0], replies[1], results}) close(file);
     requests_ = requests[1];
     replies_ = replies[0];
     signal(SIGPIPE, SIG_IGN);
@@ -105,6 +106,18 @@ class Runner {
     std::istringstream lines(given);
     for (std::string word; std::getline(lines, word);) words.push_back(word);
     return words;
+  }
+
+  // The file for the runner's analysis, -1 if there is none. The runner may open no file for writing, so it gets this one
+  // open.
+  static int analysis() {
+    const char* path = std::getenv("SIMT_ANALYSIS");
+    if (!path || !*path) return -1;
+    const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 || fchmod(file, 0666) != 0)
+      throw std::runtime_error(text("the judge could not make %s for the analysis of the kernels", path));
+    setenv("SIMT_ANALYSIS", text("/proc/self/fd/%d", kAnalysis).c_str(), 1);
+    return file;
   }
 
   // Fills in where the tensors are; returns the allocations that they lie in.

@@ -11,7 +11,7 @@
 namespace ladder::judge {
 
 // The runner's file descriptors.
-constexpr int kMemory = 3, kRequests = 4, kReplies = 5;
+constexpr int kMemory = 3, kRequests = 4, kReplies = 5, kAnalysis = 6;
 
 constexpr int kMostTensors = 40, kMostScalars = 8;
 constexpr int64_t kApart = 256;  // allocations begin at multiples of it in the shared memory

@@ -26,6 +26,10 @@ class Several(grade.Workplace):
         super().__init__(exercise, files[0], name)
         self.one = grade.Workplace(exercise, files[0], f"tests/{exercise.id}")  # whose judge is that of all
 
+    @property
+    def students(self):
+        return self.files
+
     def prepare(self, waiting=None):
         return self.one.prepare(waiting)
 

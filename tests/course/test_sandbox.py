@@ -66,10 +66,10 @@ def test_the_environment_of_what_is_started_has_no_secrets(monkeypatch):
 def test_inside_there_is_the_tree_to_read_and_nothing_else(tmp_path):
     code, said = run("sh", "-c", f"ls {ROOT}/simt && ls /etc /home /root {tmp_path.parent}")
     assert "analyze" in said and "passwd" not in said and code != 0
-    for path in (ROOT / "README.md", ROOT / "new", "/usr/new"):
+    for path in (ROOT / "README.md", ROOT / "tools/new", "/usr/new"):
         code, said = run("sh", "-c", f"echo echo >> {path}")
-        assert code != 0 and "Read-only" in said
-    assert "echo" not in (ROOT / "README.md").read_text(encoding="utf-8")[-9:] and not (ROOT / "new").exists()
+        assert code != 0 and ("Read-only" in said or "Permission denied" in said)
+    assert "echo" not in (ROOT / "README.md").read_text(encoding="utf-8")[-9:] and not (ROOT / "tools/new").exists()
 
 
 @needs
@@ -78,6 +78,58 @@ def test_inside_there_is_no_network_and_one_sees_no_other_process():
     assert code != 0 and ("refused" in said or "unreachable" in said)
     code, said = run("sh", "-c", "ls /proc | grep -c '^[0-9]'")
     assert code == 0 and int(said) < 8
+
+
+@needs
+@pytest.mark.parametrize("place", ["/", "/dev", "/dev/shm", "/etc", str(ROOT.parent), str(ROOT / "build")])
+def test_no_place_but_a_small_one_can_be_filled(place):
+    """All of it but /tmp is memory of the machine that no limit of a file would save, or the disk."""
+    code, said = run("sh", "-c", f"echo here > {place}/file")
+    assert code != 0 and "Read-only" in said, said
+    code, said = run("df", "--output=size", "-k", "/tmp")
+    assert code == 0 and int(said.split()[-1]) == sandbox.TEMPORARY >> 10
+
+
+@needs
+def test_what_others_have_handed_in_cannot_be_read(monkeypatch):
+    folder = ROOT / "build/test_sandbox"
+    monkeypatch.setattr(sandbox, "HIDDEN", [*sandbox.HIDDEN])
+    sandbox.hide(folder)
+    for name in ("mine", "of_another"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "file").write_text("text")
+    words = sandbox.command(["sh", "-c", f"cat {folder}/*/file; ls {ROOT}/.git {ROOT}/my"], 20, read=[folder / "mine"])
+    said = subprocess.run(words, capture_output=True, text=True)
+    assert said.stdout.partition(str(ROOT))[0] == "text" and "config" not in said.stdout
+
+
+BOMB = """
+import os, time
+made = 0
+try:
+    for made in range(2000):
+        if os.fork() == 0:
+            time.sleep(60)
+except OSError as error:
+    print(made, error)
+"""
+
+
+@needs
+def test_a_fork_bomb_stays_small():
+    code, said = run(sys.executable, "-c", BOMB)
+    made = int(said.split()[0])
+    assert code == 0 and "unavailable" in said and 32 < made < sandbox.PROCESSES, said
+
+
+@needs
+@pytest.mark.skipif(not sandbox.is_root(), reason="for root")
+def test_what_root_grades_runs_as_a_user_who_has_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    code, said = run("sh", "-c", f"id -u; id -G; grep -h Cap /proc/self/status; rm {tmp_path}/file", written=[tmp_path])
+    user, groups, *capabilities = said.splitlines()
+    assert code == 0 and int(user) > sandbox.USERS and groups == user
+    assert [int(line.split()[1], 16) for line in capabilities] == [0] * 5
 
 
 @needs

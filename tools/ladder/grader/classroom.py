@@ -26,7 +26,7 @@ import xml.etree.ElementTree as xml
 
 from ..core import machine, results
 from ..core.ladders import BadCommand, Unusable
-from . import exercises, grade, ideas, rules
+from . import exercises, grade, ideas, rules, sandbox
 from .exercises import ROOT
 
 POINTS = {"build": 20, "values": 40, "hazards": 20, "idea": 20}
@@ -279,6 +279,8 @@ def run(given):
     wanted = [exercise for exercise in wanted if any(one is exercise for _, one, _ in files)]
     folder = pathlib.Path(given.results).absolute() if given.results else ROOT / "build/class"
     folder.mkdir(parents=True, exist_ok=True)
+    for one in (folder, pathlib.Path(given.submissions).resolve()):
+        sandbox.hide(one)
     remembered = folder / "grades.json"
 
     def store(known):

@@ -166,22 +166,21 @@ def check_values(work, seed, order=None, run=None):
     return f"{said} (threads in the shuffled order SIMT_ORDER={order})" if said and order else said
 
 
-def runner(work, kind, *written):
-    """The command that the judge starts to have the kernels run, a word per line; what may be written there."""
-    return "\n".join(sandbox.command([work.built(kind)], programs.SECONDS, written))
+def runner(work, kind):
+    """The command that the judge starts to have the kernels run, a word per line."""
+    return "\n".join(sandbox.command([work.built(kind)], programs.SECONDS, read=work.inside))
 
 
 def count(work, seed, run, name, *more, **environment):
     """(exit code, output, the files that were written) of a run on the exercise's input whose kernels are counted."""
     files = {form: work.path / f"{name}.{form}" for form in ("json", "csv")}
     forms = [word for form, path in files.items() for word in (f"--{form}", path)]
-    files["values"], folder = work.path / f"{name}_values.csv", work.path / "counted"
+    files["values"] = work.path / f"{name}_values.csv"
     for path in files.values():
         path.unlink(missing_ok=True)
-    folder.mkdir(exist_ok=True)
     program = ["--program", work.built("judge"), "--root", ROOT, "--", "--analyze", *inputs(work.exercise, seed)]
     several = devices(work.exercise, work.exercise.given.get("ranks", 1))
-    where = {"LADDER_RUNNER": runner(work, "counts", folder), "TMPDIR": str(folder), **several, **environment}
+    where = {"LADDER_RUNNER": runner(work, "counts"), **several, **environment}
     code, output = run([ROOT / "simt/analyze", *forms, *program, "--csv", files["values"], *more], **where)
     return code, output, files
 

@@ -99,7 +99,8 @@ def is_first_build():
 
 def make(waiting, *words, before=()):
     """(exit code, what make said); what it compiles is what is waited for. before: the start of the command."""
-    environment = {name: value for name, value in os.environ.items() if name not in machine.OF_MAKE}
+    given = sandbox.environment() if before and sandbox.is_used() else os.environ
+    environment = {name: value for name, value in given.items() if name not in machine.OF_MAKE}
     of_first = ", the first time the CPU device and the harness as well" if is_first_build() else ""
     process = subprocess.Popen(
         [*before, "make", *map(str, words)],

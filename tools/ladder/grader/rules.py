@@ -149,7 +149,7 @@ def foreign(work):
     """What the compiler has read beside what the skeleton includes, the CPU device's headers and the system's."""
     judge = set(read_by(work, work.built("judge").parent / "judge.cu.o.d"))
     system = {path.parent for path in judge if ROOT not in path.parents} | {pathlib.Path("/usr")}
-    known = {*judge, work.file.resolve(), work.path / "student.cu"}
+    known = {*judge, work.file.resolve(), work.path / "student/student.cu"}
     for listed in work.objects:
         for path in read_by(work, listed.with_name("student.cu.o.d")):
             if path in known or ROOT / "simt" in path.parents or system & set(path.parents):

@@ -3,7 +3,8 @@ allowed, and with limits everywhere.
 
 Inside there is no network and no home; the tree is read-only, and what is written elsewhere is gone afterwards. On one's
 own laptop nothing is asked for: without bubblewrap the limits are all. SANDBOX=require, for instructors, refuses to grade
-without it, and SANDBOX=off leaves it out.
+without it, and SANDBOX=off leaves it out. Limits of processes do not hold for root, so what root grades runs as a user that
+has no other processes and no files.
 """
 
 import functools
@@ -11,16 +12,22 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
+from ..core import machine
 from ..core.ladders import ROOT, BadCommand, Unusable
 
 GIGABYTE = 2**30
-MEMORY = 6 * GIGABYTE  # that a process may write to
+MEMORY = min(6 * GIGABYTE, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)  # that a process may write to
 FILE = GIGABYTE // 4  # the largest file
 TEMPORARY = GIGABYTE // 2  # of /tmp
-PROCESSES = 512
+PROCESSES = 96 + 4 * machine.cores()  # threads count, too
+USERS = 2**30  # root's kernels run as users of larger numbers, one for each thread of a grader
 SYSTEM = ("/lib", "/lib64", "/bin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 KEPT = ("PATH", "CPATH", "LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR", "CXX")  # of the environment, and:
+OF_OTHERS = (".git", "my", *(f"build/{one}grade" for one in ("", "cpu/build/", "analyze/build/")), "build/class")
+HIDDEN = [ROOT / name for name in OF_OTHERS]
 KEPT_BEGIN = ("SIMT_", "LADDER_", "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")
 
 
@@ -30,11 +37,21 @@ def missing():
     program = shutil.which("bwrap")
     if not program:
         return "bubblewrap is not installed: apt install bubblewrap"
-    done = subprocess.run([*prefix(program), "true"], capture_output=True, text=True)
+    if is_root() and not shutil.which("setpriv"):
+        return "root needs setpriv as well: apt install util-linux"
+    done = subprocess.run([*prefix(program), "ls", "mk/grade.mk"], capture_output=True, text=True)
     if done.returncode == 0:
         return ""
     said = done.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+    if said[0].startswith("ls:"):
+        return f"what root grades runs as another user, who cannot read {ROOT}: chmod -R a+rX {ROOT}"
+    if said[0].startswith("setpriv:"):
+        return f"root cannot start a program as another user here: {said[0]}"
     return f"bubblewrap cannot make a sandbox, as user namespaces are not allowed here: {said[0]}"
+
+
+def is_root():
+    return os.geteuid() == 0
 
 
 def asked():
@@ -62,33 +79,63 @@ def said_once():
     return f"Your kernels run with limits and in no sandbox, which your own files do not need: {missing()}."
 
 
-def prefix(program, written=()):
-    """bubblewrap's command line up to the program: these folders may be written."""
-    words = [program, "--unshare-all", "--die-with-parent", "--new-session", "--setenv", "CCACHE_DISABLE", "1"]
+def hide(path):
+    """What is in a folder of the tree, for example what a class has handed in, cannot be read inside."""
+    HIDDEN.append(path)
+
+
+def prefix(program, written=(), read=()):
+    """bubblewrap's command line up to the program: these folders may be written, and these may be read though they lie in a
+    hidden folder."""
+    words = [program, "--die-with-parent", "--new-session", "--setenv", "CCACHE_DISABLE", "1"]
+    words += [f"--unshare-{one}" for one in ("ipc", "pid", "net", "uts", "cgroup-try", *([] if is_root() else ["user"]))]
+    for one in ("SETUID", "SETGID", "SETPCAP") if is_root() else ():
+        words += ["--cap-add", f"CAP_{one}"]
     words += ["--proc", "/proc", "--dev", "/dev"]
-    words += ["--size", str(TEMPORARY), "--tmpfs", "/tmp"]
+    words += ["--perms", "1777", "--size", str(TEMPORARY), "--tmpfs", "/tmp"]
     for path in ("/usr", *SYSTEM):
         link = os.path.islink(path)
-        words += ["--symlink", os.readlink(path), path] if link else ["--ro-bind-try", path, path]
+        words += ["--symlink", os.readlink(path), path] if link else [*above(path), "--ro-bind-try", path, path]
     for path in {
         os.path.realpath(sys.base_prefix),
         os.path.realpath(sys.prefix),
     }:  # a Python that is installed elsewhere
-        words += [] if path.startswith(("/usr", str(ROOT))) else ["--ro-bind", path, path]
-    words += ["--ro-bind", str(ROOT), str(ROOT)]
-    for folder in written:
-        words += ["--bind", str(folder), str(folder)]
-    return [*words, "--chdir", str(ROOT), "--"]
+        words += [] if path.startswith(("/usr", str(ROOT))) else [*above(path), "--ro-bind", path, path]
+    words += [*above(ROOT), "--ro-bind", str(ROOT), str(ROOT)]
+    hidden = [str(path) for path in HIDDEN if ROOT in path.parents and path.is_dir()]
+    for path in hidden:
+        words += ["--perms", "0755", "--tmpfs", path]
+    for path in map(str, read):
+        words += [*above(path), "--ro-bind", path, path]
+    for path in map(str, written):
+        words += [*above(path), "--bind", path, path]
+    for path in (*hidden, "/dev", "/"):
+        words += ["--remount-ro", path]
+    words += ["--chdir", str(ROOT), "--"]
+    return words + (as_user(written) if is_root() else [])
 
 
-def command(words, seconds, written=()):
+def above(path):
+    """The folders above it, which every user may enter."""
+    return [word for one in reversed(Path(path).parents) for word in ("--perms", "0755", "--dir", str(one))][4:]
+
+
+def as_user(written):
+    """For root: the words that start a program as another user, who gets these folders."""
+    user = str(USERS + threading.get_native_id())
+    for path in [one for folder in written for one in (folder, *folder.rglob("*"))]:
+        os.chown(path, int(user), int(user), follow_symlinks=False)
+    return f"setpriv --reuid {user} --regid {user} --clear-groups --inh-caps=-all --bounding-set=-all".split()
+
+
+def command(words, seconds, written=(), read=()):
     """The command that runs these words with limits, in the sandbox where there is one."""
     limits = {"t": seconds, "d": MEMORY // 1024, "f": FILE // 512, "c": 0}
-    if is_used():
-        limits["u"] = PROCESSES
     set_all = "".join(f"ulimit -{name} {value} 2>/dev/null; " for name, value in limits.items())
+    if is_used():  # dash calls it p
+        set_all += f"ulimit -u {PROCESSES} 2>/dev/null || ulimit -p {PROCESSES}; "
     limited = ["/bin/sh", "-c", f'{set_all}exec "$@"', "sh", *map(str, words)]
-    return [*prefix(shutil.which("bwrap"), written), *limited] if is_used() else limited
+    return [*prefix(shutil.which("bwrap"), written, read), *limited] if is_used() else limited
 
 
 def environment(**more):

@@ -29,7 +29,8 @@ class Workplace:
         self.write("main.cu", self.main())
         self.write(self.declared, [exercise.skeleton([])])
         self.write("judge.cu", self.judge())
-        self.write("student.cu", self.student())
+        (self.path / "student").mkdir(exist_ok=True)
+        self.write("student/student.cu", self.student())
         self.write("Makefile", self.makefile())
 
     @classmethod
@@ -43,6 +44,16 @@ class Workplace:
         of = f"override LADDER := {self.exercise.stage.ladder.path}"  # which is not above this folder
         rules = f"include {os.path.relpath(ROOT, self.path)}/mk/grade.mk"
         return ["NAME := graded", "SOURCES := main.cu", of, rules]
+
+    @property
+    def students(self):
+        """The student's files, which may lie anywhere."""
+        return [self.file.resolve()]
+
+    @property
+    def inside(self):
+        """What of the folders that are hidden in the sandbox its programs read."""
+        return [self.path, *(file.parent.parent for file in self.objects), *self.students]
 
     @property
     def space(self):
@@ -108,7 +119,7 @@ class Workplace:
         folders = [file.parent for file in self.objects]
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-        before = sandbox.command([], COMPILING, folders)
+        before = sandbox.command([], COMPILING, folders, self.inside)
         return self.make("cpu", "LIBS=ready", "student", waiting=waiting, before=before)
 
     def link(self, waiting=None):
@@ -132,8 +143,8 @@ class Workplace:
 
     @property
     def objects(self):
-        """The student's, of both runners."""
-        return [self.built(kind).parent / "student.cu.o" for kind in ("runner", "counts")]
+        """The student's, of both runners, in folders that hold nothing else."""
+        return [self.built(kind).parent / "student/student.cu.o" for kind in ("runner", "counts")]
 
     @property
     def command(self):
