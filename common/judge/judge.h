@@ -177,10 +177,11 @@ class Runner {
     int status = 0;
     waitpid(process_, &status, 0);
     process_ = -1;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return "SIGXCPU";
-    if (WIFSIGNALED(status))
-      return text("the process with your kernels was ended by a signal: %s", strsignal(WTERMSIG(status)));
-    return text("the process with your kernels ended with exit code %d", WEXITSTATUS(status));
+    const int code = WEXITSTATUS(status);  // a sandbox adds 128 to the number of a signal
+    const int by = WIFSIGNALED(status) ? WTERMSIG(status) : code > 128 ? code - 128 : 0;
+    if (by == SIGXCPU) return "SIGXCPU";
+    return by ? text("the process with your kernels was ended by a signal: %s", strsignal(by))
+              : text("the process with your kernels ended with exit code %d", code);
   }
 
   int memory_ = memfd_create("tensors", MFD_CLOEXEC), requests_ = -1, replies_ = -1;

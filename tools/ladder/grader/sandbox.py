@@ -130,7 +130,7 @@ def as_user(written):
 
 def command(words, seconds, written=(), read=()):
     """The command that runs these words with limits, in the sandbox where there is one."""
-    limits = {"t": seconds, "d": MEMORY // 1024, "f": FILE // 512, "c": 0}
+    limits = {"St": seconds, "Ht": seconds + 2, "d": MEMORY // 1024, "f": FILE // 512, "c": 0}  # St: it ends by SIGXCPU
     set_all = "".join(f"ulimit -{name} {value} 2>/dev/null; " for name, value in limits.items())
     if is_used():  # dash calls it p
         set_all += f"ulimit -u {PROCESSES} 2>/dev/null || ulimit -p {PROCESSES}; "
