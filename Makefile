@@ -122,7 +122,7 @@ quiz:
 class:
 	@python3 -B -m ladder class "$$SUBMISSIONS" --results "$$RESULTS" $$ARGS
 student-tree:
-	@python3 -B -m ladder student-tree "$$OUT"
+	@python3 -B -m ladder student-tree "$$OUT" $$ARGS
 bench:
 	@python3 -B -m ladder bench "$$S" --results "$$RESULTS"
 profile:

@@ -108,8 +108,8 @@ class Runner {
     return words;
   }
 
-  // The file for the runner's analysis, -1 if there is none. The runner may open no file for writing, so it gets this one
-  // open.
+  // The file for the runner's analysis, -1 if there is none. The runner may open no file for writing, so it gets this
+  // one open.
   static int analysis() {
     const char* path = std::getenv("SIMT_ANALYSIS");
     if (!path || !*path) return -1;

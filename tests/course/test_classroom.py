@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT
 from ladder import __main__ as command_line
 from ladder.grader import classroom, exercises, grade, ideas
+from ladder.measure import cpu_device
 
 FIFTH = exercises.find("05")
 
@@ -74,6 +75,16 @@ def test_points_for_each_part(a_class, tmp_path):
     graded = {(row["student"], row["exercise"]): row for row in rows(tmp_path / "out/grades.csv")}
     assert graded["Cem", "05"]["first sentence"] == "3 of 7 elements wrong" and graded["Cem", "05"]["build"] == "20"
     assert "- 3 of 7 elements wrong" in (tmp_path / "out/students/Cem.md").read_text(encoding="utf-8")
+
+
+def test_a_kernel_of_one_thread_gets_no_points_for_the_idea():
+    """It has neither conflicts nor barriers, because it does nothing together."""
+    counts = ideas.Counts.read(cpu_device.path_of(FIFTH.stage), FIFTH.given)
+    few = grade.Report(is_right=True, ideas=["wants one barrier"], counts=counts)
+    assert classroom.points_of(FIFTH, few)["idea"] > 0
+    for row in counts.sums + counts.rows:
+        row["grid"], row["block"] = "1", "1"
+    assert classroom.points_of(FIFTH, few) == {"build": 20, "values": 40, "hazards": 20, "idea": 0}
 
 
 def test_the_skeleton_gets_no_points_though_its_values_are_right(a_class, tmp_path):

@@ -311,7 +311,7 @@ def test_a_grid_fills_a_larger_gpu_too():
 def test_the_values_of_the_counted_run_are_judged(tmp_path):
     exercise = exercises.find("05")
     work = types.SimpleNamespace(
-        exercise=exercise, file=tmp_path / "x.cuh", path=tmp_path, built=lambda kind: tmp_path / kind
+        exercise=exercise, file=tmp_path / "x.cuh", inside=[], path=tmp_path, built=lambda kind: tmp_path / kind
     )
     work.file.write_text("")
     kernel = {"static_shared": 0, "dynamic_shared": 0, "busiest_thread_bytes": 1}

@@ -14,7 +14,7 @@ COURSE = exercises.course()
 
 @pytest.fixture(scope="module")
 def changed():
-    return student_tree.changed(student_tree.tracked())
+    return student_tree.changed(student_tree.tracked(), COURSE)
 
 
 def test_a_stage_is_its_skeleton_and_its_page_has_no_code_of_it(changed):
@@ -44,6 +44,26 @@ def test_tests_and_answers_of_exams_stay_here_and_no_page_leads_to_them(changed)
     assert not [name for name, text in changed.items() if re.search(r"\]\((\.\./)*TEACHING\.md", text)]
 
 
+def test_only_the_exercises_that_are_named_are_left_out():
+    chosen = exercises.find("W1L1/2")
+    names = [name for name in student_tree.tracked() if name.startswith("lectures/W1L1")]
+    texts = student_tree.changed(names, [chosen])
+    assert (
+        texts[ladders.LEFT_OUT] == "W1L1/vector_add2\n"
+        and exercises.MARK in texts[str(chosen.stage.source.relative_to(ROOT))]
+    )
+    assert not any(exercises.MARK in text for name, text in texts.items() if name.endswith("vector_add3.cu"))
+
+
+def test_files_that_show_a_solution_are_named(changed):
+    """A later stage that repeats it, also where that is the skeleton of a later exercise."""
+    found = student_tree.near(student_tree.tracked(), changed, [exercises.find(one) for one in ("10", "W2L3/3", "01")])
+    named = {(exercise.asked, name.rpartition("/")[2]): there / of for exercise, name, there, of in found}
+    assert named["W2L3/3", "transpose_v4.cu"] > 0.5 and not [asked for asked, name in named if asked == "01"]
+    stages = [name for exercise, name, _, _ in found if exercise.asked == "10"]
+    assert "assignment1/rms_norm/matrix/14_dependent_launch/kernel.cuh" in stages
+
+
 @pytest.mark.parametrize("there", ["file", "folder/file"])
 def test_nothing_is_written_over(tmp_path, there):
     path = tmp_path / there
@@ -51,13 +71,13 @@ def test_nothing_is_written_over(tmp_path, there):
     path.write_text("mine")
     out = tmp_path / there.partition("/")[0]
     with pytest.raises(ladders.BadCommand, match="not empty"):
-        student_tree.run(argparse.Namespace(out=str(out)))
+        student_tree.run(argparse.Namespace(out=str(out), exercise=None))
     assert path.read_text() == "mine" and [one.name for one in tmp_path.rglob("*") if one.is_file()] == ["file"]
 
 
 def test_a_folder_must_be_named():
     with pytest.raises(ladders.BadCommand, match="OUT=folder"):
-        student_tree.run(argparse.Namespace(out=""))
+        student_tree.run(argparse.Namespace(out="", exercise=None))
 
 
 @pytest.mark.full

@@ -10,7 +10,8 @@ SUBMISSIONS holds a folder per student, named as the gradebook shall name the st
   junit.xml, gradescope/NAME.json, classroom/NAME.json    the same for other programs
 
 A file gets 20 points if it keeps the rules and builds, 40 for right values, 20 if there is no hazard either, and then 20
-for the idea, in parts if it consists of several. The same file always gets the same inputs and the same points. What has
+for the idea, in parts if it consists of several; none for a kernel that few threads work in, which has no conflicts and no
+barriers for that reason. The same file always gets the same inputs and the same points. What has
 been graded is not graded again until it changes, so an interrupted job goes on where it was.
 """
 
@@ -60,7 +61,8 @@ def points_of(exercise, report):
         if not report.hazards and not report.values:
             given["hazards"] = POINTS["hazards"]
             parts = max(1, len(ideas.wishes(exercise)))
-            given["idea"] = round(POINTS["idea"] * max(0, parts - len(report.ideas)) / parts)
+            met = 0 if report.counts and ideas.below_floor(exercise, report.counts) else parts - len(report.ideas)
+            given["idea"] = round(POINTS["idea"] * max(0, met) / parts)
     return given
 
 

@@ -588,11 +588,17 @@ def wishes(exercise):
     return [*(idea.wish(stage) for idea in of(exercise)), floor(exercise)[0].wish(stored(exercise))]
 
 
+def below_floor(exercise, counts):
+    """What every exercise wants, and the counters of a right kernel do not show: sentences that begin with "wants"."""
+    least = stored(exercise)
+    return [one for one in (idea.complaint(counts, least) for idea in floor(exercise)) if one]
+
+
 def complaints(exercise, counts):
     """What the counters of a right kernel do not show, as sentences that begin with "wants"."""
-    stage, least = stage_counts(exercise), stored(exercise)
-    said = [idea.complaint(counts, least) for idea in floor(exercise)]
-    return [one for one in (*said, *(idea.complaint(counts, stage) for idea in of(exercise))) if one]
+    stage = stage_counts(exercise)
+    said = (idea.complaint(counts, stage) for idea in of(exercise))
+    return [*below_floor(exercise, counts), *(one for one in said if one)]
 
 
 def exchanged(exercise, counts):

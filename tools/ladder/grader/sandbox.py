@@ -88,7 +88,9 @@ def prefix(program, written=(), read=()):
     """bubblewrap's command line up to the program: these folders may be written, and these may be read though they lie in a
     hidden folder."""
     words = [program, "--die-with-parent", "--new-session", "--setenv", "CCACHE_DISABLE", "1"]
-    words += [f"--unshare-{one}" for one in ("ipc", "pid", "net", "uts", "cgroup-try", *([] if is_root() else ["user"]))]
+    words += [
+        f"--unshare-{one}" for one in ("ipc", "pid", "net", "uts", "cgroup-try", *([] if is_root() else ["user"]))
+    ]
     for one in ("SETUID", "SETGID", "SETPCAP") if is_root() else ():
         words += ["--cap-add", f"CAP_{one}"]
     words += ["--proc", "/proc", "--dev", "/dev"]

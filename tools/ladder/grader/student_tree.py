@@ -6,8 +6,8 @@ other jobs run: the stored counts, by which the grader judges, are there, withou
 pages have no cuts, and the other pages none of the blocks of code that hold a line of a solution. TEACHING.md, the tests
 and the history of git stay here.
 
-What is close to a solution and stays: the kernels of the quiz, which have one fault each, the controls, the stages without
-an exercise, and the headers in include/.
+What is close to a solution and stays: kernels of the quiz, which have one fault each, controls, headers, stages without an
+exercise, and skeletons of later exercises. The command names those that show half of a solution or more, so that a teacher can choose other exercises.
 """
 
 import csv
@@ -23,6 +23,7 @@ from ..core.ladders import LEFT_OUT, ROOT, BadCommand, Unusable
 from . import exercises
 
 STAYS_HERE = ("tests/", ".github/", ".ci/", "TEACHING.md")
+MUCH, SEVERAL = 0.5, 3  # of the lines of a solution
 SHORTEST = 20  # characters; shorter lines, such as braces and float sum = 0.0f, stand in any kernel
 FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -33,6 +34,12 @@ LEFT_LINE = "(an exercise)"
 
 def arguments(parser):
     parser.add_argument("out", help="the folder to write, which is new or empty")
+    parser.add_argument(
+        "--exercise",
+        action="append",
+        metavar="S",
+        help="leave out this one's solution: 05, W1L1/2, ...; by default all",
+    )
 
 
 def bare(line):
@@ -90,9 +97,8 @@ def skeleton(exercise):
     return exercise.skeleton([f"make exercise S={exercise.asked} writes this to my/, with the task."])
 
 
-def changed(names):
-    """{file: its text} of those that are not copied as they are."""
-    course = exercises.course()
+def changed(names, course):
+    """{file: its text} of those that are not copied as they are, where the solutions of these exercises are left out."""
     lines = set().union(*map(solution, course))
     sources = {results.shown(exercise.stage.source) for exercise in course}
     there = {pathlib.PurePath(name) for name in names}
@@ -119,6 +125,19 @@ def changed(names):
     return found
 
 
+def near(names, texts, course):
+    """[(exercise, file, how many lines of its solution the file shows, of how many)] of those that show much, most first."""
+    found, solved = [], {exercise.id: solution(exercise) for exercise in course}
+    for name in dict.fromkeys([*names, *texts]):
+        if pathlib.PurePath(name).suffix in (".cu", ".cuh", ".h", ".cpp", ".py", ".md"):
+            there = lines_of(texts[name] if name in texts else (ROOT / name).read_text(encoding="utf-8"))
+            for exercise in course:
+                lines = solved[exercise.id]
+                if len(lines & there) >= max(SEVERAL, MUCH * len(lines)):
+                    found.append((exercise, name, len(lines & there), len(lines)))
+    return sorted(found, key=lambda one: -one[2] / one[3])
+
+
 def run(given):
     if not given.out:
         raise BadCommand("say OUT=folder: a new or empty folder for the tree that students get")
@@ -128,7 +147,9 @@ def run(given):
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadCommand(f"OUT={given.out} is there and not empty; give a new or an empty folder")
     names = tracked()
-    texts = changed(names)
+    chosen = [exercises.find(one) for one in given.exercise or ()]
+    course = [exercise for exercise in exercises.course() if not chosen or exercise in chosen]
+    texts = changed(names, course)
     for name in dict.fromkeys([*names, *texts]):
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,3 +167,8 @@ def run(given):
     print(
         f"student-tree: {results.shown(out)}: {count} exercises without their solutions; pack it, or make it a repository"
     )
+    shown = near(names, texts, course)
+    if shown:
+        print("These files stay, and show half of a solution or more:")
+    for exercise, name, there, of in shown:
+        print(f"  {there:>2} of {of:>2} lines  {exercise.asked:<18} {name}")
