@@ -2,7 +2,7 @@
 
 import re
 
-from .absent import ABSENT_NAMES, REMOVED_NAMES, refuse_header, refuse_toolkit
+from .absent import ABSENT_NAMES, NAMESPACES, REMOVED_NAMES, refuse_header, refuse_toolkit
 from .failure import Failure
 
 
@@ -65,4 +65,12 @@ def explain(errors):
         for pattern, sentence in ABSENT_NAMES:
             if re.fullmatch(pattern, name):
                 raise Failure(f"the CPU device does not have {sentence} ({name})")
+    owners = "|".join(NAMESPACES)
+    for pattern in (
+        rf"error: ['‘](?P<name>\w+)['’] (?:is not a member of|in namespace|has not been declared in) ['‘](?P<owner>{owners})['’]",
+        rf"error: expected template-name[^\n]*\n[^\n]*\b(?P<owner>{owners})::(?P<name>\w+)<",
+    ):
+        if absent := re.search(pattern, errors):
+            owner, name = absent["owner"], absent["name"]
+            raise Failure(f"the CPU device's {NAMESPACES[owner]} has no {owner}::{name}")
     refuse_toolkit(re.findall(r"^(?:In file included from| +from)? *(/[^:\n]+):\d+", errors, re.MULTILINE))

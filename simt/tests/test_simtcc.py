@@ -307,7 +307,12 @@ def test_wrong_command_line(folder, arguments, words):
 
 
 @pytest.mark.parametrize(
-    "header, owner", [("cudnn_new.h", "cuDNN"), ("thrust/new.h", "Thrust"), ("cute/new.h", "CUTLASS")]
+    "header, owner", [
+        ("cudnn_new.h", "cuDNN"),
+        ("thrust/new.h", "Thrust"),
+        ("cute/new.h", "CUTLASS"),
+        ("cuda_d3d12_interop.h", "Direct3D"),
+    ],
 )
 def test_absent_cuda_library(folder, header, owner):
     (folder / "h.cu").write_text(f"#include <{header}>\n")
@@ -349,6 +354,9 @@ def test_what_cub_has_for_a_whole_device_is_refused(folder):
         ("#include <cublas_v2.h>\nint main() { cublasStrsm(); }", "this part of cuBLAS"),
         ("#include <curand_kernel.h>\nint main() { curandStateMRG32k3a_t s; }", "this part of cuRAND"),
         ("#include <nccl_device.h>\nncclGin* gin;", "this part of NCCL"),
+        ("int main() { cudaGraphicsMapResources(1, 0); }", "CUDA's graphics interoperability"),
+        ("int main() { cudaMemRangeGetAttribute(); }", "this function of CUDA's runtime"),
+        ("int main() { cudaMemcopy(); }", ""),
         ("int main() { undeclared(); }", ""),
     ],
 )
@@ -356,6 +364,22 @@ def test_what_is_not_declared_is_named(folder, code, words):
     (folder / "d.cu").write_text(code)
     said = simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
     assert ("the CPU device does not have" in said) == bool(words) and words in said
+
+
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        ("int main() { thrust::absent(1, 2); }", "Thrust has no thrust::absent"),
+        ("using T = cub::Absent<int, 128>;", "CUB has no cub::Absent"),
+        ("struct P : thrust::absent_policy<P> {};", "Thrust has no thrust::absent_policy"),
+        ("int thrust_absent = thrust;", ""),
+    ],
+)
+def test_a_name_that_a_namespace_of_cuda_lacks(folder, code, words):
+    (folder / "d.cu").write_text(f"#include <thrust/pair.h>\n#include <cub/version.cuh>\nnamespace cub {{}}\n{code}\n")
+    result = simtcc("-O0", "-c", "d.cu", cwd=folder)
+    assert result.returncode == 1
+    assert ("simtcc: the CPU device's" in result.stderr) == bool(words) and words in result.stderr
 
 
 def test_a_shuffle_of_older_gpus_is_said_in_todays_words(folder):

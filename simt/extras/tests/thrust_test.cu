@@ -35,6 +35,7 @@
 #include <thrust/scatter.h>
 #include <thrust/sequence.h>
 #include <thrust/set_operations.h>
+#include <thrust/shuffle.h>
 #include <thrust/sort.h>
 #include <thrust/system_error.h>
 #include <thrust/tabulate.h>
@@ -43,6 +44,8 @@
 #include <thrust/transform_scan.h>
 #include <thrust/tuple.h>
 #include <thrust/unique.h>
+
+static_assert(THRUST_VERSION >= 300000, "every header of Thrust knows its version");
 
 #include <list>
 #include <set>
@@ -121,6 +124,12 @@ TEST_CASE("transformations, filling and copies") {
   CHECK(host(v) == Ints{11, 13, 10, 12});
   thrust::reverse(v.begin(), v.end());
   CHECK(host(v) == Ints{12, 10, 13, 11});
+  thrust::shuffle_copy(v.begin(), v.end(), out.begin(), thrust::default_random_engine(3));
+  CHECK(host(out) != host(v));
+  thrust::sort(out.begin(), out.end());
+  CHECK(host(out) == host(from));
+  thrust::replace_copy(from.begin(), from.end(), out.begin(), 12, 0);
+  CHECK(host(out) == Ints{10, 11, 0, 13});
   const auto end = thrust::copy_if(from.begin(), from.end(), v.begin(), IsOdd());
   CHECK(end - v.begin() == 2);
   CHECK(host(v) == Ints{11, 13, 13, 11});
@@ -262,6 +271,9 @@ TEST_CASE("policies and pointers") {
   cudaFree(raw);
 }
 
+__global__ void doubles(thrust::device_ptr<const int> from, thrust::device_ptr<int> to) {
+  to[threadIdx.x] = 2 * from[threadIdx.x];
+}
 __global__ void sorts(int* x) { thrust::sort(thrust::seq, x, x + 3); }
 struct Faults {
   __device__ void operator()(int& x) const { (&x)[1 << 28] = 1; }
@@ -271,6 +283,8 @@ TEST_CASE("in a kernel, and faults") {
   DeviceInts v{3, 1, 2};
   sorts<<<1, 1>>>(thrust::raw_pointer_cast(v.data()));
   CHECK(host(v) == Ints{1, 2, 3});
+  doubles<<<1, 3>>>(v.data(), v.data());
+  CHECK(host(v) == Ints{2, 4, 6});
   std::string what;
   const std::string said = fault_of(cudaErrorIllegalAddress, [&] {
     try {

@@ -94,6 +94,17 @@ struct Serial {
     std::reverse(values.begin(), values.end());
     written(values, first);
   }
+  template <class It, class Engine>
+  static void shuffle(It first, It last, Engine engine) {
+    shuffle_copy(first, last, first, engine);
+  }
+  template <class In, class Out, class Engine>
+  static Out shuffle_copy(In first, In last, Out out, Engine engine) {
+    auto values = copied(first, last);
+    for (std::size_t left = values.size(); left > 1; --left)
+      std::swap(values[left - 1], values[static_cast<std::size_t>(engine()) % left]);
+    return written(values, out);
+  }
   template <class In, class Out>
   static Out reverse_copy(In first, In last, Out out) {
     while (first != last) {
@@ -187,6 +198,11 @@ struct Serial {
   static void replace(It first, It last, T old, T value) {
     replace_if(
         first, last, [old](const auto& x) { return x == old; }, value);
+  }
+  template <class In, class Out, class T>
+  static Out replace_copy(In first, In last, Out out, T old, T value) {
+    return replace_copy_if(
+        first, last, out, [old](const auto& x) { return x == old; }, value);
   }
   template <class It, class Predicate, class T>
   static void replace_if(It first, It last, Predicate predicate, T value) {
@@ -686,9 +702,9 @@ Out copy_across(In first, In last, Out out) {
 // clang-format off
 SIMT_ALGORITHM(copy_if) SIMT_ALGORITHM(fill) SIMT_ALGORITHM(fill_n) SIMT_ALGORITHM(sequence) SIMT_ALGORITHM(tabulate)
 SIMT_ALGORITHM(generate) SIMT_ALGORITHM(generate_n) SIMT_ALGORITHM(reverse) SIMT_ALGORITHM(reverse_copy)
-SIMT_ALGORITHM(swap_ranges) SIMT_ALGORITHM(gather) SIMT_ALGORITHM(gather_if) SIMT_ALGORITHM(scatter)
+SIMT_ALGORITHM(shuffle) SIMT_ALGORITHM(shuffle_copy) SIMT_ALGORITHM(swap_ranges) SIMT_ALGORITHM(gather) SIMT_ALGORITHM(gather_if) SIMT_ALGORITHM(scatter)
 SIMT_ALGORITHM(scatter_if) SIMT_ALGORITHM(for_each) SIMT_ALGORITHM(for_each_n) SIMT_ALGORITHM(transform)
-SIMT_ALGORITHM(transform_if) SIMT_ALGORITHM(replace) SIMT_ALGORITHM(replace_if) SIMT_ALGORITHM(replace_copy_if)
+SIMT_ALGORITHM(transform_if) SIMT_ALGORITHM(replace) SIMT_ALGORITHM(replace_if) SIMT_ALGORITHM(replace_copy) SIMT_ALGORITHM(replace_copy_if)
 SIMT_ALGORITHM(adjacent_difference) SIMT_ALGORITHM(reduce) SIMT_ALGORITHM(transform_reduce) SIMT_ALGORITHM(inner_product)
 SIMT_ALGORITHM(count) SIMT_ALGORITHM(count_if) SIMT_ALGORITHM(min_element) SIMT_ALGORITHM(max_element)
 SIMT_ALGORITHM(minmax_element) SIMT_ALGORITHM(find) SIMT_ALGORITHM(find_if) SIMT_ALGORITHM(find_if_not)

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../version.h"
 #include "simt/launch.h"
 
 namespace simt {
@@ -125,17 +126,21 @@ template <class T>
 std::remove_const_t<T> read(const T* from) {
   using Value = std::remove_const_t<T>;
   if (simt::worker) return *from;
-  alignas(Value) unsigned char bytes[sizeof(Value)];
-  check(cudaMemcpy(bytes, static_cast<const void*>(from), sizeof(Value), cudaMemcpyDeviceToHost), "device_reference");
-  return *reinterpret_cast<Value*>(bytes);
+  return simt::call_here([=] {
+    alignas(Value) unsigned char bytes[sizeof(Value)];
+    check(cudaMemcpy(bytes, static_cast<const void*>(from), sizeof(Value), cudaMemcpyDeviceToHost), "device_reference");
+    return *reinterpret_cast<Value*>(bytes);
+  });
 }
 template <class T>
 void write(T* to, const T& value) {
   if (simt::worker)
     *to = value;
   else
-    check(cudaMemcpy(static_cast<void*>(to), static_cast<const void*>(&value), sizeof(T), cudaMemcpyHostToDevice),
-          "device_reference");
+    simt::call_here([&] {
+      check(cudaMemcpy(static_cast<void*>(to), static_cast<const void*>(&value), sizeof(T), cudaMemcpyHostToDevice),
+            "device_reference");
+    });
 }
 }  // namespace detail
 

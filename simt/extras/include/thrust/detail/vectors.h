@@ -261,6 +261,22 @@ bool operator==(const std::vector<U, B>& b, const Vector<T, A>& a) {
 
 }  // namespace detail
 
+// A vector's allocator is a name only: the memory is always cudaMalloc's, and elements are always initialized.
+template <class T>
+class device_allocator {
+ public:
+  using value_type = T;
+  using pointer = device_ptr<T>;
+  using const_pointer = device_ptr<const T>;
+  using reference = device_reference<T>;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+  pointer allocate(size_type n) { return device_malloc<T>(n); }
+  void deallocate(pointer at, size_type) { device_free(at); }
+};
+template <class T>
+using device_malloc_allocator = device_allocator<T>;
+
 template <class T, class = void>
 class device_vector : public detail::Vector<T, detail::DeviceSpace> {
  public:
