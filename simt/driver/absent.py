@@ -35,7 +35,6 @@ ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
     ("nvml", "NVML"),
     ("cupti", "CUPTI"),
     ("thrust/", "this part of Thrust"),
-    ("cub/device/", "CUB's device-wide algorithms"),
     ("cub/", "this part of CUB"),
     ("cuda/std/", "this part of cuda::std"),
     ("cutlass/", "CUTLASS"),
@@ -51,7 +50,6 @@ ABSENT_HEADERS = [  # the start of an included path, and what it belongs to
     ("cooperative_groups/", "this part of cooperative groups"),
 ]
 ABSENT_NAMES = [  # what g++ finds undeclared
-    (r"(cub::)?Device[A-Z]\w+", "CUB's device-wide algorithms; it has those of a warp and of a block"),
     (
         r"cu[A-Z]\w*|CU[a-z]\w*|CUDA_[A-Z]\w*",
         "CUDA's driver API; use the functions of the runtime, cudaMalloc and its like",

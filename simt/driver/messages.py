@@ -68,6 +68,7 @@ def explain(errors):
     owners = "|".join(NAMESPACES)
     for pattern in (
         rf"error: ['‘](?P<name>\w+)['’] (?:is not a member of|in namespace|has not been declared in) ['‘](?P<owner>{owners})['’]",
+        rf"error: ['‘](?P<owner>{owners})::(?P<name>\w+)['’] has not been declared",
         rf"error: expected template-name[^\n]*\n[^\n]*\b(?P<owner>{owners})::(?P<name>\w+)<",
     ):
         if absent := re.search(pattern, errors):

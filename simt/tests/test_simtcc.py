@@ -307,7 +307,8 @@ def test_wrong_command_line(folder, arguments, words):
 
 
 @pytest.mark.parametrize(
-    "header, owner", [
+    "header, owner",
+    [
         ("cudnn_new.h", "cuDNN"),
         ("thrust/new.h", "Thrust"),
         ("cute/new.h", "CUTLASS"),
@@ -336,16 +337,6 @@ def test_headers_of_an_installed_toolkit_are_not_used(folder):
         assert result.returncode == 1 and owner in result.stderr.splitlines()[-1]
 
 
-def test_what_cub_has_for_a_whole_device_is_refused(folder):
-    (folder / "d.cu").write_text("#include <cub/device/device_scan.cuh>\n")
-    said = simtcc("-c", "d.cu", cwd=folder).stderr
-    assert "does not have CUB's device-wide algorithms (cub/device/device_scan.cuh)" in said
-    (folder / "d.cu").write_text(
-        "#include <cub/cub.cuh>\nvoid f(size_t b) { cub::DeviceReduce::Sum(0, b, 0, 0, 0); }\n"
-    )
-    assert "does not have CUB's device-wide algorithms" in simtcc("-O0", "-c", "d.cu", cwd=folder).stderr
-
-
 @pytest.mark.parametrize(
     "code, words",
     [
@@ -371,6 +362,7 @@ def test_what_is_not_declared_is_named(folder, code, words):
     [
         ("int main() { thrust::absent(1, 2); }", "Thrust has no thrust::absent"),
         ("using T = cub::Absent<int, 128>;", "CUB has no cub::Absent"),
+        ("void f() { cub::DeviceAbsent::Sum(); }", "CUB has no cub::DeviceAbsent"),
         ("struct P : thrust::absent_policy<P> {};", "Thrust has no thrust::absent_policy"),
         ("int thrust_absent = thrust;", ""),
     ],

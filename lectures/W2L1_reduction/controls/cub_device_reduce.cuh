@@ -16,7 +16,7 @@ namespace ladder::reduction::controls {
 
 #ifdef __SIMT__
 inline const char* without_cub(const Shape&) {
-  return "CUB comes with NVIDIA's CUDA toolkit and runs on a GPU; the CPU device has no copy of it";
+  return "CUB comes with NVIDIA's CUDA toolkit and runs on a GPU; the CPU device has a form of its own instead";
 }
 inline void launch_cub(const float*, float*, float*, int64_t, cudaStream_t) {}
 constexpr Requires kNeedsCub = {0, without_cub};

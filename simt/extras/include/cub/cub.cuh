@@ -1,11 +1,20 @@
-// CUB's collectives of a warp and of a block. Its device-wide algorithms are not here.
+// CUB's collectives of a warp and of a block, and most of its algorithms of a whole device.
 #pragma once
 #include "cub/block/block_exchange.cuh"
 #include "cub/block/block_load.cuh"
 #include "cub/block/block_reduce.cuh"
 #include "cub/block/block_scan.cuh"
 #include "cub/block/block_store.cuh"
+#include "cub/device/device_for.cuh"
+#include "cub/device/device_histogram.cuh"
+#include "cub/device/device_merge_sort.cuh"
+#include "cub/device/device_radix_sort.cuh"
+#include "cub/device/device_reduce.cuh"
+#include "cub/device/device_run_length_encode.cuh"
+#include "cub/device/device_scan.cuh"
+#include "cub/device/device_select.cuh"
 #include "cub/thread/thread_operators.cuh"
 #include "cub/thread/thread_reduce.cuh"
+#include "cub/util_debug.cuh"
 #include "cub/warp/warp_reduce.cuh"
 #include "cub/warp/warp_scan.cuh"

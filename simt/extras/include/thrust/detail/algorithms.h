@@ -674,7 +674,7 @@ Out copy_across(In first, In last, Out out) {
     if constexpr (std::is_pointer_v<raw_t<In>>)
       error = cudaMemcpy(static_cast<void*>(values), static_cast<const void*>(from), bytes, cudaMemcpyDeviceToHost);
     else
-      error = simt::run_as_kernel("thrust::copy", nullptr, [=] { Serial::copy_n(from, n, values); });
+      error = simt::run_and_wait("thrust::copy", nullptr, [=] { Serial::copy_n(from, n, values); });
     if (error == cudaSuccess) out = Serial::copy_n(values, n, out);
   } else {
     for (std::ptrdiff_t i = 0; i < n; ++i) new (values + i) Value(first[i]);
@@ -682,7 +682,7 @@ Out copy_across(In first, In last, Out out) {
     if constexpr (std::is_pointer_v<raw_t<Out>>)
       error = cudaMemcpy(static_cast<void*>(to), static_cast<const void*>(values), bytes, cudaMemcpyHostToDevice);
     else
-      error = simt::run_as_kernel("thrust::copy", nullptr, [=] { Serial::copy_n(values, n, to); });
+      error = simt::run_and_wait("thrust::copy", nullptr, [=] { Serial::copy_n(values, n, to); });
     out += n;
   }
   release(values);

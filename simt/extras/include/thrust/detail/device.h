@@ -32,8 +32,12 @@ cudaError_t run_as_kernel(const char* name, cudaStream_t stream, Body body) {
     body();
     return cudaSuccess;
   }
-  const cudaError_t error = launch_kernel({name, dim3(1), dim3(1), 0, stream}, new BoundTo<Body, 0>(std::move(body)));
-  return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+  return launch_kernel({name, dim3(1), dim3(1), 0, stream}, new BoundTo<Body, 0>(std::move(body)));
+}
+template <class Body>
+cudaError_t run_and_wait(const char* name, cudaStream_t stream, Body body) {
+  const cudaError_t error = run_as_kernel(name, stream, std::move(body));
+  return error == cudaSuccess && !worker ? cudaStreamSynchronize(stream) : error;
 }
 
 }  // namespace simt
@@ -369,11 +373,11 @@ auto run_on_device(const char* name, cudaStream_t stream, Algorithm algorithm, c
   using Result = decltype(algorithm(std::declval<raw_t<Arguments>>()...));
   std::tuple<raw_t<Arguments>...> raw(Raw<Arguments>::to(arguments)...);
   if constexpr (std::is_void_v<Result>) {
-    check(simt::run_as_kernel(name, stream, [=]() mutable { std::apply(algorithm, raw); }), name);
+    check(simt::run_and_wait(name, stream, [=]() mutable { std::apply(algorithm, raw); }), name);
   } else {
     std::optional<Result> result;
     std::optional<Result>* to = &result;
-    check(simt::run_as_kernel(name, stream, [=]() mutable { to->emplace(std::apply(algorithm, raw)); }), name);
+    check(simt::run_and_wait(name, stream, [=]() mutable { to->emplace(std::apply(algorithm, raw)); }), name);
     return translated<Arguments...>(*result);
   }
 }

@@ -37,7 +37,7 @@ struct DeviceSpace {
   }
   template <class Body>
   static void run(Body body) {
-    check(simt::run_as_kernel("thrust::device_vector", nullptr, body), "device_vector");
+    check(simt::run_and_wait("thrust::device_vector", nullptr, body), "device_vector");
   }
 };
 
