@@ -92,9 +92,12 @@ TEST_CASE("sorts") {
   Vector<int> keys{0x31, -1, 0x22, 0x13}, other(4);
   cub::DoubleBuffer<int> buffers(raw(keys), raw(other));
   size_t bytes = 0;
-  REQUIRE(cub::DeviceRadixSort::SortKeys(nullptr, bytes, buffers, 4) == cudaSuccess);
-  Vector<char> temporary(bytes);
-  CHECK(cub::DeviceRadixSort::SortKeys(raw(temporary), bytes, buffers, 4, 0, 4) == cudaSuccess);
+  void* temporary = nullptr;
+  cub::CachingDeviceAllocator allocator(true);
+  CHECK(CubDebug(cub::DeviceRadixSort::SortKeys(temporary, bytes, buffers, 4)) == cudaSuccess);
+  CHECK(allocator.DeviceAllocate(&temporary, bytes) == cudaSuccess);
+  CHECK(cub::DeviceRadixSort::SortKeys(temporary, bytes, buffers, 4, 0, 4) == cudaSuccess);
+  CHECK(allocator.DeviceFree(temporary) == cudaSuccess);
   CHECK(buffers.Current() == raw(other));
   CHECK(host(other, 4) == std::vector<int>{0x31, 0x22, 0x13, -1});  // by the lowest four bits
   two_calls([&](void* t, size_t& b) { return cub::DeviceMergeSort::SortKeys(t, b, raw(keys), 4, std::greater<>()); });

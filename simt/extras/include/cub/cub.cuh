@@ -15,6 +15,7 @@
 #include "cub/device/device_select.cuh"
 #include "cub/thread/thread_operators.cuh"
 #include "cub/thread/thread_reduce.cuh"
+#include "cub/util_allocator.cuh"
 #include "cub/util_debug.cuh"
 #include "cub/warp/warp_reduce.cuh"
 #include "cub/warp/warp_scan.cuh"
