@@ -14,12 +14,13 @@ DROPPED_LIBRARIES = {
     "nvToolsExt",
     "culibos",
     "cublas",
+    "cublasLt",
     "curand",
     "nccl",
     "nccl_static",
 }
 REFUSED_LIBRARIES = re.compile(
-    r"(cublas(?!$)|cufft|cusparse|cusolver|cutensor|cudnn|npp|nvrtc|nvjpeg|nvml|"
+    r"(cublas(?!(Lt)?$)|cufft|cusparse|cusolver|cutensor|cudnn|npp|nvrtc|nvjpeg|nvml|"
     r"nvidia-ml|cupti|cufile|nvJitLink|nvptxcompiler)"
 )
 ABSENT_HEADERS = [  # the start of an included path, and what it belongs to

@@ -285,7 +285,7 @@ def test_help_and_version(folder):
         (["one.cu", "-o"], "-o lacks its value"),
         (["one.cu", "-ptx"], "-ptx"),
         (["-cubin", "one.cu"], "no GPU code"),
-        (["one.cu", "-lcublasLt"], "does not have this library"),
+        (["one.cu", "-lcublasXt"], "does not have this library"),
         (["one.cu", "-lcufft"], "does not have this library; it has CUDA's runtime, and most of Thrust, cuBLAS"),
         (["one.cu", "-lcudnn"], "does not have this library"),
         (["one.cu", "-c", "value.cu", "-o", "x.o"], "one source file"),

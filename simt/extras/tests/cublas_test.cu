@@ -1,6 +1,7 @@
 // cuBLAS's products on a BLAS. The test brings its own, so that it needs none on this machine.
 #include "testing.h"
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 
@@ -153,4 +154,70 @@ TEST_CASE("what is refused") {
   CHECK(contains(said, "no product of matrices of these types"));
   CHECK(std::string(cublasGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED)) == "CUBLAS_STATUS_NOT_SUPPORTED");
   cudaGetLastError();
+}
+
+// D = epilogue(2 op(A) op(B) + 3 C) against plain loops, by columns and by rows; A is k x m, and transposed.
+template <class T>
+void check_lt(cudaDataType type, cublasLtOrder_t order, int epilogue) {
+  make_blas();
+  cublasLtHandle_t handle;
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t a, b, c;
+  cublasLtMatmulPreference_t preference;
+  REQUIRE(cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  const bool by_columns = order == CUBLASLT_ORDER_COL;
+  const auto layout = [&](cublasLtMatrixLayout_t* made, int rows, int columns) {
+    REQUIRE(cublasLtMatrixLayoutCreate(made, type, rows, columns, by_columns ? rows : columns) ==
+            CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cublasLtMatrixLayoutSetAttribute(*made, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof(order)) ==
+            CUBLAS_STATUS_SUCCESS);
+  };
+  layout(&a, kK, kM), layout(&b, kK, kN), layout(&c, kM, kN);
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed));
+  const auto ha = numbers<T>(kK * kM), hb = numbers<T>(kK * kN), hc = numbers<T>(kM * kN), hbias = numbers<T>(kM);
+  Device<T> da(ha), db(hb), dc(hc), dd(kM * kN), bias(hbias);
+  const cublasLtEpilogue_t chosen = cublasLtEpilogue_t(epilogue);
+  cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &chosen, sizeof(chosen));
+  cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.data, sizeof(void*));
+  REQUIRE(cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulHeuristicResult_t found;
+  int count = 0;
+  CHECK(cublasLtMatmulAlgoGetHeuristic(handle, desc, a, b, c, c, preference, 1, &found, &count) ==
+        CUBLAS_STATUS_SUCCESS);
+  CHECK(count == 1);
+  const float alpha = 2, beta = 3;
+  CHECK(cublasLtMatmul(handle, desc, &alpha, da.data, a, db.data, b, &beta, dc.data, c, dd.data, c, &found.algo,
+                       nullptr, 0, nullptr) == CUBLAS_STATUS_SUCCESS);
+  const auto got = dd.host();
+  const auto at = [&](int rows, int columns, int row, int column) {
+    return size_t(by_columns ? column * rows + row : row * columns + column);
+  };
+  int wrong = 0;
+  for (int i = 0; i < kM; ++i)
+    for (int j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int l = 0; l < kK; ++l) sum += float(ha[at(kK, kM, l, i)]) * float(hb[at(kK, kN, l, j)]);
+      float x = 2 * sum + 3 * float(hc[at(kM, kN, i, j)]);
+      if (epilogue & CUBLASLT_EPILOGUE_BIAS) x += float(hbias[size_t(i)]);
+      if (epilogue & CUBLASLT_EPILOGUE_RELU) x = x > 0 ? x : 0;
+      if (epilogue & CUBLASLT_EPILOGUE_GELU) x *= 0.5f * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+      wrong += std::abs(float(got[at(kM, kN, i, j)]) - x) > 1e-5f * (1 + std::abs(x));
+    }
+  CHECK(wrong == 0);
+  const void* scale = bias.data;
+  cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scale, sizeof(scale));
+  CHECK(cublasLtMatmul(handle, desc, &alpha, da.data, a, db.data, b, &beta, dc.data, c, dd.data, c, nullptr, nullptr, 0,
+                       nullptr) == CUBLAS_STATUS_NOT_SUPPORTED);
+  for (auto made : {a, b, c}) cublasLtMatrixLayoutDestroy(made);
+  cublasLtMatmulPreferenceDestroy(preference);
+  cublasLtMatmulDescDestroy(desc);
+  cublasLtDestroy(handle);
+}
+TEST_CASE("cuBLASLt") {
+  check_lt<float>(CUDA_R_32F, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_DEFAULT);
+  check_lt<float>(CUDA_R_32F, CUBLASLT_ORDER_ROW, CUBLASLT_EPILOGUE_RELU_BIAS);
+  check_lt<float>(CUDA_R_32F, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_GELU_BIAS);
+  check_lt<__half>(CUDA_R_16F, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_BIAS);
 }
