@@ -152,6 +152,12 @@ OF_OBJECTS = [
     ("U", "std::basic_ofstream<char, std::char_traits<char> >::basic_ofstream(char const*)", "calls std::basic_of"),
     ("U", "rsqrtf", ""),
     ("U", "memcpy", ""),
+    ("U", "std::__basic_file<char>::open(char const*, std::_Ios_Openmode, int)", "calls std::__basic_file"),
+    ("U", "std::thread::_M_start_thread(std::unique_ptr<std::thread::_State>)", "calls std::thread"),
+    ("u", "simt::is_profiling", "defines simt::is_profiling outside"),
+    ("W", "ladder::judge::SharedMemory::of(ladder::judge::Request const&, bool)", "defines ladder::judge::SharedMemory"),
+    ("u", "simt::shared<float [8], ladder::matrix::warp_shuffle::kernel(float*)::simt_S_sums>()::variable", ""),
+    ("W", "ladder::matrix::warp_shuffle::launch(float*)", ""),
     ("U", "system", "calls system, which"),
     ("U", "open", "calls open, which"),
     ("U", "__tsan_read4", "calls __tsan_read4"),
@@ -161,7 +167,6 @@ OF_OBJECTS = [
     ("T", "main", "defines main outside its namespace ladder::matrix::warp_shuffle"),
     ("T", "operator new(unsigned long)", "defines operator new"),
     ("B", "ladder::counter", "defines ladder::counter outside"),
-    ("W", "void simt::combine_shuffle<(simt::Shuffle)3>(simt::Exchange&, unsigned int)", ""),
 ]
 
 
@@ -170,6 +175,8 @@ def test_symbols_of_an_object(kind, name, said):
     found = symbols.sentence(kind, name, "ladder::matrix::warp_shuffle", False)
     assert said in found if said else not found
     assert not symbols.sentence("U", "__tsan_read4", "ladder::matrix::warp_shuffle", True)
+    of_header = "void simt::combine_shuffle<(simt::Shuffle)3>(simt::Exchange&, unsigned int)"
+    assert not symbols.sentence("W", of_header, "ladder::matrix::warp_shuffle", False, is_own=False)
 
 
 @pytest.mark.parametrize(

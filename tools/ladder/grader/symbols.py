@@ -5,6 +5,7 @@ and may ask for what kernels, launchers and the headers that they may include as
 """
 
 import functools
+import os
 import re
 import subprocess
 
@@ -13,16 +14,15 @@ from ..core.ladders import ROOT, Unusable
 # Of the C++ library and of the compiler; the CPU device's are read from its headers.
 ALLOWED = re.compile(
     r"_GLOBAL_OFFSET_TABLE_|operator (new|delete)(\[\])?\(|__cxa_\w+|_Unwind_Resume|__gxx_personality_v0|__dso_handle|"
-    r"__stack_chk_fail|(vtable|typeinfo|typeinfo name|guard variable|VTT) for |DW\.ref\.|std::|__gnu_cxx::|"
+    r"__stack_chk_fail|(vtable|typeinfo|typeinfo name|guard variable|VTT) for |DW\.ref\.|"
+    r"std::(__throw_\w+|terminate|exception|bad_\w+|\w+_(error|argument)|out_of_range|__cxx11::basic_string<char|_Rb_tree_\w+|"
+    r"_Hash_bytes|__detail::\w+|nothrow|__exception_ptr::\w+)\b|"
     r"__ubsan_\w+|__tls_get_addr|_?_?mem(cpy|set|move|cmp)(_chk)?$|__assert_fail|"
     r"(__)?(printf|vprintf|puts|putchar|snprintf|strlen)(_chk)?$|stderr$|stdout$|clock_gettime$|"
     r"a?(sin|cos|tan)h?(pi)?f?$|(exp|exp2|exp10|expm1|log|log2|log10|log1p|sqrt|rsqrt|cbrt|rcbrt|pow|fmod|floor|ceil|round|trunc|"
     r"rint|nearbyint|fabs|fma|fmax|fmin|hypot|erf|erfc|erfcx|tgamma|lgamma|ldexp|frexp|scalbn|ilogb|logb|nextafter|copysign|"
     r"remainder|lrint|llrint|lround|llround|atan2|sincos|fdim|modf)f?$|"
     r"(threadIdx|blockIdx|blockDim|gridDim|warpSize)$"
-)
-NO_STREAMS = re.compile(
-    r"std::(basic_[io]*f?stream|basic_filebuf|filesystem|thread|ifstream|ofstream|system|ios_base::Init)"
 )
 # Calls of CUDA's that a launcher may make: none moves memory, none waits, none reports anything to the grader.
 OF_CUDA = re.compile(
@@ -48,12 +48,13 @@ def of_the_device():
 
 
 def listed(file):
-    """(kind, name) of the symbols of an object that others see or must provide."""
-    done = subprocess.run(["nm", "-C", str(file)], capture_output=True, text=True)
+    """(kind, name, the file that it stands in) of the symbols of an object that others see or must provide."""
+    done = subprocess.run(["nm", "-C", "-l", str(file)], capture_output=True, text=True)
     if done.returncode:
         raise Unusable(f"nm cannot read the student's object: {done.stderr.strip()}")
-    found = (re.match(r"[0-9a-f ]{16} ([A-Zuwvi]) (.*)", line) for line in done.stdout.splitlines())
-    return list(dict.fromkeys(match.groups() for match in found if match))
+    lines = done.stdout.splitlines()
+    found = (re.match(r"[0-9a-f ]{16} ([A-Zuwvi]) ([^\t]*)(?:\t(.*):\d+)?", line) for line in lines)
+    return list(dict.fromkeys(match.groups("") for match in found if match))
 
 
 def base(name):
@@ -69,30 +70,29 @@ def is_allowed(name, space, has_engine=False):
     named = base(name)
     if named.startswith("simt::"):
         return all(part in of_the_device() for part in named.split("::")[1:])
-    if NO_STREAMS.search(name):
-        return False
     if has_engine and OF_ENGINE.match(name):
         return True
     return bool(OF_CUDA.match(name) or ALLOWED.match(name)) or named.startswith(("ladder::call", f"{space}::"))
 
 
-def sentence(kind, name, space, is_counted, has_engine=False):
-    """What is wrong with a symbol; "" if nothing is."""
+def sentence(kind, name, space, is_counted, has_engine=False, is_own=True):
+    """What is wrong with a symbol; "" if nothing is. is_own: whether the student's file has it, and no header."""
     short = name if len(name) < 80 else f"{name[:76]} ..."
     if kind in "Uw":
         hooks = is_counted and OF_COUNTING.match(name)
         if not hooks and not is_allowed(name, space, has_engine):
             return f"the file calls {short}, which has nothing to do with a kernel"
-    elif kind in "TBDRCG" and not base(name).startswith((f"{space}::", "ladder::judged::launch")):
+    elif (kind in "TBDRCG" or (kind in "WVu" and is_own and base(name) != "simt::shared")) and not base(name).startswith((f"{space}::", "ladder::judged::launch")):
         return f"the file defines {short} outside its namespace {space}"
     return ""
 
 
 def refused(work):
     """Sentences about symbols that no kernel needs."""
+    engine, own = bool(work.exercise.stage.ladder.engine), {str(file) for file in work.students}
     found = [
-        sentence(kind, name, work.space, file == work.objects[-1], bool(work.exercise.stage.ladder.engine))
+        sentence(kind, name, work.space, file == work.objects[-1], engine, os.path.realpath(place) in own)
         for file in work.objects
-        for kind, name in listed(file)
+        for kind, name, place in listed(file)
     ]
     return [one for one in dict.fromkeys(found) if one]
