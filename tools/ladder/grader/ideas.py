@@ -426,7 +426,8 @@ class Threads(Idea):
         total = sum(mine.total("bytes", kind) for kind in ("global load", "global store", "global atomic"))
         if mine.busiest_bytes and total / mine.busiest_bytes < 0.8 * least:
             share = 100 * mine.busiest_bytes / total
-            return f"{begin}: one thread of yours moves {share:.2g} % of all bytes, while others have little to do"
+            part = f"{share:.2g}" if share < 10 else f"{share:.0f}"
+            return f"{begin}: one thread of yours moves {part} % of all bytes, while others have little to do"
         return ""
 
 
