@@ -155,7 +155,11 @@ OF_OBJECTS = [
     ("U", "std::__basic_file<char>::open(char const*, std::_Ios_Openmode, int)", "calls std::__basic_file"),
     ("U", "std::thread::_M_start_thread(std::unique_ptr<std::thread::_State>)", "calls std::thread"),
     ("u", "simt::is_profiling", "defines simt::is_profiling outside"),
-    ("W", "ladder::judge::SharedMemory::of(ladder::judge::Request const&, bool)", "defines ladder::judge::SharedMemory"),
+    (
+        "W",
+        "ladder::judge::SharedMemory::of(ladder::judge::Request const&, bool)",
+        "defines ladder::judge::SharedMemory",
+    ),
     ("u", "simt::shared<float [8], ladder::matrix::warp_shuffle::kernel(float*)::simt_S_sums>()::variable", ""),
     ("W", "ladder::matrix::warp_shuffle::launch(float*)", ""),
     ("U", "system", "calls system, which"),
