@@ -59,7 +59,7 @@ class Access:
     is_async: bool
     requests: int = 0
     lanes: int = 0  # active ones, summed over the requests
-    bytes: int = 0  # asked for
+    bytes: int = 0  # requested
     transfers: int = 0  # 32-byte sectors of global memory, wavefronts of shared memory
     ideal: int = 0  # the least that the same lanes could have needed
     read_from_peers: int = 0  # bytes over the link, with several devices
@@ -88,7 +88,7 @@ class Access:
 
     @property
     def efficiency(self):
-        """Global memory: bytes asked for each byte moved; above 1 where lanes share what they read."""
+        """Global memory: bytes requested for each byte moved; above 1 where lanes share what they read."""
         return ratio(self.bytes, self.moved) if self.is_global else None
 
     @property

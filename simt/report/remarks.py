@@ -29,7 +29,7 @@ def of_global(access, requests):
         if step == access.size and addresses[0][1] % 32:
             why = f"neighbouring elements, but from {distance(addresses[0][1] % 32)} past the start of a sector"
         elif step == access.size:
-            why = f"of neighbouring elements, only {len(addresses)} are asked for"
+            why = f"of neighbouring elements, only {len(addresses)} are requested"
         return (
             f"{number(access.per_request)} sectors per request where {number(access.ideal_per_request)} would do: {why}"
         )
@@ -47,10 +47,10 @@ def of_shared(access):
         return None
     said = f"{number(access.per_request)} wavefronts per request where {number(access.ideal_per_request)} would do"
     if access.kind == "atomic":
-        return f"{said}: lanes that want the same word, or words of one bank, take turns"
+        return f"{said}: lanes that access the same word, or words of one bank, take turns"
     step = stride(access)
     if step and step % 128 == 0:
-        return f"{said}: neighbouring lanes are {distance(abs(step))} apart, so all want the same bank"
+        return f"{said}: neighbouring lanes are {distance(abs(step))} apart, so all access the same bank"
     return f"{said}: {apart(step)}, and different words of one bank take turns"
 
 

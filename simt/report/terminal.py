@@ -71,7 +71,7 @@ def aligned(rows, left=(0,), indent="  "):
 
 
 def listing(kernel, sources, width, style):
-    """The annotated lines of one kernel: the source, and below it what the warps asked for there."""
+    """The annotated lines of one kernel: the source, and below it what the warps requested there."""
 
     def row(*cells):
         return "{:<{}}{:>13}{:>26}{:>8}{:>8}".format(cells[0], width - 56, *cells[1:]).rstrip()

@@ -8,7 +8,7 @@ BANKS = 32
 
 
 def words_of(addresses, size):
-    """{word's number: [lanes that want a part of it]}, in order of the words."""
+    """{word's number: [lanes that access a part of it]}, in order of the words."""
     words = {}
     for lane, offset in addresses:
         for word in range(offset // 4, (offset + size - 1) // 4 + 1):
@@ -41,7 +41,7 @@ def svg(width, height, parts, what):
 
 
 def sectors(addresses, size):
-    """The sectors that a request touches, eight words each; a word holds the number of the lane that asks for it."""
+    """The sectors that a request touches, eight words each; a word holds the number of the lane that requests it."""
     words = words_of(addresses, size)
     touched = sorted({word // 8 for word in words})
     width, height = 8 * CELL + GAP, CELL + 16
@@ -58,7 +58,7 @@ def sectors(addresses, size):
 
 
 def banks(addresses, size):
-    """The words that a request wants, each in the column of its bank: a column of two takes two turns."""
+    """The words that a request accesses, each in the column of its bank: a column of two takes two turns."""
     words = words_of(addresses, size)
     columns = [[] for _ in range(BANKS)]
     for word, lanes in words.items():

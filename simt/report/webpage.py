@@ -243,7 +243,7 @@ def pictures(kernel, sources):
         out.append(f"<h3>{escape(said)}</h3><pre>{escape(source)}</pre>{wide(drawn, said)}")
     if not out:
         return ""
-    key = "Each cell is a 4-byte word and holds the number of the lane that asks for it. "
+    key = "Each cell is a 4-byte word and holds the number of the lane that requests it. "
     key += "Eight words are a sector of global memory; a column is a bank of shared memory."
     return f'{"".join(out)}<p class="faint">{key}</p>'
 

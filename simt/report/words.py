@@ -5,8 +5,8 @@ from pathlib import Path
 from .model import OPERATIONS
 
 NOTES = {
-    "Exact": "addresses, widths, requests, sectors, bytes asked and moved, distinct bytes, barriers, shuffles, "
-    "conflicts of 4-byte accesses to shared memory, and the hazards of the path that ran. Use is bytes asked for each "
+    "Exact": "addresses, widths, requests, sectors, bytes requested and moved, distinct bytes, barriers, shuffles, "
+    "conflicts of 4-byte accesses to shared memory, and the hazards of the path that ran. Use is bytes requested per "
     "byte moved: above 100 % where lanes share what they read.",
     "Model": "wavefronts of 8- and 16-byte accesses to shared memory; which lanes run together after a branch; which "
     "loads the compiler keeps: g++ compiled this, and nvcc may merge, repeat or drop one.",
@@ -119,8 +119,10 @@ def per_request(access):
 def summary_tables(kernel):
     """The sums over a kernel, one table of cells for each kind of memory."""
     tables = {
-        "global": [["global", "requests", "asked", "moved", "use", "sectors each (ideal)", "distinct", "times asked"]],
-        "shared": [["shared", "requests", "asked", "wavefronts each (ideal)", "conflicts"]],
+        "global": [
+            ["global", "requests", "requested", "moved", "use", "sectors each (ideal)", "distinct", "times requested"]
+        ],
+        "shared": [["shared", "requests", "requested", "wavefronts each (ideal)", "conflicts"]],
     }
     for total in kernel.totals():
         cells = [f"{total.kind}s", f"{total.requests:,}", amount(total.bytes)]

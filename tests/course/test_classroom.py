@@ -22,7 +22,7 @@ def report_of(text):
         "wrong": grade.Report(values=["3 of 7 elements wrong"]),
         "race": grade.Report(is_right=True, hazards=["line 4: race"]),
         "fault": grade.Report(hazards=["line 4: an access outside of memory"]),
-        "without the idea": grade.Report(is_right=True, ideas=["wants one barrier"]),
+        "without the idea": grade.Report(is_right=True, ideas=["requires one barrier"]),
     }
     return next((report for word, report in said.items() if word in text), grade.Report(is_right=True))
 
@@ -80,7 +80,7 @@ def test_points_for_each_part(a_class, tmp_path):
 def test_a_kernel_of_one_thread_gets_no_points_for_the_idea():
     """It has neither conflicts nor barriers, because it does nothing together."""
     counts = ideas.Counts.read(cpu_device.path_of(FIFTH.stage), FIFTH.given)
-    few = grade.Report(is_right=True, ideas=["wants one barrier"], counts=counts)
+    few = grade.Report(is_right=True, ideas=["requires one barrier"], counts=counts)
     assert classroom.points_of(FIFTH, few)["idea"] > 0
     for row in counts.sums + counts.rows:
         row["grid"], row["block"] = "1", "1"

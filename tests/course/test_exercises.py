@@ -202,15 +202,15 @@ def test_bytes_over_the_link_have_a_floor_and_a_ceiling_in_both_directions():
     whole = 2 * 8 * 4096 * 2  # both ranks' partial results
     for link, said in [
         ((whole, 128), ""),
-        ((whole // 2, 128), "wants 131,072 bytes over the link as loads: yours are 65,536"),
-        ((2 * whole, 128), "wants 131,072 bytes over the link as loads: yours are 262,144"),
-        ((whole, whole), "wants 0 bytes over the link as stores: yours are 131,072"),
+        ((whole // 2, 128), "requires 131,072 bytes over the link as loads: yours are 65,536"),
+        ((2 * whole, 128), "requires 131,072 bytes over the link as loads: yours are 262,144"),
+        ((whole, whole), "requires 0 bytes over the link as stores: yours are 131,072"),
     ]:
         counts.link = link
         assert ideas.complaints(exercise, counts) == ([said] if said else [])
         assert not ideas.unlinked(exercise, counts)
     counts.link = (0, 128)
-    assert ideas.unlinked(exercise, counts).startswith("wants loads over the link")
+    assert ideas.unlinked(exercise, counts).startswith("requires loads over the link")
 
 
 def test_files_that_the_compiler_read_are_known_ones(tmp_path):
@@ -232,44 +232,52 @@ def test_files_that_the_compiler_read_are_known_ones(tmp_path):
 # --- The ideas, judged from the stored counts of other stages -----------------------------------------------------
 
 JUDGED = [
-    ("05", "matrix/02_reduction5", r"wants at most 1 barrier per row: yours has 9, most of them in line \d+"),
-    ("W2L1/3", "W2L1/reduction2", r"wants at most 88.58 requests to shared memory for 1000 elements: yours makes \d+"),
-    ("04", "matrix/02_reduction5", r"wants loads of 16 bytes: line \d+ moves 4"),
-    ("06", "matrix/05_warp_shuffle", r"wants stores of 16 bytes: line \d+ moves 4"),
-    ("07", "matrix/06_vectorized", r"wants each input element read once: yours is read 2.0 times \(loads .*: line \d+"),
+    ("05", "matrix/02_reduction5", r"requires at most 1 barrier per row: yours has 9, most of them in line \d+"),
+    (
+        "W2L1/3",
+        "W2L1/reduction2",
+        r"requires at most 88.58 requests to shared memory for 1000 elements: yours makes \d+",
+    ),
+    ("04", "matrix/02_reduction5", r"requires loads of 16 bytes: line \d+ moves 4"),
+    ("06", "matrix/05_warp_shuffle", r"requires stores of 16 bytes: line \d+ moves 4"),
+    (
+        "07",
+        "matrix/06_vectorized",
+        r"requires each input element to be read once: yours is read 2.0 times \(loads .*: line \d+",
+    ),
     (
         "08",
         "matrix/07_registers",
-        r"wants at most 5 shuffles of a warp: yours has 10, most of them in line 15 of common/",
+        r"requires at most 5 shuffles of a warp: yours has 10, most of them in line 15 of common/",
     ),
-    ("02", "matrix/01_basic", r"wants coalesced requests: a load in line \d+ touches 32 sectors where 4 would do"),
-    ("W2L1/1", "W2L1/reduction0", r"wants 20.4 lanes in a load from shared memory, on average: line \d+ has 5.4"),
+    ("02", "matrix/01_basic", r"requires coalesced requests: a load in line \d+ touches 32 sectors where 4 would do"),
+    ("W2L1/1", "W2L1/reduction0", r"requires 20.4 lanes in a load from shared memory, on average: line \d+ has 5.4"),
     (
         "W2L1/2",
         "W2L1/reduction1",
-        r"wants no bank conflicts: a shared load in line \d+ takes 3.92 wavefronts where 1 would do",
+        r"requires no bank conflicts: a shared load in line \d+ takes 3.92 wavefronts where 1 would do",
     ),
-    ("W2L1/8", "W2L1/reduction7", r"wants at most 1 kernel launch: yours makes 2"),
+    ("W2L1/8", "W2L1/reduction7", r"requires at most 1 kernel launch: yours makes 2"),
     (
         "vector/07",
         "vector/06_vectorized",
-        r"wants one of the kernels without a barrier: yours all have one \(line \d+ of common",
+        r"requires one of the kernels to have no barrier: yours all have one \(line \d+ of common",
     ),
     (
         "W2L3/2",
         "W2L3/transpose_v1",
-        r"wants no bank conflicts: a shared load in line \d+ takes 32 wavefronts where 1 would do",
+        r"requires no bank conflicts: a shared load in line \d+ takes 32 wavefronts where 1 would do",
     ),
     (
         "W2L3/1",
         "W2L3/transpose_v0",
-        r"wants coalesced requests: a store in line \d+ touches 32 sectors where 4 would do",
+        r"requires coalesced requests: a store in line \d+ touches 32 sectors where 4 would do",
     ),
-    ("W1L1/3", "W1L1/vector_add2", r"wants a grid that just fills the GPU, 8,192 threads: yours has 32,768"),
+    ("W1L1/3", "W1L1/vector_add2", r"requires a grid that just fills the GPU, 8,192 threads: yours has 32,768"),
     (
         "q4_gemm/08",
         "q4_gemm/07_repacked",
-        r"wants 90 % of the bytes brought by asynchronous copies: yours are 0 %; line \d+ loads",
+        r"requires 90 % of the bytes to be brought by asynchronous copies: yours bring 0 %; line \d+ loads",
     ),
 ]
 
@@ -306,7 +314,7 @@ def test_kernels_that_the_counters_did_not_see_have_no_idea():
     counts = ideas.stored(exercise)
     for row in counts.sums:
         row["distinct_bytes"] = "4"
-    assert any("loaded by your kernels, while they are counted" in one for one in ideas.complaints(exercise, counts))
+    assert any("loaded by your kernels while they are counted" in one for one in ideas.complaints(exercise, counts))
 
 
 def test_a_grid_fills_a_larger_gpu_too():
@@ -572,7 +580,7 @@ def printed(capsys, exercise, report):
 @pytest.mark.parametrize("kind", ["build", "values", "hazards", "ideas", "rules"])
 def test_every_rejection_ends_with_the_command_that_shows_ones_own_kernel(mine, capsys, kind):
     exercise = exercises.find("W2L1/2")
-    said = printed(capsys, exercise, grade.Report(**{kind: ["wants something"]})).splitlines()
+    said = printed(capsys, exercise, grade.Report(**{kind: ["requires something"]})).splitlines()
     assert said[-1] == f"Your kernel line by line: make analyze S={exercise.file}" and "make try S=W2L1/2" in said[-2]
 
 
@@ -667,5 +675,5 @@ def test_a_launch_whose_arguments_are_exchanged_is_named():
     for row in counts.sums + counts.rows:
         row["grid"], row["block"] = row["block"], row["grid"]
     assert ideas.exchanged(exercise, counts).startswith(
-        "wants a grid of 32 blocks of 256 threads: yours has a grid of 256 blocks of 32"
+        "requires a grid of 32 blocks of 256 threads: yours has a grid of 256 blocks of 32"
     )

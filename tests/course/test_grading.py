@@ -141,7 +141,7 @@ def test_the_submissions_of_an_exercise_get_the_sentence_that_helps(group, tmp_p
     texts = [edited(one) for one in submissions]
     wrong = []
     for one, report in zip(submissions, reports(exercise, texts, tmp_path, number)):
-        lines = [re.sub(r"_\d+( wants)", r"\1", line) for line in report.lines]
+        lines = [re.sub(r"_\d+( requires)", r"\1", line) for line in report.lines]
         helped = (
             report.passed
             if one.passes

@@ -81,7 +81,7 @@ def test_the_first_page_has_a_picture_a_button_and_the_plan(assembled, progress)
 
 @pytest.mark.parametrize("exercise", exercises.course()[:: len(exercises.course()) - 1] + [exercises.find("05")])
 def test_the_page_of_an_exercise_leads(assembled, progress, exercise):
-    """The commands, what the grader wants, the skeleton, the ways on, then hint after hint, and the solution last."""
+    """The commands, what the grader requires, the skeleton, the ways on, then hint after hint, and the solution last."""
     text = site_pages.exercise_page(assembled, exercise, site_job.title_of)
     skeleton, solution = exercise.skeleton([]).strip(), exercise.stage.source.read_text(encoding="utf-8").strip()
     parts = [f"make exercise S={exercise.asked}", f"make grade S={exercise.asked}", exercise.task]

@@ -83,14 +83,14 @@ def head_of(exercise):
     return [
         f"Exercise {title}.",
         *task,
-        f"The grader wants (it counts on {counted}):",
+        f"The grader requires (it counts on {counted}):",
         *[f"- {one}" for one in wanted(exercise)],
         last,
     ]
 
 
 def wanted(exercise):
-    """All that the grader wants, as phrases."""
+    """All that the grader requires, as phrases."""
     return [
         "right values in all checks that the stage has passed, in every order of the threads",
         "no race and no access outside of memory",

@@ -137,7 +137,7 @@ class Barriers(AtMost):
         return self.phrase(self.wanted(stage))
 
     def found(self, mine, found, wanted):
-        return f"wants {self.phrase(wanted)}: yours has {shown(found)}{mostly(mine.lines('block_barrier'))}"
+        return f"requires {self.phrase(wanted)}: yours has {shown(found)}{mostly(mine.lines('block_barrier'))}"
 
     def phrase(self, wanted):
         of = f"per {self.unit[0]}" if self.unit[0] else "of a block"
@@ -160,7 +160,7 @@ class LeastBarriers(AtMost):
 
     def found(self, mine, found, wanted):
         rows = mine.lines("block_barrier")
-        return f"wants one of the kernels without a barrier: yours all have one ({places(rows)})"
+        return f"requires one of the kernels to have no barrier: yours all have one ({places(rows)})"
 
 
 class Shuffles(AtMost):
@@ -172,7 +172,7 @@ class Shuffles(AtMost):
 
     def found(self, mine, found, wanted):
         rows = mine.lines("shuffle")
-        return f"wants at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(rows)}"
+        return f"requires at most {shown(wanted)} shuffles of a warp: yours has {shown(found)}{mostly(rows)}"
 
 
 class Steps(Idea):
@@ -186,7 +186,7 @@ class Steps(Idea):
 
     def complaint(self, mine, stage):
         found = self.of(mine)
-        return "" if found >= self.wanted(stage) else f"wants {self.wish(stage)}: yours has {shown(found)}"
+        return "" if found >= self.wanted(stage) else f"requires {self.wish(stage)}: yours has {shown(found)}"
 
 
 class Reads(AtMost):
@@ -208,7 +208,7 @@ class Reads(AtMost):
             return ""
         rows = mine.busy("global load")
         return (
-            f"wants each input element read {self.often(times)}: yours is read {found:.1f} times "
+            f"requires each input element to be read {self.often(times)}: yours is read {found:.1f} times "
             f"(loads of global memory: {places(rows)})"
         )
 
@@ -244,7 +244,7 @@ class Width(Idea):
         if not narrow:
             return ""
         worst = min(narrow, key=lambda row: int(row["bytes_per_lane"]))
-        return f"wants {self.name} of {shown(wanted)} bytes: {place(worst)} moves {worst['bytes_per_lane']}"
+        return f"requires {self.name} of {shown(wanted)} bytes: {place(worst)} moves {worst['bytes_per_lane']}"
 
 
 class StoreWidth(Width):
@@ -281,7 +281,7 @@ class Coalesced(Ratio):
 
     def found(self, row, each, ideal):
         what = "load" if "load" in row["what"] else "store"
-        return f"wants coalesced requests: a {what} in {place(row)} touches {each} sectors where {ideal} would do"
+        return f"requires coalesced requests: a {what} in {place(row)} touches {each} sectors where {ideal} would do"
 
 
 class Conflicts(Ratio):
@@ -292,9 +292,7 @@ class Conflicts(Ratio):
 
     def found(self, row, each, ideal):
         what = "load" if "load" in row["what"] else "store"
-        return (
-            f"wants no bank conflicts: a shared {what} in {place(row)} takes {each} wavefronts where {ideal} would do"
-        )
+        return f"requires no bank conflicts: a shared {what} in {place(row)} takes {each} wavefronts where {ideal} would do"
 
 
 class Lanes(Idea):
@@ -312,7 +310,7 @@ class Lanes(Idea):
         if not rows or found >= 0.98 * wanted:
             return ""
         return (
-            f"wants {shown(round(wanted, 1))} lanes in a load from shared memory, on average: "
+            f"requires {shown(round(wanted, 1))} lanes in a load from shared memory, on average: "
             f"{place(rows[0])} has {shown(round(found, 1))}"
         )
 
@@ -330,7 +328,9 @@ class Requests(AtMost):
 
     def found(self, mine, found, wanted):
         rows = mine.lines(*self.kinds)
-        return f"wants at most {shown(wanted)} {self.name} for 1000 elements: yours makes {shown(found)}{mostly(rows)}"
+        return (
+            f"requires at most {shown(wanted)} {self.name} for 1000 elements: yours makes {shown(found)}{mostly(rows)}"
+        )
 
 
 class SharedRequests(Requests):
@@ -354,7 +354,7 @@ class Launches(AtMost):
 
     def found(self, mine, found, wanted):
         said = cpu_device.several(wanted, "kernel launch").replace("launchs", "launches")
-        return f"wants at most {said}: yours makes {shown(found)}"
+        return f"requires at most {said}: yours makes {shown(found)}"
 
 
 class Blocks(AtMost):
@@ -365,7 +365,7 @@ class Blocks(AtMost):
         return f"a grid of at most {shown(self.wanted(stage))} blocks"
 
     def found(self, mine, found, wanted):
-        return f"wants a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
+        return f"requires a grid of at most {cpu_device.several(wanted, 'block')}: yours has {shown(found)}"
 
 
 class Fills(Idea):
@@ -377,16 +377,14 @@ class Fills(Idea):
 
     def complaint(self, mine, stage):
         if not self.is_full(mine.threads, stage.threads):
-            return (
-                f"wants a grid that just fills the GPU, {shown(stage.threads)} threads: yours has {shown(mine.threads)}"
-            )
+            return f"requires a grid that just fills the GPU, {shown(stage.threads)} threads: yours has {shown(mine.threads)}"
         many, threads = mine.elsewhere or (MULTIPROCESSORS, mine.threads)
         wanted = stage.threads * many // MULTIPROCESSORS
         if self.is_full(threads, wanted):
             return ""
         return (
-            f"wants a grid that just fills any GPU: one with {many} multiprocessors holds {shown(wanted)} threads, and your "
-            f"launcher starts {shown(threads)} there. resident_blocks asks the GPU how many blocks it holds"
+            f"requires a grid that just fills any GPU: one with {many} multiprocessors holds {shown(wanted)} threads, and "
+            f"your launcher starts {shown(threads)} there. resident_blocks returns how many blocks the GPU holds"
         )
 
     @staticmethod
@@ -403,7 +401,7 @@ class Shuffle(Idea):
         return "values that go from lane to lane through registers, by shuffles"
 
     def complaint(self, mine, stage):
-        return "" if mine.lines(*self.KINDS) else "wants shuffles, and yours has none: see __shfl_down_sync"
+        return "" if mine.lines(*self.KINDS) else "requires shuffles, and yours has none: see __shfl_down_sync"
 
 
 class Threads(Idea):
@@ -420,7 +418,7 @@ class Threads(Idea):
 
     def complaint(self, mine, stage):
         least = self.least(stage)
-        begin = f"wants the work shared by at least {shown(least)} threads"
+        begin = f"requires the work to be shared by at least {shown(least)} threads"
         if mine.threads < least:
             return f"{begin}: your largest launch has {shown(mine.threads)}. A GPU is fast because thousands of threads work"
         total = sum(mine.total("bytes", kind) for kind in ("global load", "global store", "global atomic"))
@@ -440,7 +438,7 @@ class Together(Idea):
             if mine.lines(kind) and found < 0.6 * wanted:
                 (row, *_) = sorted(mine.busy(kind), key=lambda one: number(one, "lanes") / number(one, "requests"))
                 return (
-                    f"wants the lanes of a warp at work together: {shown(round(found, 1))} of 32 {verb} at a time "
+                    f"requires the lanes of a warp to work together: {shown(round(found, 1))} of 32 {verb} at a time "
                     f"({place(row)}), where the stage has {shown(round(wanted, 1))}"
                 )
         return ""
@@ -454,7 +452,7 @@ class Exchange(Idea):
     def complaint(self, mine, stage):
         if not stage.lines(*self.KINDS) or mine.lines(*self.KINDS):
             return ""
-        return "wants threads that work together, over shared memory or by shuffles: yours exchange no values"
+        return "requires threads that work together, over shared memory or by shuffles: yours exchange no values"
 
 
 class Seen(Idea):
@@ -466,7 +464,9 @@ class Seen(Idea):
         for kind, (verb, least) in wanted.items():
             if mine.distinct(kind) < 0.9 * least:
                 found = f"{shown(mine.distinct(kind))} of {shown(least)} bytes"
-                return f"wants all elements {verb} by your kernels, while they are counted: yours {verb} {found}"
+                return (
+                    f"requires all elements to be {verb} by your kernels while they are counted: yours {verb} {found}"
+                )
         return ""
 
 
@@ -480,7 +480,7 @@ class SharedBytes(AtMost):
         return f"at most {shown(self.wanted(stage))} bytes of shared memory for a block"
 
     def found(self, mine, found, wanted):
-        return f"wants at most {shown(wanted)} bytes of shared memory for a block: yours has {shown(found)}"
+        return f"requires at most {shown(wanted)} bytes of shared memory for a block: yours has {shown(found)}"
 
 
 class Link(Idea):
@@ -503,7 +503,7 @@ class Link(Idea):
         for name, bytes in found.items():
             wanted = self.most if name == self.said else 0
             if abs(bytes - wanted) > self.slack * self.most:
-                return f"wants {shown(wanted)} bytes over the link as {name}: yours are {shown(bytes)}"
+                return f"requires {shown(wanted)} bytes over the link as {name}: yours are {shown(bytes)}"
         return ""
 
 
@@ -515,7 +515,7 @@ class Names(Idea):
 
     def complaint(self, mine, stage):
         missing = [name for name in self.said.split(",") if not re.search(rf"\b{re.escape(name)}\b", mine.code)]
-        return f"wants {' and '.join(missing)} used: yours does not name it" if missing else ""
+        return f"requires {' and '.join(missing)}: yours does not name it" if missing else ""
 
 
 class Async(Idea):
@@ -534,8 +534,8 @@ class Async(Idea):
             return ""
         rows = [row for row in mine.lines("global load") if row["what"] == "global load"]
         where = f"; {place(rows[0])} loads through registers" if rows else ""
-        share = f"{100 * wanted:.0f} % of the bytes brought by asynchronous copies"
-        return f"wants {share}: yours are {100 * found:.0f} %{where}"
+        share = f"{100 * wanted:.0f} % of the bytes to be brought by asynchronous copies"
+        return f"requires {share}: yours bring {100 * found:.0f} %{where}"
 
 
 IDEAS = {
@@ -568,7 +568,7 @@ def of(exercise):
 
 
 def floor(exercise):
-    """What every exercise wants, so that no solution is right because it does next to nothing. threads=N says
+    """What every exercise requires, so that no solution is right because it does next to nothing. threads=N says
     how many threads."""
     threads = Threads(exercise, exercise.wants.get("threads", ""))
     return [threads, Together(exercise, ""), Exchange(exercise, "")] + ([] if exercise.input else [Seen(exercise, "")])
@@ -584,19 +584,19 @@ def stored(exercise):
 
 
 def wishes(exercise):
-    """What the grader wants beside right values, as phrases."""
+    """What the grader requires beside right values, as phrases."""
     stage = stage_counts(exercise)
     return [*(idea.wish(stage) for idea in of(exercise)), floor(exercise)[0].wish(stored(exercise))]
 
 
 def below_floor(exercise, counts):
-    """What every exercise wants, and the counters of a right kernel do not show: sentences that begin with "wants"."""
+    """What every exercise requires, and the counters of a right kernel do not show: sentences that begin with "requires"."""
     least = stored(exercise)
     return [one for one in (idea.complaint(counts, least) for idea in floor(exercise)) if one]
 
 
 def complaints(exercise, counts):
-    """What the counters of a right kernel do not show, as sentences that begin with "wants"."""
+    """What the counters of a right kernel do not show, as sentences that begin with "requires"."""
     stage = stage_counts(exercise)
     said = (idea.complaint(counts, stage) for idea in of(exercise))
     return [*below_floor(exercise, counts), *(one for one in said if one)]
@@ -614,7 +614,7 @@ def exchanged(exercise, counts):
     for blocks, threads in sizes(counts) - sizes(stage):
         if (threads, blocks) in sizes(stage):
             return (
-                f"wants {several_threads(threads, blocks)}: yours has {several_threads(blocks, threads)}. "
+                f"requires {several_threads(threads, blocks)}: yours has {several_threads(blocks, threads)}. "
                 "The first argument of <<<blocks, threads, ...>>> is the number of blocks"
             )
     return ""
@@ -624,7 +624,7 @@ def unlinked(exercise, counts):
     """Whether the kernels of several ranks leave each other's memory alone: "" or a sentence."""
     if "link" not in exercise.wants or not counts or sum(counts.link) > exercise.given["rows"] * exercise.given["cols"]:
         return ""
-    return f"wants {exercise.wants['link']} over the link: no rank of yours gets another rank's partial result"
+    return f"requires {exercise.wants['link']} over the link: no rank of yours gets another rank's partial result"
 
 
 def several_threads(blocks, threads):

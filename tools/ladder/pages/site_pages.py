@@ -78,7 +78,7 @@ def hints_of(exercise):
 
 
 def exercise_page(site, exercise, title_of):
-    """The commands, the task, what the grader wants, the skeleton, the way back and on, the hints, the solution."""
+    """The commands, the task, what the grader requires, the skeleton, the way back and on, the hints, the solution."""
     course, page, stage, asked = exercises.course(), exercise.page, exercise.stage, exercise.asked
     place, state = course.index(exercise), states().get(asked)
 
@@ -98,7 +98,7 @@ def exercise_page(site, exercise, title_of):
         f"Exercise {place + 1} of {len(course)}{f', **{state}**' if state else ''}. {linked(COMMANDS, 'What the commands need')}.",
         f"```bash\nmake exercise S={asked}    # writes the skeleton to my/\nmake grade S={asked}       # grades it\n```",
         exercise.task,
-        "## What the grader wants",
+        "## What the grader requires",
         f"The grader counts on {grade.ladder_words(exercise)}.",
         "\n".join(f"- {wish}" for wish in grade.wanted(exercise)),
         "## The skeleton",
