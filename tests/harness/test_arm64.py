@@ -69,7 +69,7 @@ def is_for_arm(script):
 
 def test_the_devices_own_tests():
     """With pages of 4 KB, and what protects pages and handles faults with those of 16 and 64 KB that Arm's kernels have."""
-    tests = [f"../build/simt/tests/{name}_test.passed" for name in ("scheduler", "barrier")]
+    tests = [f"../build/simt/tests/{name}_test.passed" for name in ("scheduler", "barrier", "memory", "devices")]
     right(on_arm("make", f"-j{cores()}", "-C", "simt", "BUILD=../build/simt", *tests))
     scheduler = TREE / "build/simt/tests/scheduler_test"
     assert is_for_arm(scheduler)
