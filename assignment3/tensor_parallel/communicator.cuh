@@ -99,7 +99,7 @@ struct Symmetric {
       NCCL_CHECK(ncclMemAlloc(&memory[rank], bytes));
       CUDA_CHECK(cudaMemcpy(memory[rank], image.data(), bytes, cudaMemcpyHostToDevice));
       CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&state[rank]), sizeof(State)));
-      const State first;
+      const State first{};
       CUDA_CHECK(cudaMemcpy(state[rank], &first, sizeof first, cudaMemcpyHostToDevice));
     }
     for_all_ranks(ranks, [&](int rank) {
