@@ -171,6 +171,10 @@ class Library:
         """A new array of float32."""
         raise TypeError(f"{self.name}'s arrays cannot be allocated here; give scales=, an array for the scales")
 
+    def float32_beside(self, x, array):
+        """The array in float32 where x lies; a copy only if it has another type or lies elsewhere."""
+        return array
+
     def quantized(self, arrays, code, block, options):
         """As quantized(); out has the library's type of these numbers. Returns out."""
         *before, out, y, scale, scales, upper_bound = arrays
@@ -188,7 +192,7 @@ class Torch(Library):
 
         self.empty_like = torch.empty_like  # type: ignore[method-assign]
         self.is_watched, self.is_transformed = is_watched, is_transformed
-        self.uint8, self.float32 = torch.uint8, torch.float32
+        self.uint8, self.float32, self.as_tensor = torch.uint8, torch.float32, torch.as_tensor
         self.code_types = {code: getattr(torch, code) for code in CODES}
         self.is_grad_enabled, self.any_requires_grad = torch.is_grad_enabled, torch._C._any_requires_grad
         self.increment_version = torch._C._increment_version
@@ -231,6 +235,9 @@ class Torch(Library):
 
     def scales(self, x, shape):
         return x.new_empty(shape, dtype=self.float32)
+
+    def float32_beside(self, x, array):
+        return self.as_tensor(array, dtype=self.float32, device=x.device)
 
     def quantized(self, arrays, code, block, options):
         out = arrays[4]
@@ -311,6 +318,9 @@ class NumPy(Library):
     def scales(self, x, shape):
         return self.numpy.empty(shape, self.numpy.float32)
 
+    def float32_beside(self, x, array):
+        return self.numpy.asarray(array, self.numpy.float32)
+
     def quantized(self, arrays, code, block, options):
         out = arrays[4]
         if getattr(out, "dtype", None) != code:
@@ -363,6 +373,10 @@ class CuPy(Library):
 
     def scales(self, x, shape):
         return self.new(x, shape, self.cupy.float32)
+
+    def float32_beside(self, x, array):
+        with x.device:
+            return self.cupy.asarray(array, self.cupy.float32)
 
     def quantized(self, arrays, *rest):
         with self.on_stream(arrays[0]):

@@ -55,8 +55,10 @@ def rmsnorm_quant(
     eps: float = 1e-6,
     enable_pdl: Optional[bool] = None,
 ) -> None:
-    """out = the norm of input / scale, of float8_e4m3fn or float8_e5m2; scale is one number of float32. FlashInfer
-    multiplies in another order, which may change the last bit of a result."""
+    """out = the norm of input / scale, of float8_e4m3fn or float8_e5m2; input has shape (batch_size, hidden_size), as out
+    has, and weight (hidden_size,). scale is a number or an array of one, of any type and on any device; but only one of
+    float32 beside input costs no copy. FlashInfer multiplies in another order, which may change the last bit of a result.
+    """
     _quantized(out, input, None, weight, scale, eps, enable_pdl)
 
 
@@ -69,7 +71,7 @@ def fused_add_rmsnorm_quant(
     eps: float = 1e-6,
     enable_pdl: Optional[bool] = None,
 ) -> None:
-    """residual += input; out = the norm of residual / scale."""
+    """residual += input; out = the norm of residual / scale, as in rmsnorm_quant()."""
     _quantized(out, input, residual, weight, scale, eps, enable_pdl)
 
 
@@ -117,10 +119,15 @@ def _quantized(
     eps: float,
     enable_pdl: Optional[bool],
 ) -> None:
-    if isinstance(scale, float):
-        number = _package._arrays.library_of(input).scales(input, (1,))
-        number[...] = scale
+    library = _package._arrays.library_of(input)
+    if hasattr(scale, "__dlpack__"):
+        scale = library.float32_beside(input, scale)
+    elif hasattr(scale, "__float__"):
+        number = library.scales(input, (1,))
+        number[...] = float(scale)
         scale = number
+    else:
+        raise TypeError(f"scale is {scale!r}; give a number, or an array of one number")
     _package.rms_norm_quantized(
         input,
         weight,

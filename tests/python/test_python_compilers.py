@@ -85,6 +85,8 @@ def to_8_bits(x, residual, weight):
     vllm.rms_norm_static_fp8_quant(out, total, weight, number, 1e-6)
     codes, found = vllm.rms_norm_dynamic_per_token_quant(x, weight, 1e-6, torch.int8)
     flashinfer.fused_add_rmsnorm_quant(out, x, residual, weight, number)
+    for scale in (1, 0.05, number.double(), number[0]):
+        flashinfer.rmsnorm_quant(out, x, weight, scale)
     return q.float() * scales + y, codes * found, out.float()
 
 

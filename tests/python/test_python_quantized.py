@@ -100,8 +100,14 @@ def test_the_signatures_of_vllm_and_flashinfer(rms_norm):
     assert q.dtype == INT8 and scales.shape == (3, 1)
     _, groups = vllm.rms_norm_per_block_quant(x, weight, 1e-6, E4M3, [1, 64], None, None, True, 4)
     assert groups.shape == (3, 4) and groups.strides == (4, 16)
-    flashinfer.rmsnorm_quant(out, x, weight, 0.02)
-    expect(out, norm(x, weight), np.float32(0.02))
+    for given, number in ((0.02, np.float32(0.02)), (2, 2), (np.float16(0.5), 0.5), (np.array(2), 2), (np.array([0.5]), 0.5)):
+        out[...] = 0
+        flashinfer.rmsnorm_quant(out, x, weight, given)
+        expect(out, norm(x, weight), number)
+    with pytest.raises(ValueError, match=r"scale has the shape \(2,\); it must be one number"):
+        flashinfer.rmsnorm_quant(out, x, weight, np.ones(2))
+    with pytest.raises(TypeError, match="scale is None; give a number, or an array of one number"):
+        flashinfer.rmsnorm_quant(out, x, weight, None)
     y, residual, blocks = np.empty_like(x), x.copy(), np.empty((2, 4), np.float32)
     flashinfer.fused_add_rmsnorm_fp8_block_quant(out, blocks, y, x, residual, weight)
     assert (residual == (2 * x.astype(np.float32)).astype(BF16)).all()
