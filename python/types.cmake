@@ -1,8 +1,10 @@
 # "X,Q" of the norms that end in 8 bits, QUANTIZED; those of float32 and to e5m2 are seldom wanted. And
 # "X,residual,weight,y" of every mixture of types that is compiled, where void is no residual: those that are used OFTEN,
-# and the others. RMS_NORM_TYPES is usual, all, or the types of which to compile the usual ones.
+# and the others; and "X,weight,y" of their GRADIENTS, where X is what is normalized. RMS_NORM_TYPES is usual, all, or
+# the types of which to compile the usual ones.
 set(OFTEN)
 set(SELDOM)
+set(GRADIENTS)
 set(QUANTIZED)
 set(TYPES float32 float16 bfloat16)
 if(NOT RMS_NORM_TYPES)
@@ -48,6 +50,15 @@ elseif(RMS_NORM_TYPES STREQUAL "all")
   endforeach()
   list(REMOVE_ITEM SELDOM ${OFTEN})
 endif()
+foreach(mixture ${OFTEN} ${SELDOM})
+  string(REPLACE "," ";" types ${mixture})
+  list(POP_FRONT types x residual weight y)
+  if(NOT residual STREQUAL "void")
+    set(x ${residual}) # as the sum, which is what is normalized
+  endif()
+  list(APPEND GRADIENTS ${x},${weight},${y})
+endforeach()
+list(REMOVE_DUPLICATES GRADIENTS)
 foreach(type ${TYPES})
   if(RMS_NORM_TYPES MATCHES "^(usual|all)$" OR NOT type STREQUAL "float32")
     list(APPEND QUANTIZED ${type},e4m3 ${type},int8)

@@ -75,7 +75,7 @@ Tensor(T*, Layout) -> Tensor<T>;
 
 // What a sentence about a call says for its tensors. A binding may have other names for them.
 struct Names {
-  const char *x = "x", *residual = "residual", *residual_out = "residual_out", *weight = "weight", *y = "y";
+  const char *x = "x", *residual = "residual", *residual_out = "residual_out", *weight = "weight", *y = "y", *q = "q";
 };
 
 namespace detail {

@@ -92,13 +92,13 @@ Refusal refusal(const QuantizeCall<X, R, W, Q>& call, const Options& options, co
 
   const Matrices<X, R, W, X> m(call.norm);
   const Matrix q = call.codes();
-  if (q.data == nullptr) return {"q is nullptr"};
+  if (q.data == nullptr) return {names.q, " is nullptr"};
   if (const char* wrong = refusal_of_layout(q, call.norm.x.layout.heads)) return {wrong};
-  if (!rows_are_apart(q)) return {"rows of q overlap each other"};
+  if (!rows_are_apart(q)) return {"rows of ", names.q, " overlap each other"};
   const Region weight(call.norm.weight, call.norm.cols * static_cast<int64_t>(sizeof(W)));
-  if (q.region().overlaps(weight)) return {"q overlaps ", names.weight};
+  if (q.region().overlaps(weight)) return {names.q, " overlaps ", names.weight};
   if (const char* name = m.first([&](const Matrix& t) { return q.region().overlaps(t.region()); }, names))
-    return {"q overlaps ", name};
+    return {names.q, " overlaps ", name};
   const int64_t lines = call.by_columns() ? call.blocks() : call.norm.rows;
   const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
   const Region scales(how.scales, bytes(call.least_pitch()), lines, bytes(call.pitch()));

@@ -1,12 +1,17 @@
-// The gradients as a function of Python, for every mixture of types: their kernels are small.
+// The gradients as a function of Python, for the mixtures of types whose norms are compiled.
 #include <tvm/ffi/function.h>
 
-#include <rms_norm/backward.cuh>
-
 #include "arrays.h"
+#include "gradients_call.h"
 #include "stream.h"
 
 namespace rms_norm_binding {
+
+GradientsInstance& gradients_instance(Type x, Type weight, Type y) {
+  static GradientsInstance all[kTypes][kTypes][kTypes];
+  return all[x][weight][y];
+}
+
 namespace {
 
 // dx, and dweight unless it is None, for the norm of x.
@@ -15,36 +20,27 @@ void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given wei
   const Array dy{"dy", dy_given}, dsum{"dsum", tensor_of(dsum_given)}, x{"x", x_given}, dx{"dx", dx_given};
   const Array weight{"weight", tensor_of(weight_given)}, dweight{"dweight", tensor_of(dweight_given)};
   const Array workspace{"workspace", tensor_of(workspace_given)};
-  Tensor dy_rows{}, dsum_rows{}, x_rows{}, dx_rows{};
-  const int64_t rows = find_rows({x, dy, dx, dsum}, {&x_rows, &dy_rows, &dx_rows, &dsum_rows});
-  if (dsum.tensor == nullptr) dsum_rows.layout = x_rows.layout;
+  GradientsCall call;
+  call.rows = find_rows({x, dy, dx, dsum}, {&call.x, &call.dy, &call.dx, &call.dsum});
+  if (dsum.tensor == nullptr) call.dsum.layout = call.x.layout;
   check_weight(weight, x), check_weight(dweight, x);
   if (type_of(dx) != type_of(x) || (dsum.tensor && type_of(dsum) != type_of(x)) ||
       (dweight.tensor && weight.tensor && type_of(dweight) != type_of(weight)))
     TVM_FFI_THROW(TypeError) << "dx and dsum must have the type of x, and dweight that of weight";
-  rms_norm::Options options;
-  options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
-
-  const auto call = [&](auto x_type, auto weight_type, auto y_type) {
-    using X = decltype(x_type);
-    using W = decltype(weight_type);
-    using Y = decltype(y_type);
-    const auto with_arguments = [&](const auto& function) {
-      return function(of_type<const Y>(dy_rows), of_type<const X>(dsum_rows), of_type<const X>(x_rows),
-                      static_cast<const W*>(weight.data()), of_type<X>(dx_rows), static_cast<W*>(dweight.data()),
-                      workspace.data(), rows, x.cols(), options);
-    };
-    const auto explain = [](const auto&... arguments) { return rms_norm::explain_backward(arguments...); };
-    if (const char* refusal = with_arguments(explain)) TVM_FFI_THROW(ValueError) << refusal;
-    const CurrentDevice device(x.tensor->device.device_id);
-    const cudaStream_t stream = stream_of(x.tensor->device);
-    return with_arguments([&](const auto&... arguments) { return rms_norm::backward(arguments..., stream); });
-  };
-  check(with_type(type_of(x), [&](auto x_type) {
-    return with_type(type_of(weight.tensor ? weight : x), [&](auto weight_type) {
-      return with_type(type_of(dy), [&](auto y_type) { return call(x_type, weight_type, y_type); });
-    });
-  }));
+  const Type types[] = {type_of(x), type_of(weight.tensor ? weight : dy), type_of(dy)};
+  const GradientsInstance run = gradients_instance(types[0], types[1], types[2]);
+  if (run == nullptr)
+    TVM_FFI_THROW(TypeError) << "gradients of x in " << name_of(types[0]) << ", weight in " << name_of(types[1])
+                             << " and a result in " << name_of(types[2])
+                             << " are not among those that this build has; build it with RMS_NORM_TYPES=all";
+  call.weight = weight.data(), call.dweight = dweight.data(), call.workspace = workspace.data();
+  call.cols = x.cols();
+  call.options.eps = static_cast<float>(eps), call.options.weight_offset = static_cast<float>(weight_offset);
+  const CurrentDevice device(x.tensor->device.device_id);
+  const char* refusal = nullptr;
+  const cudaError_t error = run(call, stream_of(x.tensor->device), &refusal);
+  if (refusal != nullptr) TVM_FFI_THROW(ValueError) << refusal;
+  check(error);
 }
 int64_t workspace_bytes(int64_t rows, int64_t cols) {
   return static_cast<int64_t>(rms_norm::backward_workspace_bytes(rows, cols));

@@ -2,6 +2,9 @@
 // lets DLPack describe float8.
 #include <tvm/ffi/function.h>
 
+#include <functional>
+#include <numeric>
+
 #include "arrays.h"
 #include "quantized_call.h"
 #include "stream.h"
@@ -17,11 +20,14 @@ namespace {
 
 constexpr const char* kNamesOfCodes[] = {"float8_e4m3fn", "float8_e5m2", "int8"};
 
+int64_t count_of(const Array& a) {
+  return std::accumulate(a.tensor->shape, a.tensor->shape + a.tensor->ndim, int64_t{1}, std::multiplies<>());
+}
 void check_floats(const Array& a, const Array& x) {
   const DLDataType type = a.tensor->dtype;
   if (type.lanes != 1 || type.code != kDLFloat || type.bits != 32)
     TVM_FFI_THROW(TypeError) << a.name << " has elements of type " << name_of(type) << "; float32 is known";
-  if (a.data() == nullptr)
+  if (a.data() == nullptr && count_of(a) > 0)
     TVM_FFI_THROW(ValueError) << a.name << " has no memory, as a fake tensor or a DTensor of PyTorch has none";
   if (a.tensor->device.device_type != x.tensor->device.device_type ||
       a.tensor->device.device_id != x.tensor->device.device_id)
@@ -29,9 +35,8 @@ void check_floats(const Array& a, const Array& x) {
 }
 const float* number(const Array& a, const Array& x) {
   if (a.tensor == nullptr) return nullptr;
-  int64_t count = 1;
-  for (int i = 0; i < a.tensor->ndim; ++i) count *= a.tensor->shape[i];
-  if (count != 1) TVM_FFI_THROW(ValueError) << a.name << " has the shape " << a.shape() << "; it must be one number";
+  if (count_of(a) != 1)
+    TVM_FFI_THROW(ValueError) << a.name << " has the shape " << a.shape() << "; it must be one number";
   check_floats(a, x);
   return static_cast<const float*>(a.data());
 }
@@ -64,6 +69,7 @@ void quantized(DLTensor* x_given, Given residual_given, Given residual_out_given
   call.how.scale = number(scale, x), call.how.upper_bound = number(upper_bound, x), call.how.block = block;
   if (scales.tensor != nullptr) {
     check_floats(scales, x);
+    if (call.rows == 0) return;  // PyTorch's empty scales are nullptr, which would mean that there are none
     call.how.scales = static_cast<float*>(scales.data());
     const int64_t row = row_stride(scales), column = scales.stride(scales.last());
     const bool by_columns = block != 0 && scales.cols() > 1 && column != 1;
@@ -71,10 +77,14 @@ void quantized(DLTensor* x_given, Given residual_given, Given residual_out_given
       TVM_FFI_THROW(ValueError) << "scales has the strides " << row << " and " << column << "; one of them must be 1";
     call.how.order = by_columns ? rms_norm::Scales::column_major : rms_norm::Scales::row_major;
     call.how.pitch = by_columns ? column : row;
+    if (call.how.pitch == 0 &&
+        (by_columns ? scales.cols() : call.rows) > 1)  // the header has a meaning of its own for 0
+      TVM_FFI_THROW(ValueError)
+          << "scales is expanded: several of its elements are one; give an array of its own memory";
   }
   call.weight = weight.data();
   call.cols = x.cols();
-  call.names = {"x", "residual", "residual_out", "weight", "y"};
+  call.names = {"x", "residual", "residual_out", "weight", "y", "out"};
   if (are_same(residual.tensor, residual_out.tensor)) call.names.residual_out = "residual";
   call.options.eps = static_cast<float>(eps), call.options.weight_offset = static_cast<float>(weight_offset);
   call.options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;

@@ -82,6 +82,9 @@ void qk_norm_rope(DLTensor* qkv_given, Given q_given, Given k_given, DLTensor* c
   options.dependent_launch = dependent_launch, options.batch_invariant = batch_invariant;
   const Type own = type_of(qkv, kBFloat16Code);
   const int64_t stride = row_stride(qkv);
+  if (const int64_t heads = (q_heads + kv_heads) * head_dim; tokens > 1 && std::abs(stride) < heads)
+    TVM_FFI_THROW(ValueError) << "rows of qkv overlap each other: they are " << stride
+                              << " elements apart, and the heads of a row take " << heads;
   const CurrentDevice device(qkv.tensor->device.device_id);
   const cudaStream_t stream = stream_of(qkv.tensor->device);
   const auto call = [&](auto type) {

@@ -219,6 +219,11 @@ def test_refused_rope(rms_norm):
             ValueError,
             "one stride",
         ),
+        (
+            dict(qkv=np.lib.stride_tricks.as_strided(qkv, (3, 128), (64, 2))),
+            ValueError,
+            "rows of qkv overlap each other: they are 32 elements apart, and the heads of a row take 96",
+        ),
         (dict(q_weight=weight[:8]), ValueError, r"q_weight has the shape \(8,\); \(16,\) is wanted"),
         (dict(k_weight=weight.astype(F32)), TypeError, "q_weight is float16 and k_weight is float32"),
         (dict(q_weight=weight.astype(BF16), k_weight=None), TypeError, "q_weight is bfloat16 and qkv is float16"),

@@ -100,7 +100,13 @@ def test_the_signatures_of_vllm_and_flashinfer(rms_norm):
     assert q.dtype == INT8 and scales.shape == (3, 1)
     _, groups = vllm.rms_norm_per_block_quant(x, weight, 1e-6, E4M3, [1, 64], None, None, True, 4)
     assert groups.shape == (3, 4) and groups.strides == (4, 16)
-    for given, number in ((0.02, np.float32(0.02)), (2, 2), (np.float16(0.5), 0.5), (np.array(2), 2), (np.array([0.5]), 0.5)):
+    for given, number in (
+        (0.02, np.float32(0.02)),
+        (2, 2),
+        (np.float16(0.5), 0.5),
+        (np.array(2), 2),
+        (np.array([0.5]), 0.5),
+    ):
         out[...] = 0
         flashinfer.rmsnorm_quant(out, x, weight, given)
         expect(out, norm(x, weight), number)
@@ -147,3 +153,13 @@ def test_what_the_kernels_refuse(rms_norm):
         call(x, weight, scale=np.ones(1, np.float32), upper_bound=np.ones(1, np.float32))
     with pytest.raises(ValueError, match="y overlaps x"):
         call(x, weight, residual=x.copy(), y=x[::-1])
+    for strides, block in (((0, 4), 0), ((0, 4), 64), ((4, 0), 64)):  # a stride of 0 would stand for the header's own
+        memory = np.zeros(64, np.float32)
+        scales = np.lib.stride_tricks.as_strided(memory, (2, 4 if block else 1), strides)
+        with pytest.raises(ValueError, match="^scales is expanded"):
+            call(x, weight, block=block, scales=scales)
+        assert not memory.any()
+    with pytest.raises(ValueError, match="^rows of out overlap each other$"):
+        call(x, weight, out=np.lib.stride_tricks.as_strided(np.zeros(256, E4M3), (2, 256), (0, 1)))
+    with pytest.raises(ValueError, match="^out overlaps x$"):
+        call(x, weight, out=x.view(E4M3)[:, :256])

@@ -50,6 +50,15 @@ def in_float64(x, weight, eps=1e-6):
     return functional.rms_norm(x.double(), x.shape[-1:], weight.double(), eps)
 
 
+def test_norms_of_no_rows_that_end_in_8_bits():  # whose scales are nullptr
+    x, residual, weight = torch.randn(0, 128), torch.randn(0, 128), torch.randn(128)
+    for given in ({}, {"block": 64, "residual": residual}, {"scale": torch.ones(1)}):
+        q, *_ = rms_norm.rms_norm_quantized(x, weight, **given)
+        assert q.shape == (0, 128)
+    q, scales = vllm.rms_norm_dynamic_per_token_quant(x, weight, 1e-6, torch.int8)
+    assert q.shape == (0, 128) and scales.shape == (0, 1)
+
+
 # --- Operators ----------------------------------------------------------------------------------------------
 
 

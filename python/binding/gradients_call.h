@@ -1,0 +1,23 @@
+// A call of the header's gradients without the types of its elements: gradients.cu makes it, and an instance carries it
+// out.
+#pragma once
+#include <rms_norm/backward.cuh>
+
+#include "call.h"
+
+namespace rms_norm_binding {
+
+struct GradientsCall {
+  Tensor dy{}, dsum{}, x{}, dx{};
+  const void* weight;
+  void *dweight, *workspace;
+  int64_t rows = 0, cols = 0;
+  rms_norm::Options options;
+};
+// Calls the header, and if it refuses the call, says why.
+using GradientsInstance = cudaError_t (*)(const GradientsCall&, cudaStream_t, const char** refusal);
+
+// Where the instance of these types stands, of which x is what was normalized; nullptr if it is not compiled.
+GradientsInstance& gradients_instance(Type x, Type weight, Type y);
+
+}  // namespace rms_norm_binding
