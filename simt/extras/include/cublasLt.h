@@ -2,6 +2,8 @@
 // There is one algorithm, which needs no workspace. The epilogues are a bias, ReLU and GELU, without auxiliary outputs;
 // a 16-bit result is rounded once before its epilogue and once after it.
 #pragma once
+#include <stdio.h>
+
 #include "cublas_v2.h"
 
 typedef struct cublasLtContext* cublasLtHandle_t;

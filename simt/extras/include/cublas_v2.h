@@ -2,6 +2,8 @@
 // products of matrices. A product runs on this machine's BLAS, which is looked for at the first call; SIMT_BLAS names
 // another library. Without one, the call is refused. All else are plain loops.
 #pragma once
+#include <cuComplex.h>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "cuda_runtime_api.h"

@@ -1,7 +1,5 @@
 // What cuBLAS's functions share.
 #pragma once
-#include <cuda_bf16.h>
-
 #include "cublas_v2.h"
 #include "state.h"
 

@@ -3,7 +3,6 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
-#include <cuda_bf16.h>
 
 #include <cstdio>
 #include <fstream>
