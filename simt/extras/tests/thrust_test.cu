@@ -68,6 +68,15 @@ struct Negated {
 };
 __global__ void twice(int* x) { x[threadIdx.x] *= 2; }
 
+TEST_CASE("an assignment keeps the memory that suffices") {
+  DeviceInts v{1, 2, 3, 4};
+  const DeviceInts shorter{5, 6, 7};
+  const auto before = v.data();
+  v = shorter;
+  CHECK(v.data() == before);
+  CHECK(host(v) == Ints{5, 6, 7});
+}
+
 TEST_CASE("vectors") {
   DeviceInts v(3, 7);
   v.push_back(1);

@@ -160,8 +160,14 @@ class Vector {
   void assign(It first, It last) {
     if constexpr (std::is_base_of_v<std::random_access_iterator_tag,
                                     typename std::iterator_traits<It>::iterator_category>) {
+      const size_type n = static_cast<size_type>(last - first);
+      if (n <= capacity_) {  // in the same memory, to which the program may have pointers
+        resize(n);
+        thrust::copy(first, last, begin());
+        return;
+      }
       Vector fresh;
-      fresh.resize(static_cast<size_type>(last - first));
+      fresh.resize(n);
       thrust::copy(first, last, fresh.begin());
       swap(fresh);
     } else {
