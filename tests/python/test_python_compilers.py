@@ -310,13 +310,14 @@ def test_modules_are_loaded_again():
 @pytest.mark.full
 @pytest.mark.skipif(BACKEND == "cuda", reason="two processes compute on the CPU device")
 def test_two_processes_compute_parts_of_the_whole():
-    """DTensor with every placement, sequence parallelism, FSDP2, which splits every parameter, and models of transformers
-    whose matrices are split."""
+    """DTensor with every placement, sequence parallelism, FSDP2, which splits every parameter, with and without mixed
+    precision, and models of transformers whose matrices are split."""
     pytest.importorskip("transformers", minversion="5.23")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     done = run(sys.executable, ROOT / "tests/python/two_processes.py", port, PYTHONPATH=str(SITE), timeout=300)
     of_models = "models_are_patched models_are_called_in_other_ways models_that_are_not_patched"
-    parts = f"distributed_tensors what_is_refused all_reduced {of_models} sequence_parallel fully_sharded".split()
+    in_shards = "sequence_parallel fully_sharded fully_sharded_in_bfloat16"
+    parts = f"distributed_tensors what_is_refused all_reduced {of_models} {in_shards}".split()
     assert done.stdout.splitlines() == [f"{part} right" for part in parts], done.stdout + done.stderr

@@ -5,6 +5,7 @@ test_python_compilers.py starts it, with the package on PYTHONPATH: two_processe
 part that is right.
 """
 
+import copy
 import os
 import sys
 
@@ -15,7 +16,7 @@ import torch
 import torch.distributed as dist
 from rms_norm import distributed
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import SequenceParallel, parallelize_module
 
@@ -274,13 +275,34 @@ def fully_sharded(mesh):
             optimizer.zero_grad()
 
 
+def fully_sharded_in_bfloat16(mesh):
+    """Parameters of float32 that compute in bfloat16, and whose gradients are added up in float32."""
+    model = torch.nn.Sequential(Block(), Block(), ours.RMSNorm(32))
+    alone = copy.deepcopy(model).bfloat16()
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for block in (*model, model):
+        fully_shard(block, mesh=mesh, mp_policy=policy)
+    parts, gradients = torch.randn(8, 32).chunk(2), []
+    part = model(parts[dist.get_rank()])
+    part.float().square().mean().backward()
+    for rank, x in enumerate(parts):
+        result = alone(x.bfloat16())
+        assert rank != dist.get_rank() or torch.equal(part, result)
+        loss = result.float().square().mean()
+        gradients.append([each.float() for each in torch.autograd.grad(loss, list(alone.parameters()))])
+    for (name, got), *of_parts in zip(model.named_parameters(), *gradients):
+        assert got.dtype == got.grad.dtype == torch.float32 and got.grad.full_tensor().abs().sum() > 0, name
+        close(got.grad.full_tensor(), sum(of_parts) / 2)
+
+
 def work(rank, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=str(rank), WORLD_SIZE="2")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (2,))
     of_models = models_are_patched, models_are_called_in_other_ways, models_that_are_not_patched
-    for part in (distributed_tensors, what_is_refused, all_reduced, *of_models, sequence_parallel, fully_sharded):
+    in_shards = sequence_parallel, fully_sharded, fully_sharded_in_bfloat16
+    for part in (distributed_tensors, what_is_refused, all_reduced, *of_models, *in_shards):
         torch.manual_seed(1)  # the same numbers in both processes
         part(mesh)
         if rank == 0:
