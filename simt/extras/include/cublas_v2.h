@@ -142,6 +142,20 @@ inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opA,
                                     typeC, ldc, 0, 1, computeType, algo);
 }
 
+// The form before CUDA 11, with the type of the sums in place of a cublasComputeType_t.
+inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m, int n,
+                                   int k, const void* alpha, const void* A, cudaDataType typeA, int lda, const void* B,
+                                   cudaDataType typeB, int ldb, const void* beta, void* C, cudaDataType typeC, int ldc,
+                                   cudaDataType sums, cublasGemmAlgo_t algo) {
+  const cublasComputeType_t compute = sums == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
+                                      : sums == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+                                      : sums == CUDA_R_32I ? CUBLAS_COMPUTE_32I
+                                                           : CUBLAS_COMPUTE_32F;
+  if (compute == CUBLAS_COMPUTE_32F && sums != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return cublasGemmEx(handle, opA, opB, m, n, k, alpha, A, typeA, lda, B, typeB, ldb, beta, C, typeC, ldc, compute,
+                      algo);
+}
+
 #define SIMT_GEMM(letter, T, type, compute)                                                                           \
   inline cublasStatus_t cublas##letter##gemmStridedBatched(                                                           \
       cublasHandle_t handle, cublasOperation_t opA, cublasOperation_t opB, int m, int n, int k, const T* alpha,       \

@@ -220,3 +220,13 @@ TEST_CASE("cuBLASLt") {
   check_lt<float>(CUDA_R_32F, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_GELU_BIAS);
   check_lt<__half>(CUDA_R_16F, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_BIAS);
 }
+
+TEST_CASE("the type of the sums in place of a compute type") {
+  const Handle handle;
+  const Device<float> one(std::vector<float>{3}), other(std::vector<float>{5});
+  Device<float> product(1);
+  const float alpha = 2, beta = 0;
+  CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha, one.data, CUDA_R_32F, 1, other.data, CUDA_R_32F,
+                     1, &beta, product.data, CUDA_R_32F, 1, CUDA_R_32F, CUBLAS_GEMM_DFALT) == CUBLAS_STATUS_SUCCESS);
+  CHECK(product.host()[0] == 30);
+}
