@@ -202,7 +202,7 @@ std::string Problem::context() const {
 void Problem::launch(const Launcher& kernel, const Arguments& arguments, cudaStream_t stream) const {
   kernel(arguments, stream);
   const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) throw CudaError(error, "the kernel's launch" + refused_launch());
+  if (error != cudaSuccess) throw CudaError(error, ("the kernel's launch" + refused_launch()).c_str());
 }
 
 std::string Problem::launches_elsewhere(const Launcher& kernel) {

@@ -1,19 +1,27 @@
-// CUDA_CHECK(call): a failed CUDA call becomes an exception that says what failed, how and where.
+// CUDA_CHECK(call): a failed CUDA call becomes an exception that says what failed, how and where. Every file of a
+// kernel includes this header, which leaves out <string> and <stdexcept> because the compiler takes long to read them.
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <stdexcept>
-#include <string>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
 
 namespace ladder {
 
-struct CudaError : std::runtime_error {
-  CudaError(cudaError_t error, const std::string& call)
-      : std::runtime_error(std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ") from " + call),
-        code(error) {}
-  CudaError(cudaError_t error, const char* call, const char* file, int line)
-      : CudaError(error, std::string(call) + " at " + file + ":" + std::to_string(line)) {}
+struct CudaError : std::exception {
+  CudaError(cudaError_t error, const char* call, const char* file = nullptr, int line = 0) : code(error) {
+    const int end =
+        std::snprintf(said_, sizeof said_, "%s (%s) from %s", cudaGetErrorName(error), cudaGetErrorString(error), call);
+    const auto at = static_cast<size_t>(end);
+    if (file != nullptr && at < sizeof said_) std::snprintf(said_ + at, sizeof said_ - at, " at %s:%d", file, line);
+  }
+  const char* what() const noexcept override { return said_; }
+
   cudaError_t code;
+
+ private:
+  char said_[1500];
 };
 
 inline void cuda_check(cudaError_t error, const char* call, const char* file, int line) {

@@ -92,7 +92,7 @@ class Runner {
     if (reply.end == End::thrown) throw Thrown(reply.text);
     const auto error = static_cast<cudaError_t>(reply.error);
     if (reply.end == End::refused)
-      throw CudaError(error, std::string("the kernel's launch") + (reply.text[0] ? ": " : "") + reply.text);
+      throw CudaError(error, (std::string("the kernel's launch") + (reply.text[0] ? ": " : "") + reply.text).c_str());
     if (reply.end == End::failed) throw CudaError(error, "the kernel's run");
     if (reply.is_elsewhere) cudaStreamSynchronize(cudaStreamLegacy);  // leaves the same error
     if (!request.is_captured) copy(allocations, request, cudaMemcpyHostToDevice);

@@ -9,6 +9,7 @@ tools.py           finds g++, and runs it and other programs
 messages.py        g++'s messages, in the student's words
 absent.py          the parts of CUDA that the device does not have
 runtime_library.py builds libsimt.a on demand
+bytecode.py        keeps what Python makes of these modules
 jobs.py            how many compilers may run at once
 failure.py         what ends simtcc
 """
