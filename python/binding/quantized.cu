@@ -33,6 +33,16 @@ void check_floats(const Array& a, const Array& x) {
       a.tensor->device.device_id != x.tensor->device.device_id)
     TVM_FFI_THROW(ValueError) << a.name << " and " << x.name << " lie on different devices; move one of them";
 }
+// Rows are walked in the order that out has in memory, and scales are in that of the dimensions.
+bool is_transposed(const Array& a) {
+  int64_t outer = INT64_MAX;
+  for (int i = 0; i < a.last(); ++i) {
+    if (a.tensor->shape[i] <= 1) continue;
+    if (std::abs(a.stride(i)) > outer) return true;
+    outer = std::abs(a.stride(i));
+  }
+  return false;
+}
 const float* number(const Array& a, const Array& x) {
   if (a.tensor == nullptr) return nullptr;
   if (count_of(a) != 1)
@@ -70,6 +80,9 @@ void quantized(DLTensor* x_given, Given residual_given, Given residual_out_given
   if (scales.tensor != nullptr) {
     check_floats(scales, x);
     if (call.rows == 0) return;  // PyTorch's empty scales are nullptr, which would mean that there are none
+    if (is_transposed(q))
+      TVM_FFI_THROW(ValueError) << "the leading dimensions of out are transposed, and scales are found in their order; "
+                                   "give an out that is not";
     call.how.scales = static_cast<float*>(scales.data());
     const int64_t row = row_stride(scales), column = scales.stride(scales.last());
     const bool by_columns = block != 0 && scales.cols() > 1 && column != 1;

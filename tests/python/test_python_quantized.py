@@ -153,6 +153,8 @@ def test_what_the_kernels_refuse(rms_norm):
         call(x, weight, scale=np.ones(1, np.float32), upper_bound=np.ones(1, np.float32))
     with pytest.raises(ValueError, match="y overlaps x"):
         call(x, weight, residual=x.copy(), y=x[::-1])
+    with pytest.raises(ValueError, match="^the leading dimensions of out are transposed"):  # scales changed places
+        call(np.ones((3, 2, 256), np.float32), weight, out=np.zeros((2, 3, 256), E4M3).transpose(1, 0, 2))
     for strides, block in (((0, 4), 0), ((0, 4), 64), ((4, 0), 64)):  # a stride of 0 would stand for the header's own
         memory = np.zeros(64, np.float32)
         scales = np.lib.stride_tricks.as_strided(memory, (2, 4 if block else 1), strides)
