@@ -56,7 +56,8 @@ class Counts:
         return sum(number(row, "lanes") for row in rows) / max(sum(number(row, "requests") for row in rows), 1)
 
     def distinct(self, kind):
-        return sum(number(row, "distinct_bytes") or 0 for row in self.sums if row["what"] == kind)
+        """Bytes that each kernel has accessed, however often."""
+        return [number(row, "distinct_bytes") or 0 for row in self.sums if row["what"] == kind]
 
     @property
     def threads(self):
@@ -456,16 +457,18 @@ class Exchange(Idea):
 
 
 class Seen(Idea):
-    """The counters must have seen the work: each byte of the inputs loaded, and of large outputs stored."""
+    """The counters must have seen the work: each byte of the inputs loaded, and of large outputs stored. What several
+    kernels of the stage load, a right solution may load in one."""
 
     def complaint(self, mine, stage):
-        loads, stores = stage.distinct("global load"), stage.distinct("global store")
+        loads, stores = (max(stage.distinct(f"global {kind}"), default=0) for kind in ("load", "store"))
         wanted = {"global load": ("loaded", loads), "global store": ("stored", stores if 4 * stores > loads else 0)}
         for kind, (verb, least) in wanted.items():
-            if mine.distinct(kind) < 0.9 * least:
-                found = f"{shown(mine.distinct(kind))} of {shown(least)} bytes"
+            found = sum(mine.distinct(kind))
+            if found < 0.9 * least:
                 return (
-                    f"requires all elements to be {verb} by your kernels while they are counted: yours {verb} {found}"
+                    f"requires all elements to be {verb} by your kernels while they are counted: yours {verb} "
+                    f"{shown(found)} of {shown(least)} bytes"
                 )
         return ""
 
