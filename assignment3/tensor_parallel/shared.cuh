@@ -199,7 +199,7 @@ class Patience {
   uint32_t left_ = 1u << 24;
 };
 
-// A flag that carries a number, which only grows. Whoever sees the number sees, too, what the block that raised it had
+// A flag that carries a number, which only grows. A reader of the number also sees what the block that raised it had
 // written before its last barrier.
 using Flag = cuda::atomic_ref<uint64_t, cuda::thread_scope_system>;
 __device__ inline void raise_flag(uint64_t* flag, uint64_t number) {

@@ -78,7 +78,7 @@ constexpr int kMostRankBlocks = 1024;
 #endif
 constexpr size_t kRegionHead = kMostRankBlocks * sizeof(unsigned);
 
-// Memory that nothing has arrived in: both halves are NaNs, of bits that without_sentinel() lets nobody send.
+// Memory that nothing has arrived in: both halves are NaNs, of bits that without_sentinel() lets no rank send.
 constexpr unsigned kSentinel = 0xffffffff, kOtherNaNs = 0x7fff7fff;
 
 }  // namespace detail
@@ -258,7 +258,7 @@ struct RankBlock {
   static constexpr int kMostPolls = 23;  // half a microsecond or more each
 #endif
 #endif
-  // Whoever has read a place, in the last of its reads, makes it as it was, for the launch after the next one.
+  // The thread that has read a place, in the last of its reads, makes it as it was, for the launch after the next one.
   __device__ static void clear(uint4* slot) { *slot = {kSentinel, kSentinel, kSentinel, kSentinel}; }
 
   // Adds what this rank and its peers have at a place, in the order of ranks.

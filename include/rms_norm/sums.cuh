@@ -126,7 +126,7 @@ struct ClusterExchange {
 };
 
 // Between blocks that all run at once, through memory. A block sends its sum as one 64-bit word that holds the sum and
-// the number of the launch: whoever reads the right number also has the sum. Each pair of blocks has a copy of the
+// the number of the launch: a block that reads the right number also has the sum. Each pair of blocks has a copy of the
 // words, since many readers of one address take turns. The host cannot count launches, since all replays of a graph
 // have the same arguments. So a block finds the number of the launch before in its own word of the first copy, which no
 // other block reads at that moment; and block 0 writes the words of blocks that this launch does not have, so that the

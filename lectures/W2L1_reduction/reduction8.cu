@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
   float sum = block_reduce_sum<kThreads>(thread_sum<kThreads, kVectors, kStreaming>(input, n));
   if (threadIdx.x == 0) {
     sums[blockIdx.x] = sum;
-    __threadfence();  // whoever sees this block counted sees its sum
+    __threadfence();  // a block that sees this one counted sees its sum
     const unsigned last = gridDim.x - 1;
     is_last = atomicInc(&blocks_done, last) == last;  // this sets it back to 0, ready for the next launch
   }

@@ -13,7 +13,7 @@ __global__ void walk_kernel(const uint32_t* table, uint32_t* end, uint32_t* tick
   const uint32_t word = table[threadIdx.x % 32];
   uint32_t at = start_of_walker(threadIdx.x, apart, last);
   if (word > last) return;  // never, but the words have arrived before the clock starts
-  uint32_t low = at;        // modulo 32, the lane to ask
+  uint32_t low = at;        // modulo 32, the lane to read from
   const Clock clock;
 #pragma unroll 18
   for (int step = 0; step < Walk::kSteps; ++step) {

@@ -1,4 +1,4 @@
-// transpose_v2: one more column in the tile, which nobody uses. The elements of a column are 33 words apart, and each
+// transpose_v2: one more column in the tile, which is not used. The elements of a column are 33 words apart, and each
 // lies in a bank of its own (counter: 1 wavefront for a request, as for a row).
 //
 // It leaves: a thread has one element, so one load of 4 bytes in flight, and a block of 1024 threads waits for the

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
                                                       static_cast<int>(first_row), arrived);
       static_cast<void>(cuda::device::barrier_arrive_tx(arrived, 1, sizeof(Tile)));
     }
-    __syncthreads();  // nobody waits at a barrier that is not initialized
+    __syncthreads();  // no thread waits at a barrier that is not initialized
     arrived.wait_parity(false);
   } else {
     for (int i = threadIdx.x; i < kTile * kTile; i += kThreads) {

@@ -72,7 +72,7 @@ __global__ void bulk_copy_kernel(const float* from, float* to, int64_t n, bool a
     arrived[buffer].wait_parity(parity);
     auto* target = reinterpret_cast<float4*>(to + tile * kTile);
     for (unsigned i = threadIdx.x; i < kTile / 4; i += blockDim.x) target[i] = buffers[buffer][i];
-    __syncthreads();  // nobody still reads the buffer
+    __syncthreads();  // no thread still reads the buffer
     fetch(tile + int64_t{kBuffers} * gridDim.x, buffer);
     if (++buffer == kBuffers) buffer = 0, parity = !parity;
   }

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kBlockSize)
   for (int64_t first = 0; first < blocks; first += kTileBlocks) {
     const int count = static_cast<int>(min(blocks - first, int64_t{kTileBlocks}));
     const auto* from = reinterpret_cast<const uint32_t*>(column + first);
-    __syncthreads();  // nobody still reads the tile before
+    __syncthreads();  // no thread still reads the tile before
     if (static_cast<int>(threadIdx.x) < 9 * count) reinterpret_cast<uint32_t*>(tile)[threadIdx.x] = from[threadIdx.x];
     __syncthreads();
     if (row < m && lane / 2 < count) {

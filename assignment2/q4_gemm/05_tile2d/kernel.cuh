@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(TILE_M / ROWS * 32)
   float sums[TILE_N] = {};
   for (int64_t first = 0; first < blocks; first += kTileBlocks) {
     const int count = static_cast<int>(min(blocks - first, int64_t{kTileBlocks}));
-    __syncthreads();  // nobody still reads the tile before
+    __syncthreads();  // no thread still reads the tile before
     for (int i = threadIdx.x; i < columns * 9 * kTileBlocks; i += kThreads) {
       const int column = i / (9 * kTileBlocks), word = i % (9 * kTileBlocks);
       const auto* from = reinterpret_cast<const uint32_t*>(x + (first_column + column) * blocks + first);

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
   float sums[TILE_N] = {};
   for (int64_t first = 0; first < blocks; first += kTileBlocks) {
     const int count = static_cast<int>(min(blocks - first, int64_t{kTileBlocks}));
-    __syncthreads();  // nobody still reads the tile before
+    __syncthreads();  // no thread still reads the tile before
     const int thread = threadIdx.x;
     if (thread < columns * 9 * kTileBlocks) {
       const int column = thread / (9 * kTileBlocks), word = thread % (9 * kTileBlocks);

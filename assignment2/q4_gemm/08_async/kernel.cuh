@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
     scale = next_scale;
-    __syncthreads();  // nobody still reads the buffer that the next step copies to
+    __syncthreads();  // no thread still reads the buffer that the next step copies to
   }
 #pragma unroll
   for (int column = 0; column < TILE_N; ++column) {

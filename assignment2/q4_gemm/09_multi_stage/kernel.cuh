@@ -1,7 +1,7 @@
 // 09_multi_stage: four buffers in place of two. Three tiles are on their way while the lanes compute with the fourth.
 //
 // It removes the wait for memory that is farther away than one tile's arithmetic lasts, and one of the two barriers per
-// tile: the barrier that shows a tile to all threads also says that nobody reads the tile before any more.
+// tile: the barrier that shows a tile to all threads also says that no thread reads the tile before any more.
 // It costs 37 KB of shared memory. It leaves: an empty pipeline at the start of each thread block, until 10.
 #pragma once
 
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
   int now = 0;
   for (int64_t first = 0; first < blocks; first += kTileBlocks, now = (now + 1) % kStages) {
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // all threads' copies of this tile are there, and nobody reads the tile before any more
+    __syncthreads();  // all threads' copies of this tile are there, and no thread reads the tile before
     const int64_t ahead = first + (kStages - 1) * kTileBlocks;
     copy(ahead, tiles[(now + kStages - 1) % kStages]);
     __pipeline_commit();

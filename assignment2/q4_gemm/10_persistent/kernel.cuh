@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t step = 0; step < steps; ++step) {
     const int now = static_cast<int>(step % kStages);
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // all threads' copies of this step are there, and nobody reads the step before any more
+    __syncthreads();  // all threads' copies of this step are there, and no thread reads the step before
     const float d = scale_of(scales[0]) / 16.0f;
 #pragma unroll
     for (int s = 0; s < kStages - 2; ++s) scales[s] = scales[s + 1];

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   int now = 0;
   for (int64_t first = begin; first < end; first += kTileBlocks, now = (now + 1) % kStages) {
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // all threads' copies of this tile are there, and nobody reads the tile before any more
+    __syncthreads();  // all threads' copies of this tile are there, and no thread reads the tile before
     const int64_t ahead = first + (kStages - 1) * kTileBlocks;
     copy(ahead, tiles[(now + kStages - 1) % kStages]);
     __pipeline_commit();

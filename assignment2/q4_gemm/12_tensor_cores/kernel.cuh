@@ -2,7 +2,7 @@
 // at once. A word of a block's 16 bytes is exactly what a lane needs of a row: its low and its high nibbles.
 //
 // It removes 32 dp4a per warp for each such product, and the shuffles at the end (counter: shuffles; in the profiler,
-// instructions). It costs columns that nobody asked for where n is no multiple of 8.
+// instructions). It costs columns that no caller wants where n is no multiple of 8.
 // It leaves: the scales, applied by ordinary instructions after each block of 32; idle multiprocessors at small n, and
 // x in words of 4 bytes.
 #pragma once
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads, TILE_N == 64 ? 3 : 4)
   int step = 0;
   for (int64_t first = 0; first < blocks; first += kTileBlocks, ++step) {
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // all threads' copies of this tile are there, and nobody reads the tile before any more
+    __syncthreads();  // all threads' copies of this tile are there, and no thread reads the tile before
     copy(first + (kStages - 1) * kTileBlocks, tiles[(step + kStages - 1) % kStages]);
     store_scales(ahead, scales[(step + 1) % 2]);  // of the next tile, which is read after the next barrier
     load_scales(first + 2 * kTileBlocks, ahead);

@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads, TILE_N == 64 ? 3 : 4)
   int step = 0;
   for (int64_t first = begin; first < end; first += kTileBlocks, ++step) {
     __pipeline_wait_prior(kStages - 2);
-    __syncthreads();  // all threads' copies of this tile are there, and nobody reads the tile before any more
+    __syncthreads();  // all threads' copies of this tile are there, and no thread reads the tile before
     copy(first + (kStages - 1) * kTileBlocks, tiles[(step + kStages - 1) % kStages]);
     store_scales(ahead, scales[(step + 1) % 2]);  // of the next tile, which is read after the next barrier
     load_scales(first + 2 * kTileBlocks, ahead);

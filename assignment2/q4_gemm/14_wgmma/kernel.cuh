@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kHasWgmma ? 128 * kGroups : 32)
   for (int64_t chunk = 0; chunk < w.chunks; ++chunk) {
     __pipeline_wait_prior(kStages - 2);
     cuda::device::experimental::fence_proxy_async_shared_cta();  // the tensor cores see what this thread has copied
-    __syncthreads();  // all threads' copies of this tile are there, and nobody reads the tile before any more
+    __syncthreads();  // all threads' copies of this tile are there, and no thread reads the tile before
     copy(chunk + kStages - 1, tiles[(chunk + kStages - 1) % kStages]);
 
     const HalfTile<TILE_N>& tile = tiles[chunk % kStages];

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kHasWgmma ? Tile<TILE_N, kGroups, kWays>::kThr
     }
   }
 
-  __syncthreads();  // nobody reads the ring any more: the sums take its place
+  __syncthreads();  // no thread reads the ring any more: the sums take its place
   auto* of_ways = reinterpret_cast<typename Shape::Sums*>(shared);
   const int first_row = 64 * group + thread / 32 % 4 * 16 + lane / 4;
   if (thread < kConsumers)

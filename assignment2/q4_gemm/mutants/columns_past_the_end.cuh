@@ -1,4 +1,4 @@
-// columns_past_the_end: thread blocks with four columns each, the number of them rounded up, and nobody asks whether a
+// columns_past_the_end: thread blocks with four columns each, the number of them rounded up, and none asks whether a
 // column exists. Columns past the end are read from where no x is, and written where no y is.
 #pragma once
 

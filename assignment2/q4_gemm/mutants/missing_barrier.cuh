@@ -13,7 +13,7 @@ __global__ void gemm_kernel(const block_q4_0* w, const block_q8_1* x, float* y, 
   float sum = 0.0f;
   for (int64_t first = 0; first < blocks; first += parts::kTileBlocks) {
     const int64_t count = min(blocks - first, int64_t{parts::kTileBlocks});
-    // the fault: nothing waits here until nobody reads the tile any more
+    // the fault: nothing waits here until no thread reads the tile any more
     for (int64_t i = threadIdx.x; i < 9 * count; i += parts::kBlockSize)
       reinterpret_cast<uint32_t*>(tile)[i] = reinterpret_cast<const uint32_t*>(column + first)[i];
     __syncthreads();

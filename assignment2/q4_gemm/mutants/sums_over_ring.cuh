@@ -50,7 +50,7 @@ __global__ void gemm_kernel(Fragments w, const block_q8_1* x, float* y, int64_t 
       static_cast<void>(empty[stage].arrive());
     }
   }
-  // the fault: nothing waits here until nobody reads the ring any more
+  // the fault: nothing waits here until no thread reads the ring any more
   auto* sums = reinterpret_cast<float*>(ring);
   if (thread < kConsumers) sums[thread] = sum;
   __syncthreads();

@@ -2,7 +2,7 @@
 // rank loads the others' over NVLink, adds, and norms.
 //
 // It removes two launches and the sum's way through memory. It leaves three trips over the link, one after the other: a
-// barrier, loads that go there and back, and a barrier before anybody's next launch may overwrite what others still
+// barrier, loads that go there and back, and a barrier before the next launch of a rank may overwrite what others still
 // read.
 #pragma once
 

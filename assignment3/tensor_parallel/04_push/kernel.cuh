@@ -1,7 +1,7 @@
 // 04_push: each rank stores its partial result into the memory of every other; after the barrier all loads are local.
 //
-// A load over the link goes there and comes back, and the thread waits for both ways; a store goes there, and nobody
-// waits. It removes one way over the link. It leaves the two barriers.
+// A load over the link goes there and comes back, and the thread waits for both ways; a store goes there, and no
+// thread waits. It removes one way over the link. It leaves the two barriers.
 #pragma once
 
 #include "assignment3/tensor_parallel/shared.cuh"

@@ -14,7 +14,7 @@ __global__ void reduce_kernel(const float* input, float* output, float* sums, in
   if (threadIdx.x == 0) {
     sums[blockIdx.x] = sum;
     __threadfence();
-    is_last = atomicAdd(&blocks_done, 1) == gridDim.x - 1;  // the fault: nobody sets it back to 0
+    is_last = atomicAdd(&blocks_done, 1) == gridDim.x - 1;  // the fault: no block sets it back to 0
   }
   __syncthreads();
   if (!is_last) return;

@@ -46,7 +46,7 @@ inline void launch(const float* input, float* output, int64_t rows, int64_t cols
     element_kernel<<<static_cast<unsigned>(blocks_for(rows * cols, 256)), 256, 0, stream>>>(input, output, rows, cols);
 }
 
-inline const Mutant<Transpose> mutant{"tile_before_arrival", "nobody waits for the bytes that bulk copies bring",
+inline const Mutant<Transpose> mutant{"tile_before_arrival", "no thread waits for the bytes that bulk copies bring",
                                       launch, "elements wrong, first at", Shows::on_cpu_device};
 
 }  // namespace ladder::transpose::mutants::tile_before_arrival

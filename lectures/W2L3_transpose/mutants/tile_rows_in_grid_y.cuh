@@ -1,5 +1,5 @@
 // tile_rows_in_grid_y: blockIdx.y counts the rows of tiles. gridDim.y ends at 65535, so a matrix of more than two
-// million rows is never transposed, and only somebody who checks the launch learns of it.
+// million rows is never transposed, and only a program that checks the launch learns of it.
 #pragma once
 
 #include "parts.cuh"

@@ -18,7 +18,7 @@ __global__ void copy_kernel(const float* from, float* to, int64_t n, int64_t who
   parts::copy_rest(from, to, whole, n);
 }
 
-inline const Mutant<Copy> mutant{"bytes_not_awaited", "nobody waits for the bytes", parts::launch_tiles<copy_kernel>,
+inline const Mutant<Copy> mutant{"bytes_not_awaited", "no thread waits for the bytes", parts::launch_tiles<copy_kernel>,
                                  "elements wrong", Shows::on_cpu_device};
 
 }  // namespace ladder::hopper::mutants::bytes_not_awaited

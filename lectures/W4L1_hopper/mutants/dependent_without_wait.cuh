@@ -9,7 +9,7 @@ namespace ladder::hopper::mutants::dependent_without_wait {
 // Few blocks, so that those of the second kernel find room on the GPU while the first one is still at work.
 __global__ void flip_kernel(const uint32_t* from, uint32_t* to, int64_t n, bool from_the_end) {
 #if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();  // the fault: nobody waits for what comes before
+  cudaTriggerProgrammaticLaunchCompletion();  // the fault: no thread waits for what comes before
 #endif
   const int64_t step = int64_t{gridDim.x} * kFlipThreads;
   for (int64_t i = int64_t{blockIdx.x} * kFlipThreads + threadIdx.x; i < n; i += step) {

@@ -2,7 +2,7 @@
 // them walks over rows.
 // An experiment: it saves something, at a price. No block starts or ends between two rows, the weight is loaded once
 // for all rows of a block, and the block asks for the next row before it adds up this one, so memory stays busy. But a
-// thread holds the next row as well, and the rows are dealt out before anybody knows which SMs will be slow, while the
+// thread holds the next row as well, and the rows are dealt out before it is known which SMs will be slow, while the
 // hardware's scheduler would hand them out as blocks end (counters: registers per thread; active and elapsed cycles;
 // DRAM throughput).
 // It leaves: a prefetch that costs registers.

@@ -3,7 +3,7 @@
 // 09 marks what it reads and what it writes alike, so nothing tells L2 which of the two to evict first. Here reads are
 // marked evict_last and writes evict_first: as long as L2 holds a line that was written, that line leaves before any
 // line of the input (counters: DRAM throughput; written to DRAM; L2 hit rate). The price is paid by other kernels: what
-// they left in L2 is evicted before this kernel's input, which nobody may need. It leaves: a hint for matrices that are
+// they left in L2 is evicted before this kernel's input, which may be unneeded. It leaves: a hint for matrices that are
 // larger than L2, and 512 threads for every row.
 #pragma once
 

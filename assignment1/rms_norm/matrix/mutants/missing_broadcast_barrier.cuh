@@ -19,7 +19,7 @@ __global__ void rms_norm_kernel(const float* input, const float* weight, float* 
 
 constexpr RmsNorm::Launch launch = parts::one_block_per_row<rms_norm_kernel>;
 
-inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "nobody waits for the result in shared memory", launch,
+inline const Mutant<RmsNorm> mutant{"missing_broadcast_barrier", "no thread waits for the shared result", launch,
                                     "thread order reversed", Shows::on_cpu_device};
 
 }  // namespace ladder::matrix::mutants::missing_broadcast_barrier

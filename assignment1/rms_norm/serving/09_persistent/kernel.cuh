@@ -2,7 +2,7 @@
 // each of which walks over many tokens.
 //
 // It removes the start of a block for each token, and all but one reading of the weight by a block (counter: bytes that
-// loads ask for). It costs the hardware's own way of dealing out work: here, a token belongs to a block before anybody
+// loads ask for). It costs the hardware's own way of dealing out work: a token belongs to a block before any block
 // knows which block will be late (counters, on a GPU: active and elapsed cycles).
 // It leaves: a block that waits for a row before it asks for the next one; 11_persistent of the matrix ladder does not.
 #pragma once

@@ -56,7 +56,7 @@ __device__ inline void let_next_kernel_start() {
 #endif
 }
 
-// `input` is not __restrict__: otherwise the compiler may take it for memory that nobody writes, and load it before the
+// `input` is not __restrict__: otherwise the compiler may take it for memory never written, and load it before the
 // wait.
 __global__ void __launch_bounds__(kMostThreads)
     rms_norm_kernel_one_word(const float* input, const float* __restrict__ weight, float* __restrict__ output,

@@ -2,7 +2,7 @@
 // threads, and lets the next kernel in after the wait.
 //
 // It removes readers of one address: in 13 every block reads each word again and again until it is there, and they take
-// turns at it. Here two blocks read a copy that nobody else reads, and a block writes its word into all copies, each
+// turns at it. Here two blocks read a copy that no other block reads, and a block writes its word into all copies, each
 // by another thread. With the number of threads known, the compiler unrolls the sum of the block's warps and knows how
 // many registers a thread may have. Needs sm_90.
 // It leaves: a trip to L2 for the row, one for the words, and the stores.

@@ -1,5 +1,5 @@
-// counter_not_reset: 07_last_block with an atomicAdd and nobody who sets the counter back to 0. The first launch is
-// right. In the next one no block is the last, so nobody writes the result.
+// counter_not_reset: 07_last_block with an atomicAdd, and no block sets the counter back to 0. The first launch is
+// right. In the next one no block is the last, so no block writes the result.
 #pragma once
 
 #include "parts.cuh"

@@ -1,5 +1,5 @@
 // half_of_the_words: 14_copied_words, in which the number of copies, one for every two blocks, is taken for the number
-// of words in a copy. The sums of the other half of the blocks arrive, and nobody reads them.
+// of words in a copy. The sums of the other half of the blocks arrive, and are never read.
 #pragma once
 
 #include <cuda/atomic>
