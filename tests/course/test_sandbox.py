@@ -73,6 +73,25 @@ def test_inside_there_is_the_tree_to_read_and_nothing_else(tmp_path):
 
 
 @needs
+def test_a_compiler_that_is_installed_elsewhere_is_there(monkeypatch, tmp_path):
+    """As conda's, whose headers and libraries lie beside it; and one in the home, without the home."""
+    tool, home = tmp_path / "tools/bin/my-g++", tmp_path / "home"
+    for file in (tool, tool.parent.parent / "include/a.h", tmp_path / "more/b.h", home / "bin/g++", home / "secret"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\necho compiled\n")
+        file.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{home / 'bin'}:{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("CXX", "my-g++")
+    monkeypatch.setenv("CPATH", f"{tmp_path / 'more'}:{tmp_path / 'missing'}")
+    code, said = run("sh", "-c", f"my-g++ && ls {tmp_path}/tools/include {tmp_path}/more")
+    assert code == 0 and all(word in said for word in ("compiled", "a.h", "b.h")), said
+    monkeypatch.delenv("CXX")
+    code, said = run("sh", "-c", f"g++ && ls {home}")
+    assert code == 0 and "compiled" in said and "secret" not in said, said
+
+
+@needs
 def test_inside_there_is_no_network_and_one_sees_no_other_process():
     code, said = run(sys.executable, "-c", "import socket; socket.create_connection(('127.0.0.1', 22), 1)")
     assert code != 0 and ("refused" in said or "unreachable" in said)

@@ -103,4 +103,5 @@ def test_an_analysis_counts_what_is_stored(tmp_path):
 def test_a_grade():
     (TREE / "my").mkdir(exist_ok=True)
     shutil.copy(ROOT / LADDER / "05_warp_shuffle/kernel.cuh", TREE / "my/05_warp_shuffle.cuh")
-    assert "passed" in right(on_arm("make", "grade", "S=matrix/05"))
+    # The stand-in for g++, and what it links, lie outside of the copied tree.
+    assert "passed" in right(on_arm("make", "grade", "S=matrix/05", SANDBOX="off"))

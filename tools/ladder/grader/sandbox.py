@@ -98,11 +98,8 @@ def prefix(program, written=(), read=()):
     for path in ("/usr", *SYSTEM):
         link = os.path.islink(path)
         words += ["--symlink", os.readlink(path), path] if link else [*above(path), "--ro-bind-try", path, path]
-    for path in {
-        os.path.realpath(sys.base_prefix),
-        os.path.realpath(sys.prefix),
-    }:  # a Python that is installed elsewhere
-        words += [] if path.startswith(("/usr", str(ROOT))) else [*above(path), "--ro-bind", path, path]
+    for path in elsewhere():
+        words += [*above(path), "--ro-bind", path, path]
     words += [*above(ROOT), "--ro-bind", str(ROOT), str(ROOT)]
     hidden = [str(path) for path in HIDDEN if ROOT in path.parents and path.is_dir()]
     for path in hidden:
@@ -115,6 +112,19 @@ def prefix(program, written=(), read=()):
         words += ["--remount-ro", path]
     words += ["--chdir", str(ROOT), "--"]
     return words + (as_user(written) if is_root() else [])
+
+
+def elsewhere():
+    """Where Python, g++ and libraries lie that are neither the system's nor in the tree; never a home as a whole."""
+    programs = [shutil.which(word) for word in os.environ.get("CXX", "g++").split()]
+    folders = [Path(program).parent for program in programs if program]
+    prefixes = [folder.parent for folder in folders if folder.name == "bin"]
+    for name in ("CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH"):
+        folders += [Path(one) for one in os.environ.get(name, "").split(os.pathsep) if os.path.isdir(one)]
+    folders += [one for one in prefixes if one not in (Path.home(), *Path.home().parents)]
+    folders += [Path(os.path.realpath(one)) for one in (sys.base_prefix, sys.prefix)]
+    there = {Path("/usr"), ROOT, *map(Path, SYSTEM)}
+    return sorted({str(one.absolute()) for one in folders if not there & {one.absolute(), *one.absolute().parents}})
 
 
 def above(path):
