@@ -65,10 +65,8 @@ class Detector : public Observer {
   }
   void launch_ends() override {
     if (several_devices_) {
-      Among& ended = *among_of_launch(running_launch);
+      const Among& ended = *among_of_launch(running_launch);
       report_guesses([&](uint32_t thread) { return ended.has(order_.block_of(thread)); });
-      for (uint64_t i = 0; i < ended.blocks(); ++i)
-        ended.known_at_end.add(Knowledge(ended.info.first_block + i, {UINT32_MAX, {}}));
       --running_;
       return;
     }
@@ -78,8 +76,7 @@ class Detector : public Observer {
   void block_begins(const BlockInfo& block) override {
     const LaunchInfo& launch = several_devices_ ? among_of_launch(running_launch)->info : launch_;
     order_.begin_block(block, launch);
-    if (several_devices_)
-      order_.learn_of_launches(*order_.block(block.number()), among_of_launch(launch.id)->known_at_start);
+    if (several_devices_) order_.learn(*order_.block(block.number()), among_of_launch(launch.id)->known_at_start);
     if (indices_.size() <= block.number()) indices_.resize(block.number() + 1);
     indices_[block.number()] = block.index;
     if (several_devices_ && running_ > 1) return;
@@ -103,13 +100,10 @@ class Detector : public Observer {
   }
   void waited_for_launch(WarpRef where, unsigned lane) override {
     const Order::Place place = order_.place(where, lane);
-    if (several_devices_) {
-      Among& among = among_of_block(place.block->sequence);
-      among.waits.push_back(order_.now(place));
-      if (among.info.overlaps) order_.learn_of_launches(place, among_of_launch(among.info.overlaps)->known_at_end);
-    } else {
+    if (several_devices_)
+      among_of_block(place.block->sequence).waits.push_back(order_.now(place));
+    else
       launches_.wait(order_, place);
-    }
   }
   void let_next_launch_start(WarpRef where, unsigned lane) override {
     if (!several_devices_) launches_.let_next_start(order_, order_.place(where, lane));
@@ -166,9 +160,10 @@ class Detector : public Observer {
   struct Among {
     LaunchInfo info;
     std::vector<Stamp> waits;                // for the launch before it, which it overlaps
-    Knowledge known_at_start, known_at_end;  // of other launches, and at its end of this one
-    uint64_t blocks() const { return static_cast<uint64_t>(info.grid.x) * info.grid.y * info.grid.z; }
-    bool has(uint64_t block) const { return block - info.first_block < blocks(); }
+    Knowledge known_at_start, known_at_end;  // of other launches
+    bool has(uint64_t block) const {
+      return block - info.first_block < static_cast<uint64_t>(info.grid.x) * info.grid.y * info.grid.z;
+    }
   };
   void join(const LaunchInfo& launch);
   Among* among_of_launch(uint64_t id) const;
@@ -725,8 +720,7 @@ void Detector::join(const LaunchInfo& launch) {
   Among fresh;
   fresh.info = launch;
   for (const auto& other : among_)
-    if (launch.comes_after(other->info.id) && launch.overlaps != other->info.id)
-      fresh.known_at_start.add(other->known_at_end);
+    if (launch.comes_after(other->info.id)) fresh.known_at_start.add(other->known_at_end);
   running_ = launch.joins_others ? running_ + 1 : 1;
   among_.push_back(std::make_unique<Among>(std::move(fresh)));
 }

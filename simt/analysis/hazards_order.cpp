@@ -367,13 +367,11 @@ void Order::release(const Place& p, uintptr_t object, bool everywhere) {
 
 void Order::publish(const Place& p, uintptr_t object, bool everywhere) {
   const Views& own = views(p);
-  const View& in_system = own.published_in_system;
-  if (several_devices_ && !is_narrow(*p.block, object) && !(own.published_in_block.empty() && in_system.empty())) {
-    const Knowledge& all = in_system.for_others(p.block->sequence);
+  if (several_devices_ && !is_narrow(*p.block, object) && !own.published_in_block.empty()) {
     with_wider_scopes_[object].add(own.published_in_block.for_others(p.block->sequence));
     with_wider_scopes_[object].add(own.with_wider_scopes.others);
-    with_wider_scopes_[object].add(all);
-    if (everywhere) everywhere_[object].add(all);
+    if (everywhere && !own.published_in_system.empty())
+      everywhere_[object].add(own.published_in_system.for_others(p.block->sequence));
   }
   if (is_narrow(*p.block, object)) {
     if (own.published_in_block.empty()) return;

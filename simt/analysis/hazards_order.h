@@ -140,9 +140,7 @@ class Order {
   // Why another device's access does not come before this place.
   bool is_pending(const Stamp& past, const Place& place) const;      // the read that brings it is relaxed
   bool would_be_known(const Stamp& past, const Place& place) const;  // with wider scopes
-  // What launches that have ended have done. A kernel's start is a fence of the system, as its end is.
-  void learn_of_launches(BlockState& block, const Knowledge& ended) { learn(block.views, ended); }
-  void learn_of_launches(const Place& place, const Knowledge& ended) { learn(own_views(place), ended); }
+  void learn(BlockState& block, const Knowledge& knowledge) { block.views.known.others.add(knowledge); }
   void release_past(const Place& place, const Stamp& past, uintptr_t object);  // one more access
   Clock tick(const Place& place);                                              // the clock before it moved on
 
@@ -151,12 +149,6 @@ class Order {
     return static_cast<uint32_t>(p.block->sequence) << thread_bits_ | p.thread();
   }
   static Clock clock(const Place& p) { return std::max({p.warp->clock[p.lane], p.warp->base, p.block->base}); }
-  static void learn(Views& views, const Knowledge& ended) {
-    View of_launches;
-    of_launches.others = ended;
-    views.known.add(of_launches);
-    views.published_in_system.add(of_launches);
-  }
   bool is_before_elsewhere(const Stamp& past, const Place& place) const;
   bool is_narrow(const BlockState& block, uintptr_t object) const;
   Views* find(const Place& place, uintptr_t object);

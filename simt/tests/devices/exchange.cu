@@ -13,20 +13,9 @@ struct Rank {
   int* sums;
 };
 
-enum Mistake {
-  kNone,
-  kNoFence,
-  kDeviceFence,
-  kDeviceFlag,
-  kNoAcquire,
-  kDeviceAtomic,
-  kStale,
-  kOwnPointer,
-  kLaunches,
-  kNextLaunch
-};
+enum Mistake { kNone, kNoFence, kDeviceFence, kDeviceFlag, kNoAcquire, kDeviceAtomic, kStale, kOwnPointer, kLaunches };
 const char* const kNames[] = {"none",       "no-fence", "device-fence", "device-flag", "no-acquire",
-                              "own-atomic", "stale",    "own-pointer",  "launches",    "next-launch"};
+                              "own-atomic", "stale",    "own-pointer",  "launches"};
 
 template <Mistake mistake>
 __global__ void exchange(Rank mine, Rank peer, int number, int value) {
@@ -62,24 +51,15 @@ __global__ void exchange(Rank mine, Rank peer, int number, int value) {
 __global__ void write(int* data) { data[threadIdx.x] = 1; }
 __global__ void read(const int* data, int* sums) { sums[threadIdx.x] = data[threadIdx.x]; }
 
-// Relaxed: the kernels before and after order what they do.
-__global__ void raise(int* flag, int number) { cuda::atomic_ref<int>(*flag).store(number, cuda::memory_order_relaxed); }
-__global__ void wait(int* flag, int number) {
-  while (cuda::atomic_ref<int>(*flag).load(cuda::memory_order_relaxed) < number) {
-  }
-}
-
 template <Mistake mistake>
 void run(Rank (&ranks)[2]) {
   for (int round = 1; round <= kRounds; ++round) {
     for (int device = 0; device < 2; ++device) {
       cudaSetDevice(device);
-      if (mistake == kNextLaunch && device == 1) wait<<<1, 1>>>(ranks[1].flag, round);
-      if (mistake == kLaunches || mistake == kNextLaunch)
+      if (mistake == kLaunches)
         device ? read<<<1, kThreads>>>(ranks[0].data, ranks[1].sums) : write<<<1, kThreads>>>(ranks[0].data);
       else
         exchange<mistake><<<1, kThreads>>>(ranks[device], ranks[1 - device], round, 10 * round + device);
-      if (mistake == kNextLaunch && device == 0) raise<<<1, 1>>>(ranks[1].flag, round);
     }
     for (int device = 0; device < 2; ++device) {
       cudaSetDevice(device);
@@ -106,10 +86,10 @@ int main(int argc, char** argv) {
     cudaDeviceSynchronize();
   }
   ranks[1].count = ranks[0].count;
-  void (*const runs[])(Rank(&)[2]) = {run<kNone>,      run<kNoFence>,      run<kDeviceFence>, run<kDeviceFlag>,
-                                      run<kNoAcquire>, run<kDeviceAtomic>, run<kStale>,       run<kOwnPointer>,
-                                      run<kLaunches>,  run<kNextLaunch>};
-  for (int mistake = kNone; mistake <= kNextLaunch; ++mistake)
+  void (*const runs[])(Rank(&)[2]) = {run<kNone>,       run<kNoFence>,    run<kDeviceFence>,
+                                      run<kDeviceFlag>, run<kNoAcquire>,  run<kDeviceAtomic>,
+                                      run<kStale>,      run<kOwnPointer>, run<kLaunches>};
+  for (int mistake = kNone; mistake <= kLaunches; ++mistake)
     if (!std::strcmp(name, kNames[mistake])) runs[mistake](ranks);
   for (int device = 0; device < 2; ++device) {
     int sums[kThreads];
