@@ -8,7 +8,7 @@ namespace cub {
 struct CachingDeviceAllocator {
   explicit CachingDeviceAllocator(bool /*skip_cleanup*/ = false, bool /*debug*/ = false) {}
   CachingDeviceAllocator(unsigned /*bin_growth*/, unsigned /*min_bin*/ = 1, unsigned /*max_bin*/ = ~0u,
-                         size_t /*max_cached_bytes*/ = ~size_t(0), bool /*skip_cleanup*/ = false) {}
+                         size_t /*max_cached_bytes*/ = ~size_t{0}, bool /*skip_cleanup*/ = false) {}
   cudaError_t DeviceAllocate(void** pointer, size_t bytes, cudaStream_t = nullptr) {
     return cudaMalloc(pointer, bytes);
   }
