@@ -16,7 +16,7 @@ struct CudaError : std::exception {
     const auto at = static_cast<size_t>(end);
     if (file != nullptr && at < sizeof said_) std::snprintf(said_ + at, sizeof said_ - at, " at %s:%d", file, line);
   }
-  const char* what() const noexcept override { return said_; }
+  const char* what() const noexcept { return said_; }  // clang, as editors' help, sees nothing to override
 
   cudaError_t code;
 
