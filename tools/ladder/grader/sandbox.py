@@ -124,7 +124,8 @@ def elsewhere():
     folders += [one for one in prefixes if one not in (Path.home(), *Path.home().parents)]
     folders += [Path(os.path.realpath(one)) for one in (sys.base_prefix, sys.prefix)]
     there = {Path("/usr"), ROOT, *map(Path, SYSTEM)}
-    return sorted({str(one.absolute()) for one in folders if not there & {one.absolute(), *one.absolute().parents}})
+    found = {one.absolute() for one in folders}
+    return sorted(str(one) for one in found if not there & {one, *one.parents})
 
 
 def above(path):

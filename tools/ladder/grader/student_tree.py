@@ -7,7 +7,8 @@ pages have no cuts, and the other pages none of the blocks of code that hold a l
 and the history of git stay here.
 
 What is close to a solution and stays: kernels of the quiz, which have one fault each, controls, headers, stages without an
-exercise, and skeletons of later exercises. The command names those that show half of a solution or more, so that a teacher can choose other exercises.
+exercise, and skeletons of later exercises. The command names those that show half of a solution or more, so that a
+teacher can choose other exercises.
 """
 
 import csv

@@ -82,9 +82,10 @@ def sentence(kind, name, space, is_counted, has_engine=False, is_own=True):
         hooks = is_counted and OF_COUNTING.match(name)
         if not hooks and not is_allowed(name, space, has_engine):
             return f"the file calls {short}, which has nothing to do with a kernel"
-    elif (kind in "TBDRCG" or (kind in "WVu" and is_own and base(name) != "simt::shared")) and not base(
-        name
-    ).startswith((f"{space}::", "ladder::judged::launch")):
+        return ""
+    named = base(name)
+    defines = kind in "TBDRCG" or (kind in "WVu" and is_own and named != "simt::shared")
+    if defines and not named.startswith((f"{space}::", "ladder::judged::launch")):
         return f"the file defines {short} outside its namespace {space}"
     return ""
 
