@@ -101,7 +101,7 @@ def test_the_example_of_the_page_runs(tmp_path):
     (tmp_path / "example.cu").write_text(re.search(r"```cpp\n(.*?)```", page, re.DOTALL).group(1), encoding="utf-8")
     made = run(*SIMTCC, "-O0", f"-I{ROOT}/include", "example.cu", "-o", "example", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
-    assert run(tmp_path / "example").stdout == re.search(r"It prints (\S+):", page).group(1) + "\n"
+    assert run(tmp_path / "example").stdout == re.search(r"It prints (\S+)\. ", page).group(1) + "\n"
 
 
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------
