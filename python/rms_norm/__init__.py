@@ -179,6 +179,8 @@ def rms_norm_quantized(
     if library.immutable and not (out is None and scales is None and y is None):
         raise TypeError(f"{library.name}'s arrays cannot be written: take the results")
     total = library.empty_like(residual) if library.immutable and residual is not None else residual
+    if not x.shape:
+        raise ValueError("x has no dimension; the last one is normalized")
     out = library.codes(x, code) if out is None else out
     if scale is None and scales is None:
         leading = tuple(x.shape[:-1])

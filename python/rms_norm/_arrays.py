@@ -71,8 +71,16 @@ def name_of_code(dtype):
     return name
 
 
+def check_arrays(arrays, names, needed):
+    """Refuses what has no shape, and None where an array is needed."""
+    for name, array in zip(names, arrays):
+        if not (hasattr(array, "shape") or array is None and name not in needed):
+            raise TypeError(f"{name} is {array!r}, which is not an array")
+
+
 def check_quantized(arrays, block):
     """Refuses shapes that do not fit, also those of arrays without memory."""
+    check_arrays(arrays, NAMES_OF_QUANTIZED, ("x", "out"))
     x, residual, residual_out, weight, out, y, scale, scales, upper_bound = arrays
     if not isinstance(block, int) or block not in (0, 64, 128):
         raise ValueError(f"block is {block!r}; 0, 64 and 128 are known")
@@ -94,9 +102,7 @@ def check_quantized(arrays, block):
 
 def check_rope(arrays, q_heads, kv_heads, head_dim):
     """Refuses shapes that do not fit, also those of arrays without memory."""
-    for name, array in zip(NAMES_OF_ROPE, arrays):
-        if not (hasattr(array, "shape") or array is None and "weight" in name):
-            raise TypeError(f"{name} is {array!r}, which is not an array")
+    check_arrays(arrays, NAMES_OF_ROPE, ("qkv", "cos_sin", "positions"))
     qkv, q_weight, k_weight, cos_sin, positions = arrays
     shape = tuple(qkv.shape)
     if not shape or shape[-1] < (q_heads + kv_heads) * head_dim:

@@ -37,6 +37,10 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, Real):
                 raise TypeError(f"{name} is {value!r}, which is not a number")
+            try:
+                float(value)
+            except OverflowError:
+                raise ValueError(f"{name} is a whole number that is too large for a float") from None
         if not 0 <= self.eps < inf:
             raise ValueError(f"eps is {self.eps}; it must be finite and not negative")
         if 0 < self.eps <= 2**-150:

@@ -91,6 +91,10 @@ def fused_add_rmsnorm_fp8_block_quant(
 
     As there, what is quantized is the norm as it is rounded to the type of normed_out. Here, it is rounded before the
     weight is multiplied, too."""
+    names = "input", "block_scale", "out"
+    _package._arrays.check_arrays((input, block_scale, out), names, names)
+    if len(input.shape) != 2:
+        raise ValueError(f"input has the shape {tuple(input.shape)}; two dimensions are wanted")
     rows, cols = input.shape
     wanted = (cols // 128, -(-rows // 4) * 4)
     if cols % 128 != 0 or tuple(block_scale.shape) != wanted:
@@ -119,7 +123,8 @@ def _quantized(
     eps: float,
     enable_pdl: Optional[bool],
 ) -> None:
-    library = _package._arrays.library_of(input)
+    library = _package._arrays.library_of(input, "input")
+    _package._arrays.library_of(out, "out")
     if hasattr(scale, "__dlpack__"):
         scale = library.float32_beside(input, scale)
     elif hasattr(scale, "__float__"):

@@ -42,6 +42,7 @@ def fused_add_rms_norm(input: Array, residual: Array, weight: Array, epsilon: fl
 def rms_norm_static_fp8_quant(result: Array, input: Array, weight: Array, scale: Array, epsilon: float) -> None:
     """result = the norm of input / scale, which is one number of float32. As torch.ops._C has it; result is contiguous,
     of torch.float8_e4m3fn."""
+    _package._arrays.library_of(result, "result")
     _package.rms_norm_quantized(input, weight, epsilon, result.dtype, scale=scale, out=result, rounding="llama")
 
 
@@ -49,6 +50,7 @@ def fused_add_rms_norm_static_fp8_quant(
     result: Array, input: Array, residual: Array, weight: Array, scale: Array, epsilon: float
 ) -> None:
     """residual += input; result = the norm of residual / scale."""
+    _package._arrays.library_of(result, "result")
     _package.rms_norm_quantized(
         input, weight, epsilon, result.dtype, residual=residual, scale=scale, out=result, rounding="llama"
     )
@@ -67,7 +69,7 @@ def rms_norm_dynamic_per_token_quant(
 
     The sum is normalized as it is rounded to the type of residual; vLLM normalizes it in float32, which may change the
     last bit of a result."""
-    scales = _package._arrays.library_of(input).scales(input, (_rows(input), 1))
+    scales = _package._arrays.library_of(input, "input").scales(input, (_rows(input), 1))
     out, found, *_ = _package.rms_norm_quantized(
         input,
         weight,
@@ -95,10 +97,13 @@ def rms_norm_per_block_quant(
     """As rms_norm_dynamic_per_token_quant(), with a scale of each group_size[1] columns, 64 or 128, of which the rows
     have a multiple. The scales have shape (rows, groups). is_scale_transposed puts those of a group side by side in
     memory, and tma_alignment pads these columns to a multiple of so many rows."""
-    if len(group_size) != 2 or input.shape[-1] % group_size[1] != 0:
-        raise ValueError(f"group_size is {group_size}; the {input.shape[-1]} columns must be a multiple of the second")
-    rows, groups = _rows(input), input.shape[-1] // group_size[1]
-    library = _package._arrays.library_of(input)
+    library = _package._arrays.library_of(input, "input")
+    cols = input.shape[-1] if input.shape else 0
+    if len(group_size) != 2 or group_size[1] not in (64, 128) or cols % group_size[1] != 0:
+        raise ValueError(
+            f"group_size is {group_size}; its second number must be 64 or 128, and divide the {cols} columns"
+        )
+    rows, groups = _rows(input), cols // group_size[1]
     if is_scale_transposed:
         padded = -(-rows // tma_alignment) * tma_alignment if tma_alignment else rows
         scales = library.scales(input, (groups, padded)).T[:rows]
@@ -139,8 +144,9 @@ def fused_qk_norm_rope(
 
     cos_sin_cache has shape (max_position, rotary_dim), and position_ids (num_tokens,). As there, everything is computed in
     float32 and rounded at the end."""
+    _package._arrays.library_of(qkv, "qkv")
     heads = num_heads_q + num_heads_k + num_heads_v
-    if qkv.shape[-1] != heads * head_dim:
+    if not qkv.shape or qkv.shape[-1] != heads * head_dim:
         raise ValueError(f"qkv has the shape {tuple(qkv.shape)}; {heads} heads of {head_dim} are wanted in each row")
     counts = num_heads_q, num_heads_k, head_dim
     arrays = qkv, q_weight, k_weight, cos_sin_cache, position_ids

@@ -372,6 +372,9 @@ def test_refused_options(rms_norm):
     for name, value, wanted in wrong:
         with pytest.raises(TypeError, match=rf"^{name} is {re.escape(repr(value))}, which is not {wanted}$"):
             rms_norm.rms_norm(X, W, **{name: value})
+    for name in ("eps", "weight_offset"):
+        with pytest.raises(ValueError, match=f"^{name} is a whole number that is too large"):
+            rms_norm.rms_norm(X, W, **{name: 10**400})
 
 
 def test_options_are_checked_once(rms_norm):

@@ -135,10 +135,35 @@ def test_what_is_refused(rms_norm):
             call(x, weight, **named)
     with pytest.raises(TypeError, match="out is dtype.'int8'.; an array of float8_e4m3fn is wanted"):
         call(x, weight, out=np.ones((2, 256), np.int8))
+    for name in ("weight", "residual", "y", "scale", "scales", "upper_bound"):
+        with pytest.raises(TypeError, match=f"{name} is 3.5, which is not an array"):
+            call(x, **{"scale": number, name: 3.5})
+    with pytest.raises(ValueError, match="x has no dimension; the last one is normalized"):
+        call(np.ones((), np.float32), block=64)
     with pytest.raises(TypeError, match="RMS_NORM_TYPES=all"):
         call(x, weight, dtype="float8_e5m2")
     with pytest.raises(TypeError, match="weight is float16 and x is float32"):
         call(x, weight.astype(np.float16))
+
+
+def test_what_the_signatures_of_other_libraries_refuse(rms_norm):
+    from rms_norm import flashinfer, vllm
+
+    x, weight, number = np.ones((2, 256), np.float32), np.ones(256, np.float32), np.ones(1, np.float32)
+    for size in ([1, 0], [1, 32], [128]):
+        with pytest.raises(ValueError, match="its second number must be 64 or 128, and divide the 256 columns"):
+            vllm.rms_norm_per_block_quant(x, weight, 1e-6, np.int8, size)
+    with pytest.raises(TypeError, match="input is a float; it must be an array"):
+        vllm.rms_norm_per_block_quant(3.5, weight, 1e-6, np.int8, [1, 64])
+    with pytest.raises(TypeError, match="result is a float; it must be an array"):
+        vllm.rms_norm_static_fp8_quant(3.5, x, weight, number, 1e-6)
+    with pytest.raises(TypeError, match="out is a float; it must be an array"):
+        flashinfer.rmsnorm_quant(3.5, x, weight, 1.0)
+    out, blocks = np.empty((2, 256), E4M3), np.empty((2, 4), np.float32)
+    with pytest.raises(TypeError, match="block_scale is 3.5, which is not an array"):
+        flashinfer.fused_add_rmsnorm_fp8_block_quant(out, 3.5, x.copy(), x, x.copy(), weight)
+    with pytest.raises(ValueError, match=r"input has the shape \(256,\); two dimensions are wanted"):
+        flashinfer.fused_add_rmsnorm_fp8_block_quant(out, blocks, x.copy(), x[0], x.copy(), weight)
 
 
 @usual
