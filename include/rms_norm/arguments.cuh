@@ -73,6 +73,17 @@ Tensor(T*) -> Tensor<T>;
 template <class T>
 Tensor(T*, Layout) -> Tensor<T>;
 
+// A tensor and, for each of its rows, rstd = 1 / sqrt(mean(x²) + eps): as many floats as the call has rows, without
+// gaps and in the order of the rows. forward() and fused_add_rms_norm() store it if y is given so, and backward() reads
+// it if x is given so: WithRstd{y, rstd}.
+template <class T, class F = float>
+struct WithRstd {
+  T tensor;
+  F* rstd;
+};
+template <class T, class F>
+WithRstd(T, F*) -> WithRstd<T, F>;
+
 // What a sentence about a call says for its tensors. A binding may have other names for them.
 struct Names {
   const char *x = "x", *residual = "residual", *residual_out = "residual_out", *weight = "weight", *y = "y", *q = "q";
@@ -84,6 +95,44 @@ constexpr int kMostHeads = 65535;  // of a grid
 
 // --- A call, from any mix of pointers and tensors --------------------------------------------------------------------
 
+// The rstd of rows, where a call has it.
+template <class F>
+struct Rstd {
+  bool is_given = false;
+  F* data = nullptr;
+
+  const char* refusal() const {
+    if (is_given && data == nullptr) return "rstd is nullptr";
+    if (reinterpret_cast<uintptr_t>(data) % sizeof(F) != 0) return "rstd is not aligned to its element type";
+    return nullptr;
+  }
+  memory_overlap::Region region(int64_t rows) const { return {data, rows * static_cast<int64_t>(sizeof(F))}; }
+};
+
+template <class T>
+constexpr bool has_rstd = false;
+template <class T, class F>
+constexpr bool has_rstd<WithRstd<T, F>> = true;
+
+// A tensor without its rows' rstd, and that rstd.
+template <class T>
+const T& tensor_of(const T& tensor) {
+  return tensor;
+}
+template <class T, class F>
+const T& tensor_of(const WithRstd<T, F>& both) {
+  return both.tensor;
+}
+template <class F, class T>
+Rstd<F> rstd_of(const T&) {
+  return {};
+}
+template <class F, class T, class G>
+Rstd<F> rstd_of(const WithRstd<T, G>& both) {
+  static_assert(std::is_same_v<std::remove_const_t<G>, float>, "rstd is float32");
+  return {true, both.rstd};
+}
+
 // R is void if no residual is added.
 template <class X, class R, class W, class Y>
 struct Call {
@@ -93,6 +142,7 @@ struct Call {
   const W* weight;
   Tensor<Y> y;
   int64_t rows, cols;
+  Rstd<float> rstd = {};
 };
 
 template <class T>
@@ -109,18 +159,21 @@ template <class T>
 using Element = std::remove_const_t<std::remove_pointer_t<decltype(as_tensor(std::declval<T>()).data)>>;
 
 template <class X, class R, class RO, class W, class Y>
-auto call_of(const X& x, const R& residual, const RO& residual_out, W weight, const Y& y, int64_t rows, int64_t cols) {
+auto call_of(const X& x, const R& residual, const RO& residual_out, W weight, const Y& to, int64_t rows, int64_t cols) {
+  const auto& y = tensor_of(to);
+  using YE = Element<decltype(y)>;
   using XE = Element<X>;
   using RE = Element<R>;
   using WE = std::conditional_t<std::is_null_pointer_v<W>, XE, Element<W>>;
   static_assert(std::is_same_v<RE, Element<RO>>, "residual_out has the element type of residual");
-  static_assert(is_element<XE> && is_element<WE> && is_element<Element<Y>> && (std::is_void_v<RE> || is_element<RE>),
+  static_assert(is_element<XE> && is_element<WE> && is_element<YE> && (std::is_void_v<RE> || is_element<RE>),
                 "elements are float, __half or __nv_bfloat16");
   const auto constant = [](const auto& tensor) {
     return Tensor<std::add_const_t<std::remove_pointer_t<decltype(tensor.data)>>>{tensor.data, tensor.layout};
   };
-  return Call<XE, RE, WE, Element<Y>>{
-      constant(as_tensor(x)), constant(as_tensor(residual)), as_tensor(residual_out), weight, as_tensor(y), rows, cols};
+  return Call<XE, RE, WE, YE>{
+      constant(as_tensor(x)), constant(as_tensor(residual)), as_tensor(residual_out), weight, as_tensor(y), rows, cols,
+      rstd_of<float>(to)};
 }
 
 // --- What is refused -------------------------------------------------------------------------------------------------
@@ -279,8 +332,9 @@ Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Name
   if (collide(m.x, m.y, std::is_same_v<X, Y>)) return overlap(names.y, names.x);
   if (reinterpret_cast<uintptr_t>(call.weight) % sizeof(W) != 0) return {names.weight, kMisaligned};
   if (reinterpret_cast<uintptr_t>(options.workspace) % 16 != 0) return {"workspace is not aligned to 16 bytes"};
+  if (const char* wrong = call.rstd.refusal()) return {wrong};
   const Region weight(call.weight, call.cols * static_cast<int64_t>(sizeof(W)));
-  const Region workspace(options.workspace, kWorkspaceBytes);
+  const Region workspace(options.workspace, kWorkspaceBytes), rstd = call.rstd.region(call.rows);
   if (weight.overlaps(m.y.region())) return {names.y, " overlaps ", names.weight};
   if constexpr (adds) {
     if (weight.overlaps(m.residual_out.region())) return {names.residual_out, " overlaps ", names.weight};
@@ -291,6 +345,9 @@ Refusal refusal(const Call<X, R, W, Y>& call, const Options& options, const Name
   }
   if (workspace.overlaps(weight) || m.any([&](const Matrix& t) { return workspace.overlaps(t.region()); }))
     return {"workspace overlaps a tensor"};
+  if (rstd.overlaps(weight) || m.any([&](const Matrix& t) { return rstd.overlaps(t.region()); }))
+    return {"rstd overlaps a tensor"};
+  if (workspace.overlaps(rstd)) return {"workspace overlaps rstd"};
   const int64_t tokens = call.rows / heads;
   if (std::min(heads, tokens) > kMostHeads) return {"heads and rows / heads are both above 65535"};
   return {};
@@ -308,18 +365,22 @@ void fold_heads(P& p, const M& m) {
   const Matrix* const tensors[] = {&m.x, &m.y, &m.residual, &m.residual_out};
   for (int i = 0; i < kCount; ++i) *steps[i] = {tensors[i]->layout.stride, tensors[i]->layout.head_stride};
   int64_t heads = m.x.layout.heads;
+  Steps of_rstd = {heads, 1};
   const bool fold = std::all_of(steps, steps + kCount, [&](const Steps* s) { return s->row == heads * s->head; });
   p.rows /= heads;
   if (heads > 1 && (p.rows == 1 || fold)) {
     for (Steps* s : steps) s->row = s->head;
+    of_rstd.row = of_rstd.head;
     p.rows *= heads;
     heads = 1;
   }
   const bool near = std::abs(p.x_steps.head) < std::abs(p.x_steps.row) && heads >= 8 && p.rows <= kMostHeads;
   if (p.rows < heads || near) {
     for (Steps* s : steps) std::swap(s->row, s->head);
+    std::swap(of_rstd.row, of_rstd.head);
     std::swap(p.rows, heads);
   }
+  if constexpr (P::kStoresRstd) p.rstd_steps = of_rstd;
   p.heads = static_cast<unsigned>(heads);
 }
 

@@ -53,9 +53,10 @@ __device__ inline float sum_in_order(float value, const Order& order) {
 }
 
 // blockDim.x is order.threads, or 32 if these are fewer; blockIdx.y is the head.
-template <int N, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(kMostThreads) row_in_order(const Problem<X, R, W, Y> p, const Order order) {
-  using Row = detail::Row<N, Access::strided, Problem<X, R, W, Y>>;
+template <int N, class P>
+__global__ void __launch_bounds__(kMostThreads) row_in_order(const P p, const Order order) {
+  using Row = detail::Row<N, Access::strided, typename P::Norm>;
+  using Weights = Pack<std::remove_const_t<std::remove_pointer_t<decltype(p.weight)>>, N>;
   using Kept = typename Row::Kept;
   if (p.dependent) wait_for_previous_kernel();
   if (p.dependent) let_next_kernel_start();
@@ -80,9 +81,9 @@ __global__ void __launch_bounds__(kMostThreads) row_in_order(const Problem<X, R,
   float sum = 0.0f, of_part = 0.0f, of_step[kMostVectors] = {};
   in_steps(
       [&](int v, int64_t i) {
-        const Pack<X, N> x = load_elements<N>(row.x + i * N);
+        const auto x = load_elements<N>(row.x + i * N);
         Kept kept;
-        if constexpr (Problem<X, R, W, Y>::kAdds) {
+        if constexpr (P::kAdds) {
           kept = row.add(x, load_elements<N>(row.residual + i * N));
           store_elements(row.residual_out + i * N, kept);
         } else {
@@ -99,8 +100,9 @@ __global__ void __launch_bounds__(kMostThreads) row_in_order(const Problem<X, R,
         of_part = 0.0f;
       });
   const float rstd = row.rstd(sum);
+  if (tid == 0) p.store_rstd(blockIdx.x, rstd);
   const auto kept_at = [&](int64_t i) -> Kept {  // CUDA 12.0 takes no such branch in a lambda that is a template
-    if constexpr (Problem<X, R, W, Y>::kAdds)
+    if constexpr (P::kAdds)
       return load_elements<N>(row.residual_out + i * N);
     else
       return load_elements<N>(row.x + i * N);
@@ -108,7 +110,7 @@ __global__ void __launch_bounds__(kMostThreads) row_in_order(const Problem<X, R,
   with_rounding(p, [&](auto rounded) {
     in_steps(
         [&](int, int64_t i) {
-          const Pack<W, N> weights = p.weight ? load_elements<N>(p.weight + i * N) : Pack<W, N>{};
+          const Weights weights = p.weight ? load_elements<N>(p.weight + i * N) : Weights{};
           store_elements(row.y + i * N, row.template output<rounded.value>(kept_at(i), rstd, weights));
         },
         [] {}, [] {});

@@ -37,8 +37,11 @@ __device__ inline RowPlace place_of(int64_t number, int64_t heads) {
 // the constant cache, and each further line of it costs a short kernel a tenth of a microsecond.
 template <class X, class R, class W, class Y>
 struct Problem {
-  static constexpr bool kAdds = !std::is_void_v<R>;
-  static constexpr int kReads = kAdds ? 2 : 1;  // tensors, beside the weight
+  static constexpr bool kAdds = !std::is_void_v<R>, kStoresRstd = false;
+  using Norm = Problem;
+  using Input = X;
+  using Kept = std::conditional_t<kAdds, R, X>;  // what is normalized
+  static constexpr int kReads = kAdds ? 2 : 1;   // tensors, beside the weight
   const X* x;
   const W* weight;
   Y* y;
@@ -52,6 +55,21 @@ struct Problem {
   Steps x_steps = {}, y_steps = {}, residual_steps = {}, residual_out_steps = {};
   unsigned heads = 1;
   uint64_t* workspace = nullptr;
+
+  // One thread of a row calls it. StoringProblem has one that does something.
+  __device__ void store_rstd(unsigned, float) const {}
+};
+
+// A problem whose rows' rstd is stored, too. It is a type of its own, so that kernels that store none stay as they are.
+template <class P>
+struct StoringProblem : P {
+  static constexpr bool kStoresRstd = true;
+  float* rstd = nullptr;
+  Steps rstd_steps = {};
+
+  __device__ void store_rstd(unsigned number, float of_row) const {
+    rstd[number * rstd_steps.row + blockIdx.y * rstd_steps.head] = of_row;
+  }
 };
 
 // How often a result is rounded. body(rounded) is compiled for both, and a kernel decides once.
@@ -73,7 +91,7 @@ template <int N, Access access, class X, class R, class W, class Y>
 struct Row<N, access, Problem<X, R, W, Y>> {
   static constexpr bool kContiguous = access == Access::contiguous, kUnaligned = access == Access::unaligned;
   using P = Problem<X, R, W, Y>;
-  using Kept = Pack<std::conditional_t<P::kAdds, R, X>, N>;  // what is normalized
+  using Kept = Pack<typename P::Kept, N>;
   using Residual = std::conditional_t<P::kAdds, Kept, int>;
   const P& p;
   const X* x;
@@ -416,13 +434,12 @@ constexpr int least_blocks() {
 // (threads per row, rows per block). Short kernels are limited by their longest chain of instructions: so this one is
 // compiled for dependent launches and for plain ones, loads all that it needs at once, and does what it can before the
 // sum of the row is known.
-template <int N, int kVectors, int kRowThreads, bool kDependent, class X, class R, class W, class Y>
-__global__ void __launch_bounds__(
-    most_threads<kRowThreads>,
-    least_blocks<Access::contiguous, N, kRowThreads, kVectors * Problem<X, R, W, Y>::kReads>())
-    contiguous_rows(const Problem<X, R, W, Y> p) {
-  using Share = detail::Share<N, kVectors, Access::contiguous, Problem<X, R, W, Y>>;
-  constexpr bool kRowOfBlock = kRowThreads > 32, kAdds = Problem<X, R, W, Y>::kAdds;
+template <int N, int kVectors, int kRowThreads, bool kDependent, class P>
+__global__ void __launch_bounds__(most_threads<kRowThreads>,
+                                  least_blocks<Access::contiguous, N, kRowThreads, kVectors * P::kReads>())
+    contiguous_rows(const P p) {
+  using Share = detail::Share<N, kVectors, Access::contiguous, typename P::Norm>;
+  constexpr bool kRowOfBlock = kRowThreads > 32, kAdds = P::kAdds;
   const int threads = kRowOfBlock ? kRowThreads : blockDim.x;
   const unsigned number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y;
   Share share(threads);
@@ -446,25 +463,28 @@ __global__ void __launch_bounds__(
     else
       sum = warp_sum(sum, threads);
     if (kDependent) let_next_kernel_start();
+    const float rstd = row.rstd(sum);
     if constexpr (kProducts)
-      share.store_products(row, packs, row.rstd(sum));
+      share.store_products(row, packs, rstd);
     else
-      share.template store_output<rounded.value>(row, packs, row.rstd(sum));
+      share.template store_output<rounded.value>(row, packs, rstd);
+    if (threadIdx.x == 0 && packs > 0) p.store_rstd(number, rstd);
   });
 }
 
 // Rows that may be anywhere. A row per warp, per part of a warp, or per block: blockDim = (threads per row, rows per
 // block). blockIdx.y is the head, as in every kernel but contiguous_rows().
-template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
+template <int N, int kVectors, int kRowThreads, Access access, class P>
 __global__ void __launch_bounds__(most_threads<kRowThreads>,
-                                  least_blocks<access, N, kRowThreads, kVectors * Problem<X, R, W, Y>::kReads>())
-    row_in_registers(const Problem<X, R, W, Y> p) {
-  using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
-  constexpr bool kInTurn = in_turn<access, N, kVectors * Problem<X, R, W, Y>::kReads>;
+                                  least_blocks<access, N, kRowThreads, kVectors * P::kReads>())
+    row_in_registers(const P p) {
+  using Norm = typename P::Norm;
+  using Share = detail::Share<N, kVectors, access, Norm>;
+  constexpr bool kInTurn = in_turn<access, N, kVectors * P::kReads>;
   const int threads = blockDim.x, row_in_block = threadIdx.y;
   unsigned number = blockIdx.x * blockDim.y + row_in_block;
   [[maybe_unused]] const unsigned rows = static_cast<unsigned>(p.rows), step = gridDim.x * blockDim.y;
-  HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.packs);
+  HeadAndTail<N, access, Norm> ends(p, number, p.packs);
   Share share(threads);
   const auto load_weight_and_wait = [&] {
     share.load_weight(p, ends.head, static_cast<int>(ends.packs));
@@ -488,6 +508,7 @@ __global__ void __launch_bounds__(most_threads<kRowThreads>,
   if (kInputFirst && p.dependent) load_input();
   for (unsigned turn = 0;; ++turn) {
     const bool had_row = has_row;
+    const unsigned had_number = number;
     const int row_packs = packs();
     float sum = share.add_input(row, row_packs) + ends.add_input(row, had_row);
     // The next row's loads begin before this row's sum is known.
@@ -505,6 +526,7 @@ __global__ void __launch_bounds__(most_threads<kRowThreads>,
       share.template store_output<rounded.value>(row, row_packs, rstd);
       ends.template store_output<rounded.value>(row, had_row, rstd);
     });
+    if (threadIdx.x == 0 && had_row) p.store_rstd(had_number, rstd);
     if (is_last) return;
     row.advance_output(step);
   }
@@ -514,16 +536,15 @@ __global__ void __launch_bounds__(most_threads<kRowThreads>,
 // they exchange their sums. A block works through its packs in steps of kVectors per thread. It keeps the packs of the
 // first step in registers, which if kWhole are all, and those of the next kept_steps - 1 in shared memory. What is left
 // is read again.
-template <int N, int kVectors, int kThreads, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
-          class W, class Y>
-__global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : kMostThreads / kThreads)
-    row_in_parts(const Problem<X, R, W, Y> p, int64_t part_packs, int some_parts, [[maybe_unused]] int kept_steps) {
-  using Share = detail::Share<N, kVectors, access, Problem<X, R, W, Y>>;
+template <int N, int kVectors, int kThreads, int kParts, bool kWhole, Access access, class Exchange, class P>
+__global__ void __launch_bounds__(kThreads, kWhole || P::kAdds ? 0 : kMostThreads / kThreads)
+    row_in_parts(const P p, int64_t part_packs, int some_parts, [[maybe_unused]] int kept_steps) {
+  using Share = detail::Share<N, kVectors, access, typename P::Norm>;
   using Row = typename Share::Row;
   extern __shared__ uint4 shared[];
   const unsigned parts = kParts > 0 ? kParts : some_parts;
   const unsigned number = gridDim.x == parts ? 0 : blockIdx.x / parts, part = blockIdx.x - number * parts;
-  HeadAndTail<N, access, Problem<X, R, W, Y>> ends(p, number, p.cols / N);
+  HeadAndTail<N, access, typename P::Norm> ends(p, number, p.cols / N);
   const int64_t first = part * part_packs, packs = max(int64_t{0}, min(part_packs, ends.packs - first));
   constexpr int kStep = kVectors * kThreads;
   const auto count = [&](int64_t i) { return static_cast<int>(min(packs - i, int64_t{kStep})); };
@@ -564,6 +585,7 @@ __global__ void __launch_bounds__(kThreads, kWhole || !std::is_void_v<R> ? 0 : k
   sum = exchange.template sum<kThreads>(row_sum<kThreads, 1>(sum));
   if (!kAcrossGpu && p.dependent) let_next_kernel_start();
   const float rstd = row.rstd(sum);
+  if (threadIdx.x == 0 && part == 0) p.store_rstd(number, rstd);
   with_rounding(p, [&](auto rounded) {
     share.template store_output<rounded.value>(row, count(0), rstd);
     ends.template store_output<rounded.value>(row, part == 0, rstd);

@@ -58,6 +58,7 @@ cudaError_t in_grids(P& p, int64_t most_rows, Start start) {
     p.rows = std::min(left, most_rows);
     if (const cudaError_t error = start()) return error;
     p.x += p.rows * p.x_steps.row, p.y += p.rows * p.y_steps.row;
+    if constexpr (P::kStoresRstd) p.rstd += p.rows * p.rstd_steps.row;
     if constexpr (P::kAdds) {
       p.residual += p.rows * p.residual_steps.row;
       p.residual_out += p.rows * p.residual_out_steps.row;
@@ -74,10 +75,11 @@ inline int threads_of(int packs, int vectors, int row_threads, int least = 1) {
   return threads;
 }
 
-template <int N, int kVectors, int kRowThreads, Access access, class X, class R, class W, class Y>
-cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& device, cudaStream_t stream) {
+template <int N, int kVectors, int kRowThreads, Access access, class P>
+cudaError_t launch_in_registers(P p, int block, const Device& device, cudaStream_t stream) {
   constexpr bool kContiguous = access == Access::contiguous, kRowOfBlock = kContiguous && kRowThreads > 32;
-  constexpr int kLeast = access == Access::unaligned ? 16 / sizeof(X) : 1;  // threads, for a row's head or tail
+  constexpr int kLeast =
+      access == Access::unaligned ? 16 / sizeof(typename P::Input) : 1;  // threads, for a row's head or tail
   p.packs = static_cast<int>(p.cols / N);
   const int threads = kRowOfBlock ? kRowThreads : threads_of(p.packs, kVectors, kRowThreads, kLeast);
   const int rows = kRowOfBlock ? 1 : std::max(1, block / threads);
@@ -92,10 +94,10 @@ cudaError_t launch_in_registers(Problem<X, R, W, Y> p, int block, const Device& 
     });
   };
   if constexpr (kContiguous) {
-    if (p.dependent) return with(contiguous_rows<N, kVectors, kRowThreads, true, X, R, W, Y>);
-    return with(contiguous_rows<N, kVectors, kRowThreads, false, X, R, W, Y>);
+    if (p.dependent) return with(contiguous_rows<N, kVectors, kRowThreads, true, P>);
+    return with(contiguous_rows<N, kVectors, kRowThreads, false, P>);
   } else {
-    return with(row_in_registers<N, kVectors, kRowThreads, access, X, R, W, Y>);
+    return with(row_in_registers<N, kVectors, kRowThreads, access, P>);
   }
 }
 
@@ -111,12 +113,11 @@ inline cudaError_t most_shared_bytes(int& bytes) {
 
 // A row in `parts` blocks, which are a cluster, or all that there are. As many of its packs stay in shared memory as
 // fit.
-template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class X, class R,
-          class W, class Y>
-cudaError_t launch_in_parts(Problem<X, R, W, Y> p, int parts, cudaStream_t stream) {
-  const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, X, R, W, Y>;
+template <int N, int kVectors, int kBlock, int kParts, bool kWhole, Access access, class Exchange, class P>
+cudaError_t launch_in_parts(P p, int parts, cudaStream_t stream) {
+  const auto kernel = row_in_parts<N, kVectors, kBlock, kParts, kWhole, access, Exchange, P>;
   constexpr int kStep = kVectors * kBlock;
-  constexpr int kStepBytes = kStep * sizeof(Pack<std::conditional_t<p.kAdds, R, X>, N>);
+  constexpr int kStepBytes = kStep * sizeof(Pack<typename P::Kept, N>);
   const int64_t part_packs = (p.cols / N + parts - 1) / parts, steps = (part_packs + kStep - 1) / kStep;
   int saved = 0, most_bytes = 0;
   if (!kWhole && steps > 1) {
@@ -156,9 +157,9 @@ int count_teams(int64_t packs, int64_t rows, int blocks) {
   return bytes > kTeamBytes * (N == 8 ? parts : 1) ? teams / N * N : 0;
 }
 
-template <int N, Access access, class X, class W, class Y>
-cudaError_t launch_in_teams(const Problem<X, void, W, Y>& p, int teams, int parts, cudaStream_t stream) {
-  const auto kernel = rows_in_teams<N, access, X, W, Y>;
+template <int N, Access access, class P>
+cudaError_t launch_in_teams(const P& p, int teams, int parts, cudaStream_t stream) {
+  const auto kernel = rows_in_teams<N, access, P>;
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(TeamShared)))
     return error;
@@ -303,40 +304,39 @@ Order order_of(const Shapes& shapes, const Wanted& wanted, bool adds) {
   const int most = kernel_threads(shape);
   return {shape.vectors, threads_of(static_cast<int>(wanted.packs), shape.vectors, most), 1, wanted.packs, most <= 256};
 }
-template <class Policy, int N, class X, class R, class W, class Y>
-cudaError_t launch_in_order(Problem<X, R, W, Y>& p, cudaStream_t stream) {
-  constexpr bool kAdds = !std::is_void_v<R>;
+template <class Policy, int N, class P>
+cudaError_t launch_in_order(P& p, cudaStream_t stream) {
   Device device;
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters;
   const Wanted wanted = {p.cols / N, 0, false, device.has_clusters, true};
   Order order;
-  if constexpr (kAdds)
-    order = order_of(Policy::kFusedAdd, wanted, kAdds);
+  if constexpr (P::kAdds)
+    order = order_of(Policy::kFusedAdd, wanted, P::kAdds);
   else
-    order = order_of(Policy::kForward, wanted, kAdds);
+    order = order_of(Policy::kForward, wanted, P::kAdds);
   return in_grids(p, INT32_MAX, [&] {
-    return launch(stream, grid_of(p, p.rows, dim3(std::max(32, order.threads))), row_in_order<N, X, R, W, Y>, p, order);
+    return launch(stream, grid_of(p, p.rows, dim3(std::max(32, order.threads))), row_in_order<N, P>, p, order);
   });
 }
 
 // N elements per pack: as many as 16 bytes hold, or fewer.
-template <class Policy, int N, bool kAligned, class X, class R, class W, class Y>
-cudaError_t dispatch(Problem<X, R, W, Y>& p, const Options& options, cudaStream_t stream) {
+template <class Policy, int N, bool kAligned, class P>
+cudaError_t dispatch(P& p, const Options& options, cudaStream_t stream) {
   constexpr Access longer = kAligned ? Access::strided : Access::unaligned;
-  constexpr int64_t kResidual = 2 * element_bytes<R>;
-  const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (sizeof(X) + sizeof(Y) + kResidual);
+  constexpr int64_t kInput = sizeof(typename P::Input), kResidual = P::kAdds ? 2 * sizeof(typename P::Kept) : 0;
+  const int64_t rows = p.rows * p.heads, bytes = rows * p.cols * (kInput + sizeof(*p.y) + kResidual);
   const Cache cache = options.cache;
   Device device;
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters && bytes <= Policy::kDependentKilobytes * int64_t{1024};
 
-  if constexpr (!is_narrow<N, Problem<X, R, W, Y>>) {
+  if constexpr (!is_narrow<N, P>) {
     const int together = std::min(kSplitBlocks, device.multiprocessors);
-    const int64_t row_bytes = p.cols * static_cast<int64_t>(sizeof(X)), x_bytes = rows * row_bytes;
+    const int64_t row_bytes = p.cols * kInput, x_bytes = rows * row_bytes;
     // How many blocks share a row on a workspace depends on how many rows there are.
     const bool has_workspace = p.workspace != nullptr && p.heads == 1 && !options.batch_invariant;
-    if constexpr (!Problem<X, R, W, Y>::kAdds && N * sizeof(X) == 16) {
+    if constexpr (!P::kAdds && N * kInput == 16) {
       const int teams = has_workspace && device.has_clusters ? count_teams<N, longer>(p.cols / N, rows, together) : 0;
       const bool many = x_bytes >= kTeamsLeastBytes && teams > 1 && rows > kTeamsLeastRows * teams;
       int shared_bytes = 0;
@@ -362,20 +362,21 @@ cudaError_t dispatch(Problem<X, R, W, Y>& p, const Options& options, cudaStream_
   const Wanted wanted = {p.cols / N, bytes, is_contiguous(p), device.has_clusters, options.batch_invariant};
   if constexpr (!kAligned && N != 8)
     return launch_first<kUnalignedFloats, N, longer>(p, wanted, cache, device, stream);
-  else if constexpr (!kAligned && std::is_void_v<R>)
+  else if constexpr (!kAligned && !P::kAdds)
     return launch_first<kUnaligned, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (!kAligned)
     return launch_first<kUnalignedFusedAdd, N, longer>(p, wanted, cache, device, stream);
-  else if constexpr (is_narrow<N, Problem<X, R, W, Y>>)
+  else if constexpr (is_narrow<N, P>)
     return launch_first<kNarrow, N, longer>(p, wanted, cache, device, stream);
-  else if constexpr (std::is_void_v<R>)
+  else if constexpr (!P::kAdds)
     return launch_first<Policy::kForward, N, longer>(p, wanted, cache, device, stream);
   else
     return launch_first<Policy::kFusedAdd, N, longer>(p, wanted, cache, device, stream);
 }
 
-// A call: checked, made a problem, and launched by the widest accesses that its tensors allow.
-template <class Policy, class X, class R, class W, class Y>
+// A call: checked, made a problem, and launched by the widest accesses that its tensors allow. kStoresRstd: the call
+// has memory for it.
+template <class Policy, bool kStoresRstd = false, class X, class R, class W, class Y>
 cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream_t stream) {
   if (refusal(call, options)) return cudaErrorInvalidValue;
   if (call.rows == 0) return cudaSuccess;
@@ -390,7 +391,10 @@ cudaError_t run(const Call<X, R, W, Y>& call, const Options& options, cudaStream
       !wide && !options.batch_invariant && call.cols >= kUnalignedPacks * kWide && m.all_aligned(kWide, m.x);
   const bool word = !wide && !unaligned && !options.batch_invariant && are_packs(kWord);
 
-  Problem<X, R, W, Y> p = {call.x.data, call.weight, call.y.data};
+  using Norm = Problem<X, R, W, Y>;
+  std::conditional_t<kStoresRstd, StoringProblem<Norm>, Norm> p = {};
+  p.x = call.x.data, p.weight = call.weight, p.y = call.y.data;
+  if constexpr (kStoresRstd) p.rstd = call.rstd.data;
   if constexpr (p.kAdds) p.residual = call.residual.data, p.residual_out = call.residual_out.data;
   p.rows = call.rows, p.cols = call.cols;
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);

@@ -36,7 +36,13 @@ namespace rms_norm {
 //   struct Layout { int64_t stride = kContiguous, heads = 1, head_stride = 0; };
 //   template <class T> struct Tensor { T* data; Layout layout = {}; };
 //
-// See arguments.cuh for both, and for Options.
+// Where rstd = 1 / sqrt(mean(x²) + eps) is wanted for the backward pass, WithRstd{y, rstd} takes the place of y. rstd
+// points to a float for each row, in the order of the rows, which no other memory of the call may overlap. The other
+// results keep their bits.
+//
+//   template <class T, class F> struct WithRstd { T tensor; F* rstd; };
+//
+// See arguments.cuh for all of them, and for Options.
 
 // y = the norm of x. x and y are tensors of rows × cols; weight is a pointer to cols elements, or nullptr for none.
 //
@@ -58,7 +64,8 @@ namespace rms_norm {
 template <class Policy = DefaultPolicy, class X, class W, class Y>
 cudaError_t forward(const X& x, W weight, const Y& y, int64_t rows, int64_t cols, const Options& options = {},
                     cudaStream_t stream = nullptr) {
-  return detail::run<Policy>(detail::call_of(x, nullptr, nullptr, weight, y, rows, cols), options, stream);
+  return detail::run<Policy, detail::has_rstd<Y>>(detail::call_of(x, nullptr, nullptr, weight, y, rows, cols), options,
+                                                  stream);
 }
 
 // residual_out = x + residual, rounded to the residual's type; y = the norm of what residual_out then holds.
@@ -69,7 +76,8 @@ cudaError_t forward(const X& x, W weight, const Y& y, int64_t rows, int64_t cols
 template <class Policy = DefaultPolicy, class X, class R, class RO, class W, class Y>
 cudaError_t fused_add_rms_norm(const X& x, const R& residual, const RO& residual_out, W weight, const Y& y,
                                int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
-  return detail::run<Policy>(detail::call_of(x, residual, residual_out, weight, y, rows, cols), options, stream);
+  return detail::run<Policy, detail::has_rstd<Y>>(detail::call_of(x, residual, residual_out, weight, y, rows, cols),
+                                                  options, stream);
 }
 
 // Why a call with these arguments is refused: one sentence, which stands until the thread asks again. nullptr if it is

@@ -64,7 +64,7 @@ struct Turn {
 
 // The work of one warp: adds up what the others have added up of each of the team's rows, and exchanges it.
 template <class Row, class P>
-__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange& exchange, int rows) {
+__device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange& exchange, int rows, int teams) {
   const int lane = threadIdx.x;
   Turn sent, received;
   while (received.k < rows) {
@@ -79,7 +79,10 @@ __device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange
     sent.next();
     if (!receives) continue;
     const float sum = exchange.receive(received.k, words);
-    if (lane == 0) shared.rstds[received.place] = Row(p, 0).rstd(sum);
+    if (lane == 0) {
+      const float rstd = shared.rstds[received.place] = Row(p, 0).rstd(sum);
+      if (exchange.part == 0) p.store_rstd(exchange.team + received.k * teams, rstd);
+    }
     static_cast<void>(shared.known[received.place].arrive());
     received.next();
   }
@@ -89,12 +92,12 @@ __device__ void exchange_sums(const P& p, TeamShared& shared, const TeamExchange
 // N elements of a row, from pack part · part_packs on. Unaligned rows need a multiple of N teams: then all rows of a
 // team are aligned alike, and the blocks can keep their weight. The head and tail elements of a row belong to its first
 // block.
-template <int N, Access access, class X, class W, class Y>
-__global__ void __launch_bounds__((kTeamWarps + 1) * 32)
-    rows_in_teams(const Problem<X, void, W, Y> p, int parts, int part_packs) {
-  using Share = detail::Share<N, kTeamVectors, access, Problem<X, void, W, Y>>;
+template <int N, Access access, class P>
+__global__ void __launch_bounds__((kTeamWarps + 1) * 32) rows_in_teams(const P p, int parts, int part_packs) {
+  static_assert(!P::kAdds, "no residual is added");
+  using Share = detail::Share<N, kTeamVectors, access, typename P::Norm>;
   using Row = typename Share::Row;
-  using Ends = HeadAndTail<N, access, Problem<X, void, W, Y>>;
+  using Ends = HeadAndTail<N, access, typename P::Norm>;
   extern __shared__ uint4 shared_memory[];
   TeamShared& shared = *reinterpret_cast<TeamShared*>(shared_memory);
   const int lane = threadIdx.x, warp = threadIdx.y;
@@ -145,7 +148,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32)
   if (has_ends(warp)) load_ends(warp);
   if (warp == kTeamWarps) {
     const TeamExchange exchange(p.workspace, team, parts, part);
-    exchange_sums<Row>(p, shared, exchange, rows);
+    exchange_sums<Row>(p, shared, exchange, rows, teams);
     exchange.end(rows_of(0));
     return;
   }
