@@ -9,8 +9,8 @@
 // where tensors lie. dweight is a sum over all rows, whose order also depends on the number of multiprocessors. Where
 // forward rounds to llama's rule, the gradient is still that of the formula.
 //
-// x and dy are read once, and rstd is not stored by the forward pass: the sum of squares comes with the other sum of
-// the row. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 128 KB of x (16 KB
+// x and dy are read once, and the sum of squares comes with the other sum of the row, unless the forward pass has
+// stored rstd. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 128 KB of x (16 KB
 // below compute capability 9.0). Others are read twice, one element at a time. README.md tells how the kernels work.
 #pragma once
 
@@ -59,6 +59,7 @@ struct BackwardCall {
   W* dweight;
   void* workspace;
   int64_t rows, cols;
+  Rstd<const float> rstd = {};
 
   template <class T>
   Matrix matrix(const Tensor<T>& tensor) const {
@@ -67,9 +68,10 @@ struct BackwardCall {
 };
 
 template <class DY, class DS, class X, class W, class DX, class DW>
-auto backward_call_of(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
+auto backward_call_of(const DY& dy, const DS& dsum, const X& from, W weight, const DX& dx, DW dweight, void* workspace,
                       int64_t rows, int64_t cols) {
-  using XE = Element<X>;
+  const auto& x = tensor_of(from);
+  using XE = Element<decltype(x)>;
   using YE = Element<DY>;
   using WE = std::conditional_t<std::is_null_pointer_v<W>, XE, Element<W>>;
   static_assert(is_element<XE> && is_element<YE> && is_element<WE>, "elements are float, __half or __nv_bfloat16");
@@ -80,7 +82,8 @@ auto backward_call_of(const DY& dy, const DS& dsum, const X& x, W weight, const 
   Tensor<const XE> other = {nullptr};
   if constexpr (!std::is_null_pointer_v<DS>) other = constant(as_tensor(dsum));
   return BackwardCall<XE, WE, YE>{
-      constant(as_tensor(dy)), other, constant(as_tensor(x)), weight, as_tensor(dx), dweight, workspace, rows, cols};
+      constant(as_tensor(dy)),   other, constant(as_tensor(x)), weight, as_tensor(dx), dweight, workspace, rows, cols,
+      rstd_of<const float>(from)};
 }
 
 template <class X, class W, class Y>
@@ -111,6 +114,9 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (collide(x, dx, true)) return "dx overlaps x, and is not the same tensor";
   if (collide(dy, dx, std::is_same_v<X, Y>)) return "dx overlaps dy, and is not the same tensor";
   if (dsum.data && collide(dsum, dx, true)) return "dx overlaps dsum, and is not the same tensor";
+  if (const char* wrong = call.rstd.refusal()) return wrong;
+  const Region rstd = call.rstd.region(call.rows);
+  if (rstd.overlaps(dx.region())) return "dx overlaps rstd";
   if (call.dweight && !call.workspace) return "dweight is wanted, and workspace is nullptr";
   if (reinterpret_cast<uintptr_t>(call.workspace) % sizeof(float) != 0) return "workspace is not aligned to 4 bytes";
   const int64_t weight_bytes = call.cols * static_cast<int64_t>(sizeof(W));
@@ -119,6 +125,8 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
   if (weight.overlaps(dx.region())) return "dx overlaps weight";
   if (dweight.overlaps(weight)) return "dweight overlaps weight";
   if (workspace.overlaps(weight) || workspace.overlaps(dweight)) return "workspace overlaps weight or dweight";
+  if (dweight.overlaps(rstd)) return "dweight overlaps rstd";
+  if (workspace.overlaps(rstd)) return "workspace overlaps rstd";
   for (const Matrix* m : tensors) {
     if (dweight.overlaps(m->region())) return "dweight overlaps a tensor";
     if (workspace.overlaps(m->region())) return "workspace overlaps a tensor";
@@ -132,9 +140,9 @@ template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
 // Of clusters there are as many as rows of partial sums. One alone writes dweight.
-template <class Shape, class X, class W, class Y>
-cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
-  using Memory = Stage<Shape, X, Y>;
+template <class Shape, class P>
+cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
+  using Memory = Stage<Shape, typename P::Input, typename P::Output>;
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
   const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr),
             out_bytes = Memory::out_bytes(lanes, teams);
@@ -143,7 +151,7 @@ cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clust
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
   p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
-  const auto kernel = row_gradients<Shape, X, W, Y>;
+  const auto kernel = row_gradients<Shape, P>;
   if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
@@ -157,8 +165,8 @@ cudaError_t launch_rows(BackwardProblem<X, W, Y>& p, dim3 threads, int64_t clust
 }
 
 // For few rows: the blocks of each cluster share the columns of all of them. See few_rows.cuh.
-template <int N, int kRows, class X, class W, class Y>
-cudaError_t launch_few(BackwardProblem<X, W, Y>& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
+template <int N, int kRows, class P>
+cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
   using Kernel = FewShape<N, kRows>;
   const int row_warps = (p.packs + 63) / 64, own_warps = (row_warps + few.parts - 1) / few.parts;
   partials = std::min<int64_t>(partials, few.clusters);
@@ -166,20 +174,19 @@ cudaError_t launch_few(BackwardProblem<X, W, Y>& p, int64_t& partials, const Few
   const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
                      Kernel::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
-  return launch(stream, grid, few_row_gradients<Kernel, X, W, Y>, p, row_warps);
+  return launch(stream, grid, few_row_gradients<Kernel, P>, p, row_warps);
 }
 
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
 // clusters that there may be, and become what there are.
-template <int N, bool kAligned, class X, class W, class Y>
-cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, const Device& device,
-                             cudaStream_t stream) {
+template <int N, bool kAligned, class P>
+cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
   const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
     most = std::max<int64_t>(most, 1);
     return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
   };
-  if constexpr (has_fast_gradients<X, W, Y>) {
+  if constexpr (has_fast_gradients<typename P::Input, typename P::Weight, typename P::Output>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
     const auto in_warps = [&](auto vectors) {
       const int lanes = threads_of(p.packs, vectors, 32);
@@ -214,11 +221,11 @@ cudaError_t launch_gradients(BackwardProblem<X, W, Y>& p, int64_t& partials, con
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
   grid.dependent = p.dependent;
-  return launch(stream, grid, long_row_gradients<X, W, Y>, p);
+  return launch(stream, grid, long_row_gradients<P>, p);
 }
 
-template <class X, class W, class Y>
-BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
+template <bool kHasRstd, class X, class W, class Y>
+auto problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
   const Matrix x = call.matrix(call.x), dy = call.matrix(call.dy), dx = call.matrix(call.dx),
                dsum = call.matrix(call.dsum);
   const Matrix* const tensors[] = {&x, &dy, &dx, call.dsum.data ? &dsum : &x};
@@ -230,7 +237,9 @@ BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Opt
     return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{
         tensor.data, heads > 1 && fold ? m.layout.head_stride : m.layout.stride, m.layout.head_stride};
   };
-  BackwardProblem<X, W, Y> p = {};
+  using Computed = BackwardProblem<X, W, Y>;
+  std::conditional_t<kHasRstd, ProblemWithRstd<Computed>, Computed> p = {};
+  if constexpr (kHasRstd) p.rstd = call.rstd.data;
   p.x = rows_of(call.x, x), p.dy = rows_of(call.dy, dy), p.dx = rows_of(call.dx, dx);
   p.dsum = rows_of(call.dsum, dsum);
   const auto memory_of = [&](const Matrix& m) {
@@ -251,7 +260,7 @@ BackwardProblem<X, W, Y> problem_of(const BackwardCall<X, W, Y>& call, const Opt
   return p;
 }
 
-template <class X, class W, class Y>
+template <bool kHasRstd, class X, class W, class Y>
 cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& options, cudaStream_t stream) {
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
   Device device;
@@ -259,7 +268,7 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   WeightProblem<W> w = {nullptr, 0, partial_pitch(call.cols), call.dweight, call.cols};
   if (call.rows > 0) {
     constexpr int N = 16 / sizeof(X);
-    BackwardProblem<X, W, Y> p = problem_of(call, options);
+    auto p = problem_of<kHasRstd>(call, options);
     p.dependent = options.dependent_launch && device.has_clusters;
     const auto is_row_aligned = [&](const void* row) { return is_aligned({row, sizeof(W), {}, 1, p.cols}, N); };
     const Matrix tensors[] = {call.matrix(call.x), call.matrix(call.dy), call.matrix(call.dx), call.matrix(call.dsum)};
@@ -287,7 +296,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //
 //   dy        of y's shape and type
 //   dsum      for fused_add_rms_norm(): the gradient of residual_out, of x's type; else nullptr
-//   x         what was normalized: x of forward(), residual_out of fused_add_rms_norm()
+//   x         what was normalized: x of forward(), residual_out of fused_add_rms_norm(). Or WithRstd{x, rstd}, with the
+//             rows' rstd that the forward call stored, which must not overlap what is written; eps has no effect then
 //   weight    as in the forward call, or nullptr
 //   dx        of x's type; for fused_add_rms_norm() the gradient of x and of the residual alike. It may be x, dy or
 //             dsum, if types and layouts are the same; no other memory may overlap what is written
@@ -300,8 +310,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 template <class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
-  return detail::run_backward(detail::backward_call_of(dy, dsum, x, weight, dx, dweight, workspace, rows, cols),
-                              options, stream);
+  return detail::run_backward<detail::has_rstd<X>>(
+      detail::backward_call_of(dy, dsum, x, weight, dx, dweight, workspace, rows, cols), options, stream);
 }
 
 // Why a call with these arguments is refused: one sentence. nullptr if it is not refused.

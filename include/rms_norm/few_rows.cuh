@@ -48,8 +48,11 @@ struct FewShape {
 
 // gridDim = (blocks of a cluster, clusters), blockDim = (the block's share of the threads of a row, rows at a time).
 // row_warps are the warps that row_gradients has for a row.
-template <class Shape, class X, class W, class Y>
-__global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardProblem<X, W, Y> p, int row_warps) {
+template <class Shape, class P>
+__global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int row_warps) {
+  using X = typename P::Input;
+  using W = typename P::Weight;
+  using Y = typename P::Output;
   constexpr int N = Shape::N, kVectors = Shape::kVectors, kRows = Shape::kRows;
   using Numbers = typename Shape::Numbers;
   extern __shared__ uint4 shared_memory[];
@@ -85,9 +88,11 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
     const auto number_of = [&](int row) { return begin + row * blockDim.y + threadIdx.y; };
     Pack<X, N> x[kRows][kVectors] = {};
     Pack<Y, N> dy[kRows][kVectors] = {};
+    [[maybe_unused]] float stored_rstd[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r)
       if (number_of(r) < p.rows) {
+        stored_rstd[r] = p.load_rstd(number_of(r));
         const RowPlace place = place_of(number_of(r), p.heads);
         const X* const of_x = p.x.row(place);
         const Y* const of_y = p.dy.row(place);
@@ -113,7 +118,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
         unpack(weight[v], factor);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
-          squares[v] = add_square(value[k], squares[v]);
+          if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
           products[v] += value[k] * (from_y[k] * (factor[k] + p.weight_offset));
         }
       }
@@ -140,7 +145,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const BackwardP
       for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
       const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
       const RowSums sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
-      const float rstd = rsqrtf(sums.squares * p.inverse_cols + p.eps);
+      const float rstd = P::kHasRstd ? stored_rstd[r] : rsqrtf(sums.squares * p.inverse_cols + p.eps);
       const float slope = sums.products * p.inverse_cols * rstd * rstd;
       if (number_of(r) >= p.rows) continue;
       const RowPlace place = place_of(number_of(r), p.heads);

@@ -32,6 +32,10 @@ struct Span {
 
 template <class X, class W, class Y>
 struct BackwardProblem {
+  using Input = X;
+  using Weight = W;
+  using Output = Y;
+  static constexpr bool kHasRstd = false;
   Gradient<const X> x;
   Gradient<const Y> dy;
   Gradient<X> dx;
@@ -47,6 +51,17 @@ struct BackwardProblem {
   bool dependent = false;
   cuda::access_property reads = {}, writes = {};         // how long L2 keeps what is read, and what is written
   Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows; nothing where dx takes their place
+
+  __device__ float load_rstd(int64_t) const { return 0.0f; }
+};
+
+// A problem whose rows' rstd was stored by the forward pass. It is a type of its own, so that kernels that compute it
+// stay as they are.
+template <class P>
+struct ProblemWithRstd : P {
+  static constexpr bool kHasRstd = true;
+  const float* rstd = nullptr;
+  __device__ float load_rstd(int64_t number) const { return number < this->rows ? rstd[number] : 0.0f; }
 };
 
 template <class T>
@@ -223,8 +238,11 @@ struct Stage {
 
 // blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
 // (b + 1) · teams - 1, and so on in steps of all blocks.
-template <class Shape, class X, class W, class Y>
-__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients(const BackwardProblem<X, W, Y> p) {
+template <class Shape, class P>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients(const P p) {
+  using X = typename P::Input;
+  using W = typename P::Weight;
+  using Y = typename P::Output;
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
   constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
@@ -313,12 +331,15 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
   int at = 0;
+  float next_rstd = p.load_rstd(number);
   // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
   for (int turn = 0; number - team < p.rows; ++turn, number += step) {
     const bool has_row = number < p.rows;
     const int own = has_row ? packs : 0;
     const auto stage = stage_of(at);
     const RowPlace place = place_of(has_row ? number : 0, p.heads);
+    [[maybe_unused]] const float stored_rstd = next_rstd;
+    next_rstd = p.load_rstd(number + step);
     Pack<X, N> x[kVectors];
     Pack<Y, N> dy[kVectors];
     if (p.stages == kMostStages)
@@ -353,17 +374,20 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       factors_of(v, factor);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
-        squares[v] = add_square(value[k], squares[v]);
+        if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
         products[v] += value[k] * (from_y[k] * factor[k]);
       }
     }
+    // Of a block, one reduction has room for both sums. In a warp each takes its own, and a stored rstd saves one.
     RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
-    if constexpr (kWarps)
+    if constexpr (kWarps && P::kHasRstd)
+      sums.products = warp_sum(sums.products, lanes);
+    else if constexpr (kWarps)
       sums = lane_sums(sums, lanes);
     else
       sums = block_sums.add(sums, turn);
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
-    const float rstd = rsqrtf(sums.squares * p.inverse_cols + p.eps);
+    const float rstd = P::kHasRstd ? stored_rstd : rsqrtf(sums.squares * p.inverse_cols + p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
@@ -442,8 +466,10 @@ constexpr int kGradientThreads = 256;
 
 // A block works through the rows number blockIdx.x, blockIdx.x + gridDim.x, … and reads each twice, one element at a
 // time. A thread has the same columns in each, so that no other thread adds to its partial sums.
-template <class X, class W, class Y>
-__global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const BackwardProblem<X, W, Y> p) {
+template <class P>
+__global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p) {
+  using X = typename P::Input;
+  using Y = typename P::Output;
   if (p.dependent) wait_for_previous_kernel();
   let_next_kernel_start();
   float* const partial = p.partial ? p.partial + blockIdx.x * p.pitch : nullptr;
@@ -452,15 +478,17 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const Bac
     const RowPlace place = place_of(number, p.heads);
     const X* const x = p.x.row(place);
     const Y* const dy = p.dy.row(place);
-    float squares = 0.0f, products = 0.0f;
+    [[maybe_unused]] const float stored_rstd = p.load_rstd(number);
+    [[maybe_unused]] float squares = 0.0f;
+    float products = 0.0f;
     for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
       const float value = value_of(x[i]);
-      squares += value * value;
+      if constexpr (!P::kHasRstd) squares += value * value;
       products += value * (value_of(dy[i]) * factor(i));
     }
-    squares = row_sum<kGradientThreads, 1, 0>(squares);
+    if constexpr (!P::kHasRstd) squares = row_sum<kGradientThreads, 1, 0>(squares);
     products = row_sum<kGradientThreads, 1, 1>(products);
-    const float rstd = rsqrtf(squares * p.inverse_cols + p.eps);
+    const float rstd = P::kHasRstd ? stored_rstd : rsqrtf(squares * p.inverse_cols + p.eps);
     const float slope = products * p.inverse_cols * rstd * rstd;
 
     const X* const dsum = p.dsum.data ? p.dsum.row(place) : nullptr;
