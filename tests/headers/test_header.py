@@ -31,6 +31,7 @@ ANSWERS = [("forward", ""), ("reversed", "bfloat16 fused_add:")]
 QUICKLY = [
     ("forward", "bfloat16 forward:"),
     ("forward", "bfloat16 backward, from"),
+    ("reversed", "stored rstd"),
     ("reversed", "bfloat16 fused_add: row lengths"),
     ("reversed", "bfloat16 rope"),
     ("reversed", "quantized"),
@@ -383,9 +384,14 @@ def build(folder, *options, change=None, source="bfloat16.cu"):
     """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
     changed_header(HEADER, folder, *([change] if change else []))
     source = TESTS / source
-    others = {"large.cu", "backward.cu", "quantized.cu", "rope.cu", *(path.name for path in TESTS.glob("*.cpp"))} - {
-        source.name
-    }
+    others = {
+        "large.cu",
+        "backward.cu",
+        "rstd.cu",
+        "quantized.cu",
+        "rope.cu",
+        *(path.name for path in TESTS.glob("*.cpp")),
+    } - {source.name}
     files = [
         source,
         *(OBJECTS / f"{name}.o" for name in sorted(others)),
@@ -431,6 +437,10 @@ MUTANTS = {
         "result.products = numbers[box][0]",
         "backward",
     ),
+    "rstd_of_another_row": (r"store_rstd\(had_number", "store_rstd(number", "forward, stored rstd"),
+    "rstd_of_another_head": (r"blockIdx\.y \* rstd_steps\.head", "blockIdx.y", "forward, stored rstd"),
+    "rstd_of_the_row_before": (r"load_rstd\(number \+ step\)", "load_rstd(number)", "backward, stored rstd"),
+    "stored_rstd_ignored_by_long_rows": (r"P::kHasRstd \? stored_rstd : ", "", "backward, from float32, stored rstd"),
     "rotated_the_other_way": (r"- y \* sine\[k\]", "+ y * sine[k]", "rope"),
     "all_rotated_by_the_first_angles": (r"angle = u \* N", "angle = 0", "rope"),
     "keys_by_the_weight_of_queries": (r"is_query \? p\.q_weight : p\.k_weight", "p.q_weight", "rope"),
@@ -454,6 +464,9 @@ NOT_NEEDED = {
     "float32 forward": ("float32.cu", r"static const .* fused_add;\n"),
     "rope": ("rope.cu", r"add<float, float, float>\(.*\n  add_halves<__half>\(groups, quick\), "),
     "backward": ("backward.cu", r"  add_others<.*\n"),
+    "forward, stored rstd": ("rstd.cu", r"    .*answers_stored<true>.*\n(    add<.*\n)+"),
+    "backward, stored rstd": ("rstd.cu", r"(    .*answers_stored<.*\n)+"),
+    "backward, from float32, stored rstd": ("rstd.cu", r"(    .*answers_stored<.*\n)+    add<E, E, E, .*\n"),
     "quantized": ("quantized.cu", r"  add_quantized<__nv_bfloat16, __nv_bfloat16,.*\n"),
 }
 
@@ -529,7 +542,13 @@ class TestAnalysis:
 
     @pytest.mark.parametrize(
         "function, group",
-        [("backward", "bfloat16 backward"), ("rope", "bfloat16 rope"), ("quantized", "bfloat16 quantized")],
+        [
+            ("backward", "bfloat16 backward"),
+            ("forward, stored rstd", "bfloat16 forward, stored rstd"),
+            ("backward, stored rstd", "stored rstd"),
+            ("rope", "bfloat16 rope"),
+            ("quantized", "bfloat16 quantized"),
+        ],
     )
     def test_no_hazards_beside_the_norms(self, function, group, tmp_path):
         """Of a few mixtures of types: the accesses of the others differ in their width only."""

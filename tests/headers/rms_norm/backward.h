@@ -29,7 +29,8 @@ struct Shape {
   bool has_weight, has_sum, wants_dweight, in_place;
 };
 
-template <class X, class W, class Y>
+// kStored: the call is given an rstd, and not the one that it would compute, so that using either shows.
+template <class X, class W, class Y, bool kStored = false>
 class GradientTrial {
  public:
   explicit GradientTrial(const Shape& s) : s_(s) {}
@@ -41,6 +42,9 @@ class GradientTrial {
     Elements<Y> dy(count, s_.begin, random);
     Elements<X> x(count, s_.begin, random), dsum(count, s_.begin, random), dx(count, s_.begin, random);
     Elements<W> weight(s_.cols, s_.begin, random), dweight(s_.cols, s_.begin, random);
+    Elements<float> rstds(s_.rows, s_.begin, random);
+    for (float& rstd : rstds.host) rstd = 0.5f + std::abs(rstd);
+    rstds.copy_in();
     const auto workspace = ladder::allocate<char>(rms_norm::backward_workspace_bytes(s_.rows, s_.cols) + 1);
     const W* const given_weight = s_.has_weight ? weight.data() : nullptr;
     W* const wanted = s_.has_weight && s_.wants_dweight ? dweight.data() : nullptr;
@@ -49,10 +53,16 @@ class GradientTrial {
     options.eps = 1e-3f, options.weight_offset = 0.5f;
     const auto call = [&] {
       const rms_norm::Tensor<const X> no_sum = {s_.has_sum ? dsum.data() : nullptr, s_.layout};
-      return rms_norm::backward(rms_norm::Tensor<const Y>{dy.data(), s_.layout}, no_sum,
-                                rms_norm::Tensor<const X>{x.data(), s_.layout}, given_weight,
-                                rms_norm::Tensor<X>{target.data(), s_.layout}, wanted, workspace.get(), s_.rows,
-                                s_.cols, options);
+      const auto call_with = [&](const auto& from) {
+        return rms_norm::backward(rms_norm::Tensor<const Y>{dy.data(), s_.layout}, no_sum, from, given_weight,
+                                  rms_norm::Tensor<X>{target.data(), s_.layout}, wanted, workspace.get(), s_.rows,
+                                  s_.cols, options);
+      };
+      const rms_norm::Tensor<const X> from = {x.data(), s_.layout};
+      if constexpr (kStored)
+        return call_with(rms_norm::WithRstd{from, static_cast<const float*>(rstds.data())});
+      else
+        return call_with(from);
     };
     if (const cudaError_t error = call()) return name() + ": " + cudaGetErrorString(error);
     CUDA_CHECK(cudaDeviceSynchronize());
@@ -76,7 +86,7 @@ class GradientTrial {
         const double g = dy.at(first + i) * factor(weight, i), value = x.at(first + i);
         squares += value * value, products += g * value, magnitude += std::abs(g * value);
       }
-      const double n = static_cast<double>(s_.cols), rstd = 1 / std::sqrt(squares / n + 1e-3f);
+      const double n = static_cast<double>(s_.cols), rstd = kStored ? rstds.at(r) : 1 / std::sqrt(squares / n + 1e-3f);
       for (int64_t i = 0; i < s_.cols; ++i) {
         const double value = x.at(first + i), g = dy.at(first + i) * factor(weight, i);
         const double added = s_.has_sum ? dsum.at(first + i) : 0.0;
@@ -152,7 +162,7 @@ template <class X, class W, class Y>
 constexpr bool has_fast = rms_norm::detail::has_fast_gradients<X, W, Y>;
 
 // The bits of dx, of the first of these rows.
-template <class X>
+template <class X, bool kStored>
 auto first_row(int64_t rows, int64_t cols, int64_t begin) {
   std::mt19937 random(3);
   const int64_t count = rows * cols;
@@ -162,24 +172,34 @@ auto first_row(int64_t rows, int64_t cols, int64_t begin) {
   std::copy_n(dy.host.begin(), cols, moved_dy.host.begin() + begin);
   std::copy_n(x.host.begin(), cols, moved_x.host.begin() + begin);
   moved_dy.copy_in(), moved_x.copy_in();
+  Elements<float> rstds(rows, 0, others);
+  rstds.host[0] = 0.9f;
+  rstds.copy_in();
   X* const nothing = nullptr;
-  CUDA_CHECK(rms_norm::backward(static_cast<const X*>(moved_dy.data()), nullptr, static_cast<const X*>(moved_x.data()),
-                                static_cast<const X*>(weight.data()), dx.data(), nothing, nullptr, rows, cols));
+  const auto call_with = [&](const auto& from) {
+    return rms_norm::backward(static_cast<const X*>(moved_dy.data()), nullptr, from,
+                              static_cast<const X*>(weight.data()), dx.data(), nothing, nullptr, rows, cols);
+  };
+  const X* const from = moved_x.data();
+  if constexpr (kStored)
+    CUDA_CHECK(call_with(rms_norm::WithRstd{from, rstds.data()}));
+  else
+    CUDA_CHECK(call_with(from));
   CUDA_CHECK(cudaDeviceSynchronize());
   auto result = dx.copy_out();
   result.erase(result.begin(), result.begin() + begin);
   result.resize(cols);
   return result;
 }
-template <class X>
+template <class X, bool kStored>
 void invariance(Tally& tally, bool quick) {
   std::vector<int64_t> lengths = {64, 1000, 1048};
   if (!quick) lengths.insert(lengths.end(), {512, 4096, 8200, 16392});
   for (const int64_t cols : lengths) {
-    const auto alone = first_row<X>(1, cols, 0);
+    const auto alone = first_row<X, kStored>(1, cols, 0);
     for (const int64_t rows : {1, 30})
       for (const int64_t begin : {0, 1, 3}) {
-        const auto row = first_row<X>(rows, cols, begin);
+        const auto row = first_row<X, kStored>(rows, cols, begin);
         const bool same = std::memcmp(row.data(), alone.data(), cols * sizeof row[0]) == 0;
         tally.expect(same, text("%lld x %lld from element %lld on: other bits", static_cast<long long>(rows),
                                 static_cast<long long>(cols), static_cast<long long>(begin)));
@@ -187,9 +207,9 @@ void invariance(Tally& tally, bool quick) {
   }
 }
 
-template <class X, class W, class Y>
+template <class X, class W, class Y, bool kStored>
 void answers(Tally& tally, bool quick) {
-  const auto expect = [&](const Shape& shape) { tally.expect(GradientTrial<X, W, Y>(shape).run()); };
+  const auto expect = [&](const Shape& shape) { tally.expect(GradientTrial<X, W, Y, kStored>(shape).run()); };
   const rms_norm::Layout rows = {};
   std::vector<int64_t> lengths = {1, 31, 33, 255, 257, 1000, 4097};
   if (!quick) lengths.insert(lengths.end(), {7, 32, 1023, 1024, 1025, 8193, 70000});
@@ -205,14 +225,15 @@ void answers(Tally& tally, bool quick) {
   expect({6, 16, {100, 3, 20}, 0, true, false, true, false});
 }
 
-template <class X, class W, class Y>
+template <class X, class W, class Y, bool kStored = false>
 void add(std::vector<Group>& groups, bool quick) {
   std::string name = std::string(Format<X>::kName) + " backward";
   if (!std::is_same_v<W, X>) name += std::string(", ") + Format<W>::kName + " weight";
   if (!std::is_same_v<Y, X>) name += std::string(", from ") + Format<Y>::kName;
-  groups.push_back({name, [=](Tally& tally) { answers<X, W, Y>(tally, quick); }});
+  if (kStored) name += ", stored rstd";
+  groups.push_back({name, [=](Tally& tally) { answers<X, W, Y, kStored>(tally, quick); }});
   if (std::is_same_v<W, X> && std::is_same_v<Y, X>)
-    groups.push_back({name + ": batch invariance", [=](Tally& tally) { invariance<X>(tally, quick); }});
+    groups.push_back({name + ": batch invariance", [=](Tally& tally) { invariance<X, kStored>(tally, quick); }});
 }
 // All mixtures of x's type, but the two that begin_with() has: a fast one, and one with the kernel for any length.
 template <class X>
