@@ -72,8 +72,9 @@ struct Space {
 
   Space() {
     install_fault_handlers();
-    // Where the address space is limited, the program and its workers get a third of it.
-    const size_t left = address_space(), others = std::max(left / 3, kWorkerSpace);
+    // Where the address space is limited, the program and its workers get a third of it; with several devices, whose
+    // resident threads are all there at once, half.
+    const size_t left = address_space(), others = std::max(left / (several_devices() ? 2 : 3), kWorkerSpace);
     const size_t most = left > others ? std::min(static_cast<size_t>(1) << 44, (left - others) / kHuge * kHuge) : 0;
     for (size_t size = most; size >= kSmallestSpace; size = size / 2 / kHuge * kHuge) {
       void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "device_variables.h"
@@ -225,9 +227,20 @@ class Queues {
     host_past().add(task.stream, task.number);
   }
 
+  template <typename F>
+  static void start_thread(F body) {
+    try {
+      std::thread(body).detach();
+    } catch (const std::system_error& error) {
+      std::fprintf(stderr, "simt: no thread for what several devices do at once (%s): raise ulimit -v or ulimit -u\n",
+                   error.code().message().c_str());
+      std::abort();
+    }
+  }
+
   void start() {
     started_ = true;
-    std::thread([this] { begin_after_pauses(); }).detach();
+    start_thread([this] { begin_after_pauses(); });
     // What was submitted is done before the program ends, as with one device.
     std::atexit([] { simt::wait_for_devices(kAllDevices); });
   }
@@ -267,7 +280,7 @@ class Queues {
     if (idle_.empty()) {
       auto* thread = new Thread;
       thread->task = task;
-      std::thread([this, thread] { serve(*thread); }).detach();
+      start_thread([this, thread] { serve(*thread); });
     } else {
       Thread* thread = idle_.back();
       idle_.pop_back();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "devices.h"
@@ -23,8 +24,15 @@ class Pool {
  public:
   Pool() {
     const unsigned count = kAnalysis ? 1 : workers_asked();  // the observers see one event at a time
-    for (unsigned i = 0; i < count; ++i) workers_.push_back(new Worker);
-    for (unsigned i = 1; i < count; ++i) std::thread([this, i] { serve(*workers_[i]); }).detach();
+    workers_.push_back(new Worker);
+    try {
+      while (workers_.size() < count) {
+        auto* own = new Worker;
+        std::thread([this, own] { serve(*own); }).detach();
+        workers_.push_back(own);
+      }
+    } catch (const std::system_error&) {  // no more threads: those that there are do the work
+    }
   }
 
   void run(Launch& launch) {

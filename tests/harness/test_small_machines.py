@@ -40,6 +40,9 @@ def test_inputs_shrink_to_the_address_space():
     none = limited(400_000, *arguments, "--rows", 1)
     assert none.returncode == 2 and "raise ulimit -v" in none.stderr
 
+    many = limited(1_000_000, "env", "SIMT_WORKERS=64", *arguments, "--rows", 64)
+    assert "raise ulimit -v, or set SIMT_WORKERS=1" in many.stderr
+
 
 @pytest.mark.builds(SEVERAL_GPUS)
 @pytest.mark.skipif(BACKEND != "cpu", reason="CUDA reserves more addresses than any such limit")
@@ -47,6 +50,10 @@ def test_several_devices_share_what_memory_there_is():
     """Not each a part of it: only the stacks of all blocks are too much."""
     done = limited(1_000_000, program(SEVERAL_GPUS), "--stage", "5", "--no-small")
     assert "raise ulimit -v; all blocks of several devices are there at once" in done.stderr
+
+    large_stacks = ["bash", "-c", 'ulimit -s 900000; exec "$@"', "bash"]  # no thread can be started
+    none = limited(1_000_000, *large_stacks, program(SEVERAL_GPUS), "--stage", "5", "--no-small")
+    assert "raise ulimit -v or ulimit -u" in none.stderr and "terminate called" not in none.stderr
 
 
 def jobs_module():
