@@ -25,6 +25,21 @@ asm(".text\n"
     "  xor %ebp, %ebp\n"
     "  jmp *%rcx\n"
     ".size simt_fiber_start, . - simt_fiber_start\n");
+
+// After a switch of stacks, a return goes elsewhere than the processor predicts, which expects the caller of the lane
+// before. Of an indirect jump it knows where the lanes before have gone. g++ jumps here in place of returning from such
+// a function.
+#define SIMT_RETURNS_ELSEWHERE __attribute__((function_return("thunk-extern")))
+asm(".text\n"
+    ".globl __x86_return_thunk\n"
+    ".hidden __x86_return_thunk\n"
+    ".type __x86_return_thunk, @function\n"
+    "__x86_return_thunk:\n"
+    "  pop %rcx\n"
+    "  jmp *%rcx\n"
+    ".size __x86_return_thunk, . - __x86_return_thunk\n");
+#else
+#define SIMT_RETURNS_ELSEWHERE
 #endif
 
 namespace simt {
@@ -259,7 +274,7 @@ void Worker::lane_exits() {
 
 // --- Block barrier -------------------------------------------------------------------------------------------------
 
-inline int Worker::block_barrier(Vote vote, int predicate, Site site) {
+SIMT_RETURNS_ELSEWHERE int Worker::block_barrier(Vote vote, int predicate, Site site) {
   Block& b = block();
   if (b.arrived == 0) {
     b.barrier_site = site;
@@ -315,8 +330,9 @@ __attribute__((always_inline)) inline void Worker::deposit(uint64_t value, uint3
   exchange.operand[lane->number] = operand;
 }
 
-__attribute__((noinline)) uint64_t Worker::collective(const Collective& what, uint32_t mask, uint64_t value,
-                                                      uint32_t operand, Site site) {
+SIMT_RETURNS_ELSEWHERE __attribute__((noinline)) uint64_t Worker::collective(const Collective& what, uint32_t mask,
+                                                                             uint64_t value, uint32_t operand,
+                                                                             Site site) {
   const char* const name = what.name;
   Warp& warp = *lane->warp;
   if (warp.sweep) settle(warp);
@@ -373,7 +389,7 @@ __attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uin
   return resume_in_sweep(*(lane + 1));
 }
 
-__attribute__((noinline)) uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
+SIMT_RETURNS_ELSEWHERE __attribute__((noinline)) uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
   Warp& warp = *lane->warp;
   deposit(value, operand);
   warp.sweep->combine(warp.exchange, ~0u);
@@ -509,14 +525,16 @@ uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, 
 }
 #else
 // Three functions, so that the one which runs 31 times of 32 has no registers to save but the caller's.
-__attribute__((noinline)) static uint64_t first_or_alone(const Collective& what, uint32_t mask, uint64_t value,
-                                                         uint32_t operand, Site site) {
+SIMT_RETURNS_ELSEWHERE __attribute__((noinline)) static uint64_t first_or_alone(const Collective& what, uint32_t mask,
+                                                                                uint64_t value, uint32_t operand,
+                                                                                Site site) {
   Worker& w = current(what.name);
   if (mask == ~0u && w.begin_sweep(what, site)) return w.sweep(value, operand);
   return w.collective(what, mask, value, operand, site);
 }
 
-uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand, Site site) {
+SIMT_RETURNS_ELSEWHERE uint64_t warp_collective(const Collective& what, uint32_t mask, uint64_t value, uint32_t operand,
+                                                Site site) {
   Worker* const w = worker;
   const Collective* const under_way = w ? w->lane->warp->sweep : nullptr;
   if (!under_way || under_way->combine != what.combine || mask != ~0u)
