@@ -20,6 +20,7 @@
 #include "scheduler.h"
 #include "symbols.h"
 #include "unread.h"
+#include "written.h"
 
 namespace simt::analysis {
 
@@ -30,6 +31,14 @@ std::string last_error;  // the sentence of the error that ended the last kernel
 class Faults : public Observer {
   void launch_begins(const LaunchInfo&) override { last_error.clear(); }
   void faulted(const Fault& fault) override { last_error = fault.sentence; }
+};
+
+// Kernels from files of an ordinary build do not say what they write.
+class Unobserved : public Observer {
+  void launch_begins(const LaunchInfo&) override { hooks_ran = false; }
+  void launch_ends() override {
+    if (!hooks_ran) forget_unwritten();
+  }
 };
 
 std::string list(dim3 d) {
@@ -234,7 +243,7 @@ void survive_until_written() {
 
 std::vector<Observer*>& list_of_observers() {
   static auto* list = [] {
-    auto* all = new std::vector<Observer*>{&counters(), new Faults};
+    auto* all = new std::vector<Observer*>{&counters(), new Faults, new Unobserved};
     if (&hazards) all->push_back(&hazards());
     return all;
   }();
@@ -245,6 +254,7 @@ std::vector<Observer*>& list_of_observers() {
 // kernel runs.
 [[maybe_unused]] const bool started = [] {
   list_of_observers();
+  tracks_writes = true;
   owner_of(0);
   if (const char* path = std::getenv("SIMT_ANALYSIS"); path && *path) survive_until_written();
   return std::atexit(write_dump) == 0;

@@ -21,6 +21,7 @@ enum What : unsigned {
   kOneInstruction,
   kCopy,
   kUninitialized,
+  kUnwritten,  // global memory
   kEnded,
   kScope,
   kOverlap,
@@ -67,10 +68,11 @@ class Detector : public Observer {
     if (several_devices_) {
       const Among& ended = *among_of_launch(running_launch);
       report_guesses([&](uint32_t thread) { return ended.has(order_.block_of(thread)); });
-      --running_;
+      if (--running_ == 0) report_unwritten();
       return;
     }
     report_guesses([](uint32_t) { return true; });
+    report_unwritten();
     launches_.end(launch_, order_.thread_bits(), std::move(indices_), shadow_);
   }
   void block_begins(const BlockInfo& block) override {
@@ -143,6 +145,8 @@ class Detector : public Observer {
   void check_launches(const Request& request, const Lane& lane);
   void check_scope(const Request& request, const Lane& lane);
   void check_written(const Lane& lane, size_t size);
+  void note_unwritten(const Lane& lane, size_t size);
+  void report_unwritten();
   void note_visit(const Lane& lane);
   struct Progress;
   Progress& progress_of(WarpRef where, const BlockState& block);
@@ -226,7 +230,14 @@ class Detector : public Observer {
     Mark old, fresh;
   };
   std::map<std::pair<uint32_t, uintptr_t>, Guess> guesses_;
-  std::map<uintptr_t, Mark> unwritten_;  // words of shared memory that were read: one of the reads
+  // Words that were read and had not been written: one of the reads. Had the write come first, the read would have
+  // found it: where the two race, that is what is wrong.
+  std::map<uintptr_t, Mark> unwritten_, unwritten_global_;
+  void forget_unwritten(bool shared, uintptr_t address) {
+    std::map<uintptr_t, Mark>& all = shared ? unwritten_ : unwritten_global_;
+    const uintptr_t word = address & ~static_cast<uintptr_t>(3);
+    all.erase(all.lower_bound(word), all.lower_bound(word + 4));
+  }
   std::map<std::pair<uint64_t, uint32_t>, OperationCall> calls_;  // the latest of each block's warps
   // How far a warp is in its program: its requests, shuffles and votes since the block's last barrier, and the latest
   // request of each site.
@@ -288,6 +299,8 @@ void Detector::request(const Request& r) {
   note_progress(r, *place.block, site >> kTraitBits);
   if (shared && !r.is_async && r.kind != Kind::store && !r.overwrites)
     for (unsigned i = 0; i < count; ++i) check_written(lanes[i], r.size);
+  for (unsigned i = 0; r.unwritten && i < count; ++i)
+    if (r.unwritten >> lanes[i].place.lane & 1) note_unwritten(lanes[i], r.size);
   if (shared && place.block->cluster)
     for (unsigned i = 0; i < count; ++i) note_visit(lanes[i]);
   if (!shared && !launches_.none_may_run())
@@ -340,7 +353,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
     const bool same_value = value && cell.write.is(kValued) && !cell.write.is(kAtomic) && cell.value == *value;
     if (!same_value && races(cell.write, lane, shared) && !is_guess(r.space, cell.write, lane.mark, address)) {
       report(cell.write.is(kFlying) ? kCopy : why(cell.write, lane), r.space, cell.write, &lane.mark, address);
-      if (shared && lane.mark.is(kWrites)) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
+      if (lane.mark.is(kWrites)) forget_unwritten(shared, address);
     }
   }
   // One word has one order of writes: whoever comes after its latest atomic comes after those before that, too.
@@ -350,8 +363,7 @@ void Detector::check(const Request& r, const Lane& lane, Cell& cell, uintptr_t a
     if (!is_alive(old, shared, lane.place) || !races(old, lane, shared)) continue;
     if ((after_atomics && old.is(kAtomic)) || is_guess(r.space, old, lane.mark, address)) continue;
     report(why(old, lane), r.space, old, &lane.mark, address);
-    // Had the write come first, the read would have found it: the race is what is wrong.
-    if (shared) unwritten_.erase(address & ~static_cast<uintptr_t>(3));
+    forget_unwritten(shared, address);
   }
 }
 
@@ -486,6 +498,17 @@ void Detector::check_written(const Lane& lane, size_t size) {
     if (cell > last) unwritten_.try_emplace(at & ~static_cast<uintptr_t>(3), lane.mark);
     at = stop;
   }
+}
+
+void Detector::note_unwritten(const Lane& lane, size_t size) {
+  constexpr size_t kMost = 1 << 16;
+  for (uintptr_t at = lane.address; at < lane.address + size && unwritten_global_.size() < kMost; at = (at | 3) + 1)
+    unwritten_global_.try_emplace(at, lane.mark);
+}
+
+void Detector::report_unwritten() {
+  for (const auto& [address, mark] : unwritten_global_) report(kUnwritten, Space::global, mark, nullptr, address);
+  unwritten_global_.clear();
 }
 
 // An access to the shared memory of another block of the cluster, which must not end before it.
@@ -646,6 +669,9 @@ const char* Detector::sentence(What what, bool with_atomic, bool of_update, Dist
     case kUninitialized:
       return "The block reads shared memory that it has not written: it holds whatever lay there before. Write it "
              "first, and let a barrier stand between.";
+    case kUnwritten:
+      return "The kernel reads memory that nothing has written since it was allocated, neither a kernel nor a copy nor "
+             "cudaMemset: it holds whatever lay there before. Write it first, or set it to zero if sums begin there.";
     case kOneInstruction:
       return "Lanes of one warp store different values to one address in the same instruction, and which of them stays "
              "is not defined. Let one lane store, or use an atomic.";
@@ -831,7 +857,8 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
   Hazard* hazard =
       list_.count(kernel, 2 * what + (space == Space::shared), sites_[first.site()], sites_[last.site()], far, is_new);
   if (!hazard || !is_new) return;
-  hazard->what = what == kUninitialized ? "uninitialized" : "race";
+  const bool is_unwritten = what == kUninitialized || what == kUnwritten;
+  hazard->what = is_unwritten ? "uninitialized" : "race";
   const bool first_writes = first.is(kWrites), last_writes = last.is(kWrites);
   const bool two_devices = far == Distance::other_device;
   hazard->detail = what == kEnded         ? "the block may have ended"
@@ -842,7 +869,7 @@ void Detector::report(What what, Space space, const Mark& earlier, const Mark* l
                        ? (first_writes && last_writes ? "two launches write" : "a launch reads what another writes")
                    : what == kRace && two_devices
                        ? (first_writes && last_writes ? "two devices write" : "a device reads what another writes")
-                   : what == kUninitialized  ? "read before any write"
+                   : is_unwritten            ? "read before any write"
                    : what == kOneInstruction ? "different values in one instruction"
                    : what == kScope          ? "an atomic of block scope, another block"
                    : what == kCopy ? (last_writes ? "write before a copy has landed" : "read before a copy has landed")

@@ -33,13 +33,28 @@ bool is_within(const Allocation& a, uintptr_t address, size_t size) {
   return address >= a.begin && address + size <= a.begin + a.size;
 }
 
-bool in_live_allocation(const Worker& w, Pc pc, uintptr_t address, size_t size) {
+// The live allocation that contains an access, or null.
+const Allocation* allocation_of(const Worker& w, Pc pc, uintptr_t address, size_t size) {
   Remembered& last = remembered[pc % 16];
-  if (last.launch == w.launch->id && is_within(last.allocation, address, size)) return true;
+  if (last.launch == w.launch->id && is_within(last.allocation, address, size)) return &last.allocation;
   Allocation found;
-  if (!find_allocation(reinterpret_cast<const void*>(address), found) || !is_within(found, address, size)) return false;
+  if (!find_allocation(reinterpret_cast<const void*>(address), found) || !is_within(found, address, size))
+    return nullptr;
   last = {w.launch->id, found};
-  return true;
+  return &last.allocation;
+}
+
+// Whether an access reads bytes of which none has been written: what holds another value than the filling has been.
+// Afterwards, those that it writes have been.
+bool reads_unwritten(const Allocation& a, uintptr_t address, size_t size, const Access& access) {
+  if (!a.written) return false;
+  const size_t begin = address - a.begin, end = begin + size;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(address);
+  const bool reads = access.kind != Kind::store && !access.overwrites;
+  const bool is_unwritten = reads && std::all_of(bytes, bytes + size, [](unsigned char b) { return b == kPoison; }) &&
+                            a.written->has_none_of(begin, end);
+  if (access.kind != Kind::load) a.written->add(begin, end);
+  return is_unwritten;
 }
 
 // Of an access that leaves an allocation.
@@ -60,8 +75,10 @@ std::string what_it_does(const Access& access) {
   return access.kind == Kind::load ? "reads" : access.kind == Kind::store ? "writes" : "updates";
 }
 
-// The space of an address; false if the analysis ignores accesses there. Ends the kernel if the access is wrong.
-bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, size_t alignment, Space& space) {
+// The space of an address, and what else its place says of the event; false if the analysis ignores accesses there.
+// Ends the kernel if the access is wrong.
+bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& access, size_t alignment, Event& event) {
+  Space& space = event.space;
   const void* pointer = reinterpret_cast<const void*>(address);
   if (const char* arena = w.arena_at(address)) {
     space = Space::shared;
@@ -72,7 +89,8 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
                     std::to_string(offset) + " of its block's shared memory, which has " + std::to_string(used));
   } else if (in_device_space(pointer)) {
     space = Space::global;
-    if (!in_live_allocation(w, pc, address, size))
+    const Allocation* allocation = allocation_of(w, pc, address, size);
+    if (!allocation)
       w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_bounds,
                 "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
                     " bytes at " + hexadecimal(address) + ", " + describe_address(first_outside(pointer, size)));
@@ -81,6 +99,7 @@ bool check(Worker& w, Pc pc, uintptr_t address, size_t size, const Access& acces
         w.fail_at(cudaErrorIllegalAddress, pc, FaultKind::out_of_bounds,
                   "illegal memory access: the thread " + what_it_does(access) + " " + std::to_string(size) +
                       " bytes at " + hexadecimal(address) + ": " + missing);
+    event.is_unwritten = reads_unwritten(*allocation, address, size, access);
   } else if (is_program_data(address)) {
     space = Space::global;
     Variable variable;
@@ -105,7 +124,10 @@ uint32_t piece_of(uintptr_t address, size_t size, size_t largest) {
 
 void hook(Worker& w, Call call, const volatile void* pointer, size_t size, const Access& access, size_t alignment = 0) {
   if (is_telling || on_stack(w, reinterpret_cast<uintptr_t>(pointer))) return;
-  if (const Pc pc = students_call(call).pc) report(w, pc, pointer, size, access, alignment);
+  if (const Pc pc = students_call(call).pc)
+    report(w, pc, pointer, size, access, alignment);
+  else if (access.kind != Kind::load)  // an algorithm of Thrust or CUB
+    note_written(const_cast<const void*>(pointer), size);
 }
 
 void host_uses(const void* address, const Access& access, Pc pc) {
@@ -120,7 +142,7 @@ void host_uses(const void* address, const Access& access, Pc pc) {
 void report(Worker& w, Pc pc, const volatile void* pointer, size_t size, const Access& access, size_t alignment) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
   Event event;
-  if (!size || !check(w, pc, address, size, access, alignment, event.space)) return;
+  if (!size || !check(w, pc, address, size, access, alignment, event)) return;
   static_cast<Access&>(event) = access;
   event.pc = pc;
   event.address = address;
@@ -179,6 +201,7 @@ extern "C" {
 SIMT_HOOK __sanitizer_cov_trace_pc() {
   Worker* w = worker;
   if (!w || !w->lane || is_telling) return;
+  hooks_ran = true;
   const uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   if (owner_of(pc) != Owner::student) return;
   w->step(pc, __builtin_frame_address(0), true);

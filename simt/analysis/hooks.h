@@ -14,6 +14,8 @@ namespace simt::analysis {
 void report(Worker& worker, Pc pc, const volatile void* address, size_t size, const Access& access,
             size_t alignment = 0);
 
+inline bool hooks_ran = false;  // in this launch
+
 // The variable or allocation at an address; its beginning is zero if nothing is known.
 Named name_of(uintptr_t address);
 std::string variable_text(uintptr_t address);  // "tile + 132 bytes"

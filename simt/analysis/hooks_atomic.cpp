@@ -2,6 +2,7 @@
 #include "hooks.h"
 #include "recorder.h"
 #include "scheduler.h"
+#include "written.h"
 
 using namespace simt;
 using namespace simt::analysis;
@@ -16,6 +17,7 @@ void note(Worker* w, Call call, const volatile void* address, size_t size, Kind 
   if (is_telling || reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(w->lane->stack) < kStackSize)
     return;
   const Pc pc = students_call(call).pc;
+  if (!pc && kind != Kind::load) note_written(const_cast<const void*>(address), size);
   if (!pc) return;
   Access access{kind, kind != Kind::atomic};
   access.overwrites = kind == Kind::store;

@@ -4,6 +4,7 @@
 #include "hooks.h"
 #include "recorder.h"
 #include "scheduler.h"
+#include "written.h"
 
 namespace simt {
 
@@ -120,7 +121,10 @@ using namespace simt;
 namespace {
 
 void note_bytes(analysis::Call call, analysis::Kind kind, const void* address, size_t size) {
-  if (const analysis::Pc pc = analysis::students_call(call).pc) analysis::report(*worker, pc, address, size, {kind});
+  if (const analysis::Pc pc = analysis::students_call(call).pc)
+    analysis::report(*worker, pc, address, size, {kind});
+  else if (kind == Kind::store)
+    note_written(address, size);
 }
 
 }  // namespace

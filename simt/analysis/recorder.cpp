@@ -49,6 +49,7 @@ void Recorder::tell_group(WarpRef where, uint32_t mask, const Event* const* even
   for (uint32_t left = mask; left; left &= left - 1) {
     const int lane = __builtin_ctz(left);
     request.address[lane] = events[lane]->address;
+    if (events[lane]->is_unwritten) request.unwritten |= 1u << lane;
     if (has_values) std::memcpy(&stored_[static_cast<unsigned>(lane) * first.size], events[lane]->stored, first.size);
   }
   if (has_values) request.stored = stored_.data();

@@ -17,6 +17,7 @@ struct Event : Access {
   uint32_t size = 0;
   uintptr_t address = 0;
   unsigned char stored[kLargestAccess] = {};
+  bool is_unwritten = false;  // it reads what nothing has written
 };
 
 class Recorder {

@@ -24,6 +24,10 @@ struct Extent {
   bool empty() const { return !width || !height || !depth; }
 };
 
+char* row_of(const Box& box, size_t y, size_t z) {
+  return static_cast<char*>(const_cast<void*>(box.pointer)) + z * box.slice_pitch + y * box.row_pitch;
+}
+
 bool multiply_add(size_t a, size_t b, size_t& sum) {
   size_t product;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
@@ -112,9 +116,10 @@ cudaError_t copy(const Box& dst, const Box& src, Extent extent, cudaMemcpyKind k
   span(src, extent, src_size);
   const OpenRange open_dst(dst.pointer, dst_size), open_src(src.pointer, src_size);
   for (size_t z = 0; z < extent.depth; ++z)
-    for (size_t y = 0; y < extent.height; ++y)
-      std::memmove(static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch,
-                   static_cast<const char*>(src.pointer) + z * src.slice_pitch + y * src.row_pitch, extent.width);
+    for (size_t y = 0; y < extent.height; ++y) {
+      std::memmove(row_of(dst, y, z), row_of(src, y, z), extent.width);
+      note_written(row_of(dst, y, z), extent.width);
+    }
   return cudaSuccess;
 }
 
@@ -133,7 +138,8 @@ cudaError_t set(const Box& dst, unsigned value, size_t value_size, Extent extent
   const OpenRange open(dst.pointer, size);
   for (size_t z = 0; z < extent.depth; ++z)
     for (size_t y = 0; y < extent.height; ++y) {
-      char* row = static_cast<char*>(const_cast<void*>(dst.pointer)) + z * dst.slice_pitch + y * dst.row_pitch;
+      char* row = row_of(dst, y, z);
+      note_written(row, extent.width);
       if (value_size == 1)
         std::memset(row, static_cast<int>(value), extent.width);
       else

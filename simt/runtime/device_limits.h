@@ -1,4 +1,4 @@
-// What the imaginary device can hold.
+// What the imaginary device can hold, and what its memory holds before it is written.
 #pragma once
 #include <cstddef>
 
@@ -12,5 +12,6 @@ constexpr unsigned kMultiprocessors =
     4;  // unless SIMT_MULTIPROCESSORS says otherwise; few, or persistent grids explode
 constexpr unsigned kThreadsPerMultiprocessor = 2048;
 constexpr unsigned kBlocksPerMultiprocessor = 32;
+constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
 
 }  // namespace simt

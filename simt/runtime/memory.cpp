@@ -35,7 +35,6 @@ constexpr size_t kPoisonLimit = static_cast<size_t>(1)
 constexpr size_t kSmallestGap = 64 << 10, kLargestGap = 64 << 20;  // between allocations
 constexpr size_t kSmallestSpace = 16 << 20;
 constexpr size_t kRemembered = 4096;        // freed allocations that reports can still name
-constexpr int kPoison = 0xFF;               // a NaN in every floating-point format
 constexpr double kProtectionBudget = 0.02;  // seconds
 
 size_t page_size() {
@@ -314,12 +313,13 @@ cudaError_t allocate(void** pointer, size_t size, MemoryKind kind, const char* m
   const size_t gap = std::clamp(mapped, kSmallestGap, s.largest_gap);
   const uintptr_t start = place_for(s, mapped, gap);
   if (!start || s.live.size() >= allocation_limit() || !fits(s, mapped)) return cudaErrorMemoryAllocation;
-  const Allocation a{start + mapped - padded, size, kind, made_by, flags, current_device(), symmetric};
+  Allocation a{start + mapped - padded, size, kind, made_by, flags, current_device(), symmetric};
   const Pages pages = pages_of(a);
   if (!set_access(pages, PROT_READ | PROT_WRITE)) return cudaErrorMemoryAllocation;
   if (mapped >= kLarge) madvise(reinterpret_cast<void*>(start), mapped, MADV_HUGEPAGE);
   if (kind != MemoryKind::managed && size <= kPoisonLimit) {  // managed memory is zero, as from any operating system
     poison_all(pages);                                        // nothing reads zeros by luck
+    if (kind == MemoryKind::device) a.written = Written::none_of(size);
   } else {
     poison(pages.begin, a.begin);
     poison(a.begin + size, pages.end);
@@ -351,6 +351,7 @@ bool release(uintptr_t begin) {
     set_access(pages, PROT_NONE);
   }
   s.freed.push_front(found->second);
+  s.freed.front().written = nullptr;
   if (s.freed.size() > kRemembered) s.freed.pop_back();
   s.live.erase(found);
   return true;

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "cuda_runtime_api.h"
+#include "device_limits.h"
 #include "devices.h"
+#include "written.h"
 
 namespace simt {
 
@@ -20,6 +22,7 @@ struct Allocation {
   unsigned flags;          // of cudaHostAlloc and cudaHostRegister; of device memory, the number of its pool or 0
   int device = 0;          // that it belongs to, or of managed and pinned memory, that was current when it was made
   bool symmetric = false;  // of NCCL: it begins at a page, and kernels of all devices may use it
+  std::shared_ptr<Written> written = nullptr;  // of device memory that is filled with kPoison, in an analysis
 };
 
 // For the current device.

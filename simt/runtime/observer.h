@@ -73,6 +73,8 @@ struct Request : Access {
   uintptr_t address[32];  // of those lanes
   // For a store, if known: what lane l has stored, `size` bytes at stored + l * size, read when its step was over.
   const unsigned char* stored = nullptr;
+  // The lanes that read memory of which nothing has written a byte since it was allocated.
+  uint32_t unwritten = 0;
 };
 
 struct OperationCall {

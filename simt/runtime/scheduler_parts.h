@@ -11,8 +11,7 @@
 
 namespace simt {
 
-constexpr size_t kGuard = 64 * 1024;     // inaccessible, before and after stacks and arenas
-constexpr unsigned char kPoison = 0xff;  // all bits set is NaN in every float format
+constexpr size_t kGuard = 64 * 1024;  // inaccessible, before and after stacks and arenas
 
 inline void count(std::atomic<uint64_t>& counter) {  // only its owner writes it
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

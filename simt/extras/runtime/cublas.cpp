@@ -93,6 +93,7 @@ void multiply(cublasOperation_t op_a, cublasOperation_t op_b, int k, double alph
     T* result = const_cast<T*>(c.as<T>(batch, kOwn, tc));
     gemm<T>()(letters, letters + 1, &c.rows, &c.columns, &k, &times, a.as<T>(batch, kOwn, ta), &a.leading,
               b.as<T>(batch, kOwn, tb), &b.leading, &keep, result, &c.leading);
+    note_written(c.batch(batch), c.size() * size_of(c.type));
     if (c.type == kOwn) continue;
     for (int column = 0; column < c.columns; ++column)
       for (int row = 0; row < c.rows; ++row) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <type_traits>
 #include <utility>
 
 #include "cublas_context.h"
@@ -10,6 +11,14 @@
 using namespace simt;
 
 namespace {
+
+// What is not const, a function writes.
+template <class T>
+bool is_on_device(T* data, size_t elements) {
+  const bool is_there = stands_on(Side::device, data, elements * sizeof(T));
+  if (is_there && !std::is_const_v<T>) note_written(data, elements * sizeof(T));
+  return is_there;
+}
 
 // Elements `inc` apart; with a negative one, the first element is the last in memory.
 template <class T>
@@ -23,7 +32,7 @@ struct Vector {
   }
   bool stands() const {
     const size_t span = n > 0 ? static_cast<size_t>(n - 1) * static_cast<size_t>(std::abs(inc)) + 1 : 0;
-    return span == 0 || stands_on(Side::device, data, span * sizeof(T));
+    return span == 0 || is_on_device(data, span);
   }
 };
 
@@ -36,7 +45,7 @@ struct Matrix {
   bool stands() const {
     if (rows <= 0 || columns <= 0) return true;
     const size_t elements = static_cast<size_t>(leading) * static_cast<size_t>(columns - 1) + static_cast<size_t>(rows);
-    return stands_on(Side::device, data, elements * sizeof(T));
+    return is_on_device(data, elements);
   }
   bool is_wide_enough() const { return rows >= 0 && columns >= 0 && leading >= std::max(1, rows); }
 };
@@ -53,7 +62,7 @@ struct Factor {
         on_device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE),
         value(on_device || !place ? T{} : *place) {}
   operator T() const { return on_device ? *place : value; }
-  bool stands() const { return place && (!on_device || stands_on(Side::device, place, sizeof(T))); }
+  bool stands() const { return place && (!on_device || is_on_device(place, 1)); }
 };
 
 template <class T>
@@ -62,7 +71,7 @@ struct Result {
   bool on_device;
 
   Result(cublasHandle_t handle, T* place) : place(place), on_device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE) {}
-  bool stands() const { return place && (!on_device || stands_on(Side::device, place, sizeof(T))); }
+  bool stands() const { return place && (!on_device || is_on_device(place, 1)); }
 };
 
 // work(), when the stream gets there, if all that it uses is where it must be.

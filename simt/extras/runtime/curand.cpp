@@ -131,6 +131,7 @@ curandStatus_t generate(curandGenerator_t generator, T* output, size_t n, Fill f
   const auto work = [=] {
     generator->start();
     fill(*generator, output, n);
+    note_written(output, n * sizeof(T));
     return cudaSuccess;
   };
   return status_of(api([&]() -> cudaError_t {

@@ -182,6 +182,10 @@ cudaError_t do_step(Clique& clique, const Step& step) {
     reductions.push_back(reduction);
   }
   do_all(of, reductions);
+  for (size_t r = 0; r < of.size(); ++r) {
+    const Range to = written_by(of[r], static_cast<int>(r), of.size());
+    note_written(to.begin, to.size);
+  }
   return cudaSuccess;
 }
 
@@ -239,6 +243,7 @@ cudaError_t move(Clique& clique, int from, int to) {
       if (!wrong.empty()) return fail(clique, cudaErrorIllegalAddress, wrong);
     }
     if (bytes) std::memmove(receive.buffer, send.buffer, bytes);
+    note_written(receive.buffer, bytes);
     receive.past = send.past;
     send.is_done = receive.is_done = true;
     sends.pop_front();

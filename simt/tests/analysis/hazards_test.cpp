@@ -59,11 +59,13 @@ class Kernel {
     int stride = 4;
     bool is_volatile = false, is_async = false, acquires = false, releases = false;
     const void* stored = nullptr;
+    uint32_t unwritten = 0;
   };
   void access(Kind kind, WarpRef where, Pc line, uintptr_t address, Options o) {
     Request r{{kind, o.is_volatile, o.is_async, o.acquires, o.releases}, where, line, o.space, o.size, o.mask, {}};
     for (int lane = 0; lane < 32; ++lane) r.address[lane] = address + uintptr_t(lane * o.stride);
     r.stored = static_cast<const unsigned char*>(o.stored);
+    r.unwritten = o.unwritten;
     d().request(r);
   }
   void load(WarpRef w, Pc line, uintptr_t address, Options o) { access(Kind::load, w, line, address, o); }
@@ -81,6 +83,7 @@ class Kernel {
   void end(unsigned b = 0) { d().block_ends(blocks_[b]); }
   void fence(WarpRef w, unsigned lane = 0, FenceScope scope = FenceScope::device) { d().fenced(w, lane, scope); }
 
+  const std::string& name() const { return name_; }
   std::string json() const { return hazards_json(); }
   unsigned found() const { return count_of(json(), name_ + "\""); }
   bool has(const std::string& part) const {
@@ -298,6 +301,29 @@ TEST_CASE("wide accesses and page ends") {
   k.load(k.warp(1), 2, shared(1024 + 7), {Space::shared, 1, 4, 4});
   CHECK(k.found() == 1);
   CHECK(k.has("\"first\": {\"pc\": 1, \"kind\": \"store\", \"thread\": [9,0,0]"));
+}
+
+TEST_CASE("global memory that nothing wrote") {
+  Options read = one_lane();
+  read.unwritten = 1;
+  std::string name;
+  {
+    Kernel k(32);
+    k.load(k.warp(0), 1, global(500), read);
+    k.load(k.warp(0), 1, global(500), read);
+    CHECK(k.found() == 0);  // until the launch has ended, a write may come that it races with
+    name = k.name();
+  }
+  CHECK(count_of(hazards_json(), name + "\", \"count\": 1") == 1);
+  {
+    Kernel k(32, 2);
+    k.load(k.warp(0), 2, global(500), read);
+    k.store(k.warp(0, 1), 3, global(500), one_lane());
+    name = k.name();
+  }
+  CHECK(count_of(hazards_json(), name + "\"") == 1);
+  CHECK(count_of(hazards_json(), "a block reads what another writes\", \"space\": \"global\", \"kernel\": \"" + name) ==
+        1);
 }
 
 TEST_CASE("shared memory that nothing wrote") {
