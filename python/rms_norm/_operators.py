@@ -217,8 +217,18 @@ for _name in _WRITING:  # for the others, PyTorch resolves it
 # --- What they return, for torch.compile ----------------------------------------------------------------------------
 
 
+def _check_devices(tensors, names):
+    """All must lie where the first one does. PyTorch computes nothing if one of them is a meta tensor: without this, a
+    call with a weight that was never loaded would leave the others as they are."""
+    for name, tensor in zip(names, tensors):
+        if tensor is not None and tensor.device != tensors[0].device:
+            places = f"{names[0]} lies on {tensors[0].device} and {name} on {tensor.device}"
+            raise ValueError(f"{places}; move one of them, or load it if it is a meta tensor")
+
+
 def _check(x, weight, **others):
     """Refuses what the kernels refuse, of what is known without memory. The others have the shape of x."""
+    _check_devices((x, weight, *others.values()), ("x", "weight", *others))
     for name, tensor in (("x", x), ("weight", weight), *others.items()):
         if tensor is not None and tensor.dtype not in TYPES:
             known = "float32, float16 and bfloat16 are known"
@@ -262,14 +272,18 @@ def _(out, residual_out, x, residual, weight, eps=1e-6, **options):
 
 @torch.library.register_fake("rms_norm::qk_norm_rope_", lib=_library)
 def _(qkv, q_weight, k_weight, cos_sin, positions, q_heads, kv_heads, head_dim, *rest, **options):
-    _arrays.check_rope((qkv, q_weight, k_weight, cos_sin, positions), q_heads, kv_heads, head_dim)
+    arrays = qkv, q_weight, k_weight, cos_sin, positions
+    _check_devices(arrays, _arrays.NAMES_OF_ROPE)
+    _arrays.check_rope(arrays, q_heads, kv_heads, head_dim)
 
 
 @torch.library.register_fake("rms_norm::rms_norm_quantized_", lib=_library)
 def _(x, residual, weight, out, y, scale, scales, upper_bound, block, eps=1e-6, **options):
+    arrays = x, residual, residual, weight, out, y, scale, scales, upper_bound
     _check(x, weight)
+    _check_devices(arrays, _arrays.NAMES_OF_QUANTIZED)
     _arrays.name_of_code(out.dtype)
-    _arrays.check_quantized((x, residual, residual, weight, out, y, scale, scales, upper_bound), block)
+    _arrays.check_quantized(arrays, block)
 
 
 @torch.library.register_fake("rms_norm::backward", lib=_library)

@@ -169,6 +169,8 @@ class RMSNorm(torch.nn.Module):
 
     def _forward_of_any(self, x, residual):
         """The same of tensors that are not contiguous, and of several dimensions that are normalized together."""
+        if not (isinstance(x, Tensor) and isinstance(residual, (Tensor, type(None)))):
+            return self._forward_of_rows(x, residual, self.weight)  # which says what is no tensor
         shape, count = tuple(x.shape), len(self.normalized_shape)
         if shape[-count:] != self.normalized_shape:
             raise ValueError(

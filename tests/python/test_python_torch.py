@@ -212,6 +212,24 @@ def test_refused():
             call()
 
 
+def test_a_meta_tensor_among_others_is_refused():
+    """Of operators that write their result, PyTorch calls the one for meta tensors, which computes nothing."""
+    x, weight, qkv = torch.randn(3, 8), torch.ones(8), torch.randn(3, 24)
+    meta, angles, places = torch.empty(8, device="meta"), torch.ones(4, 8), torch.zeros(3, dtype=torch.int64)
+    calls = [
+        lambda: ours.fused_add_rms_norm_(x, x.clone(), meta),
+        lambda: OPERATORS.rms_norm_out(torch.empty(3, 8), x, meta),
+        lambda: OPERATORS.rms_norm(x.to("meta"), weight),
+        lambda: rms_norm.qk_norm_rope(qkv, meta, weight, angles, places, 1, 1, 8),
+        lambda: rms_norm.qk_norm_rope(qkv, weight, weight, angles, places.to("meta"), 1, 1, 8),
+        lambda: rms_norm.rms_norm_quantized(x, meta),
+        lambda: rms_norm.rms_norm_quantized(x, weight, scale=torch.ones(1, device="meta")),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="lies on .*meta.*move one of them, or load it if it is a meta tensor"):
+            call()
+
+
 NEGATED = {
     "a view": lambda shape: torch._neg_view(torch.randn(shape)),
     "the imaginary part of a conjugate": lambda shape: torch.randn(shape, dtype=torch.complex64).conj().imag,
@@ -592,6 +610,8 @@ def test_the_module_without_eps_has_that_of_torch(dtype):
 
 def test_the_module_stands_in_for_that_of_torch():
     numpy = pytest.importorskip("numpy")
+    with pytest.raises(TypeError, match="residual is a list; it must be a PyTorch tensor"):
+        ours.RMSNorm(8)(torch.randn(4, 16)[:, ::2], [1.0])
     module = ours.RMSNorm(numpy.int64(8), device="meta", weight_offset=1.0, rounding="llama")
     module.to_empty(device=DEVICE).reset_parameters()
     assert (module.weight == 0).all() and module.elementwise_affine and module.normalized_shape == (8,)
