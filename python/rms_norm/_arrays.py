@@ -11,22 +11,45 @@ from . import _build, _options
 
 # Beside what the build wrote: an editable install has the sources elsewhere.
 _module = tvm_ffi.load_module(str(pathlib.Path(_build.__file__).with_name("_rms_norm.so")))
-kernel = _module.get_function("norm")
-_kernel_of_numpy = _module.get_function("norm_of_numpy")  # bits that are unsigned integers of 16 bits are bfloat16
-_synchronize = _module.get_function("synchronize")
-qk_norm_rope = _module.get_function("qk_norm_rope")
-_qk_norm_rope_of_numpy = _module.get_function("qk_norm_rope_of_numpy")
-_quantized = _module.get_function("quantized")
-_quantized_of_numpy = _module.get_function("quantized_of_numpy")
-backward = _module.get_function("backward")
-backward_workspace_bytes = _module.get_function("backward_workspace_bytes")
-register_operators = _module.get_function("register_operators")
+_PARTS = {  # what RMS_NORM_PARTS may leave out
+    "gradients": "gradients",
+    "rope": "rotary embedding",
+    "quantized": "norms that end in 8 bits",
+    "q4": "products with weights of 4 bits",
+    "all_reduce": "all-reduce between GPUs",
+}
+
+
+def _function(name, part="norm"):
+    """A function of the library; if its part was not built, one that says so."""
+    if part in _build.PARTS.split(";"):
+        return _module.get_function(name)
+
+    def refuse(*arguments):
+        raise NotImplementedError(
+            f"this build of rms_norm has no {_PARTS[part]}: install it with RMS_NORM_PARTS=all, or with {part} among "
+            "the parts that RMS_NORM_PARTS names"
+        )
+
+    return refuse
+
+
+kernel = _function("norm")
+_kernel_of_numpy = _function("norm_of_numpy")  # bits that are unsigned integers of 16 bits are bfloat16
+_synchronize = _function("synchronize")
+qk_norm_rope = _function("qk_norm_rope", "rope")
+_qk_norm_rope_of_numpy = _function("qk_norm_rope_of_numpy", "rope")
+_quantized = _function("quantized", "quantized")
+_quantized_of_numpy = _function("quantized_of_numpy", "quantized")
+backward = _function("backward", "gradients")
+backward_workspace_bytes = _function("backward_workspace_bytes", "gradients")
+register_operators = _function("register_operators")
 _names = ("all_reduce", "all_reduce_region_bytes", "all_reduce_region_head") if _build.BACKEND == "cuda" else ()
 of_gpus: Dict[str, Any] = {
-    name: _module.get_function(name) for name in _names
+    name: _function(name, "all_reduce") for name in _names
 }  # ranks of the CPU device share a process
 q4 = {
-    name: _module.get_function(f"q4_{name}")
+    name: _function(f"q4_{name}", "q4")
     for name in ("repack", "multiply", "quantize", "norm", "packed_size", "workspace_size")
 }
 

@@ -582,6 +582,46 @@ def test_without_a_compiler_the_build_says_what_to_install(tmp_path):
     assert "there is no C++ compiler; install one: apt-get install g++ libboost-context-dev" in said, said
 
 
+def test_parts_of_a_build(tmp_path):
+    made, rules = configured(tmp_path / "build", RMS_NORM_TYPES="bfloat16", RMS_NORM_PARTS="rope gradients")
+    assert made.returncode == 0, made.stderr
+    compiled = set(re.findall(r"compiling (\S+)\.cu", rules))
+    assert compiled == {"binding", "workspace", "operators", "often_0", "rope", "gradients", "gradients_0"}
+    said = (tmp_path / "build/_build.py").read_text(encoding="utf-8")
+    assert 'PARTS = "norm;rope;gradients"\n' in said
+    made, _ = configured(tmp_path / "wrong", RMS_NORM_PARTS="rope backward")
+    said = " ".join(made.stderr.split())
+    assert made.returncode != 0 and "RMS_NORM_PARTS=rope backward is not all, or some of norm;gradients;" in said, said
+
+
+def test_a_part_that_was_not_built_is_named(rms_norm, tmp_path):
+    """Of a copy that says of itself that it was built with RMS_NORM_PARTS=norm."""
+    shutil.copytree(SITE / "rms_norm", tmp_path / "rms_norm")
+    facts = tmp_path / "rms_norm/_build.py"
+    facts.write_text(re.sub("PARTS = .*", 'PARTS = "norm"', facts.read_text(encoding="utf-8")), encoding="utf-8")
+    code = """
+import numpy as np, rms_norm
+from rms_norm import q4
+x, angles, places = np.ones((2, 32), np.float32), np.ones((1, 8), np.float32), np.zeros(2, np.int64)
+assert np.allclose(rms_norm.rms_norm(x), 1)
+for call in (
+    lambda: rms_norm.rms_norm_quantized(x, dtype="int8"),
+    lambda: rms_norm.qk_norm_rope(x, None, None, angles, places, 2, 2, 8),
+    lambda: q4.repack(np.zeros((64, 18), np.uint8)),
+    lambda: q4.quantize(x),
+):
+    try:
+        call()
+    except NotImplementedError as missing:
+        print(missing)
+"""
+    done = run(sys.executable, "-c", code, PYTHONPATH=str(tmp_path))
+    said = done.stdout.splitlines()
+    parts = [re.search("RMS_NORM_PARTS=all, or with (.*) among the parts", line)[1] for line in said]
+    assert parts == ["quantized", "rope", "q4", "q4"], done.stdout + done.stderr
+    assert said[0].startswith("this build of rms_norm has no norms that end in 8 bits: install it with "), said[0]
+
+
 def test_flags_and_types_of_a_build(tmp_path):
     """On arm64 none of x86-64's flags; the types that RMS_NORM_TYPES names, and no others."""
     arm = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"]
