@@ -243,6 +243,8 @@ class Torch(Library):
             is_negated = is_negated or residual is not None and (residual.is_neg() or residual_out.is_neg())
         except AttributeError:  # no tensor
             is_negated = False
+            of_residual_out, of_out = (names or NAMES)[2], (names or NAMES)[4]
+            self.check_written(((of_residual_out, residual_out), (of_out, out)))
         if is_negated:
             named = zip(names or NAMES, (x, residual, residual_out, weight, out))
             name = next(name for name, one in named if one is not None and one.is_neg())
@@ -255,6 +257,12 @@ class Torch(Library):
         except REFUSALS as refused:
             raise explained(refused, (x, residual, residual_out, weight, out), names) from None
         self.increment_version((out,) if residual is None else (out, residual_out))
+
+    def check_written(self, named):
+        """Refuses arrays of other libraries, which would be written before PyTorch says that they are no tensors."""
+        for name, array in named:
+            if hasattr(array, "__dlpack__") and not hasattr(array, "is_neg"):
+                raise TypeError(f"{name} is a {type(array).__name__}; it must be a PyTorch tensor, as x is")
 
     def rope(self, arrays, numbers, options):
         self.by_operator("rope", arrays, numbers, options)

@@ -61,6 +61,7 @@ def _call(library: Any, function: str, arrays: Dict[str, Any], *rest: Any, writt
     if library.name == "PyTorch":
         if library.is_watched():
             raise ValueError("PyTorch traces or transforms this call: use an operator of rms_norm.q4_torch")
+        library.check_written((name, arrays[name]) for name in written)
         tensors = [array for array in arrays.values() if hasattr(array, "requires_grad")]
         if library.is_grad_enabled() and library.any_requires_grad(*tensors):
             raise ValueError("a tensor requires grad, and q4 has no backward: call it under torch.no_grad()")

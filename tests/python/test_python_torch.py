@@ -212,6 +212,21 @@ def test_refused():
             call()
 
 
+def test_results_of_another_library_are_refused_before_they_are_written():
+    numpy = pytest.importorskip("numpy")
+    from rms_norm import q4
+
+    x, array = torch.randn(3, 32), numpy.zeros((3, 32), numpy.float32)
+    for call in (
+        lambda: rms_norm.rms_norm(x, out=array),
+        lambda: rms_norm.fused_add_rms_norm(x, array),
+        lambda: q4.add_rms_norm_quantize(x, array),
+    ):
+        with pytest.raises(TypeError, match="is a ndarray; it must be a PyTorch tensor, as x is"):
+            call()
+    assert not array.any()
+
+
 def test_a_meta_tensor_among_others_is_refused():
     """Of operators that write their result, PyTorch calls the one for meta tensors, which computes nothing."""
     x, weight, qkv = torch.randn(3, 8), torch.ones(8), torch.randn(3, 24)
