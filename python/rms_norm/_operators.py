@@ -151,6 +151,8 @@ def _norm_out(out, x, weight, options):
 
 
 def _fused_add_out(out, residual_out, x, residual, weight, options):
+    if residual is None:  # which PyTorch lets through as a tensor that is not defined
+        raise TypeError("residual is None; rms_norm() is the norm without one")
     _arrays.norm(x, residual, residual_out, weight, out, options)
     torch.autograd.graph.increment_version((out, residual_out))
 

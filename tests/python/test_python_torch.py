@@ -197,6 +197,7 @@ def test_refused():
         (lambda: rms_norm.rms_norm(x, [1.0] * 8), TypeError, "weight is .* not an array"),
         (lambda: rms_norm.rms_norm(x.clone().requires_grad_()), ValueError, "requires grad.*rms_norm.torch"),
         (lambda: ours.fused_add_rms_norm_(x.clone().requires_grad_(), x), ValueError, "requires grad"),
+        (lambda: ours.fused_add_rms_norm_(x, None), TypeError, "residual is None"),
         (lambda: ours.rms_norm(x, [1.0] * 8), TypeError, "weight is .* not an array"),
         (lambda: ours.rms_norm([1.0] * 8), TypeError, "x is a list"),
         (lambda: ours.rms_norm(None), TypeError, "x is a NoneType"),
