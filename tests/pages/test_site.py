@@ -31,6 +31,21 @@ def test_every_page_has_a_place(assembled):
         assert (assembled.folder / site_job.place_of(page)).is_file(), page
 
 
+def test_every_link_of_a_page_leads_to_a_file_of_the_site(assembled):
+    """The generator says so, too, where it is installed."""
+    lost = []
+    for page in assembled.pages:
+        place = assembled.folder / site_job.place_of(page)
+        text = re.sub(site_job.CODE, "", site_job.FENCE.sub("", place.read_text(encoding="utf-8")))
+        links = [link for _, link, _ in site_job.LINK.findall(text) if not re.match(r"https?:|mailto:|#", link)]
+        lost += [
+            f"{page.relative_to(ROOT)}: {link}"
+            for link in links
+            if not (place.parent / link.partition("#")[0]).exists()
+        ]
+    assert lost == []
+
+
 @pytest.fixture
 def progress(tmp_path, monkeypatch):
     """A function that stores what the grader says of the file of an exercise, in a folder without any."""

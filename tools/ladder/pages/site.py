@@ -23,6 +23,7 @@ BUILD = ROOT / "build"
 PICTURE = re.compile(r"^(!\[[^\]]*\]\(([^)]+)\))$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
+CODE = r"`(?:[^`\n]|\n(?!\n))*`"  # which may go on in the next line of its paragraph
 COMMENT = re.compile(r"^<!--.*?-->\n|<!--.*?-->", re.MULTILINE | re.DOTALL)
 LOAD = re.compile(  # what a browser would fetch from another place
     r'<(?:img|script|iframe|source)\b[^>]*\bsrc="?((?:https?:)?//[^">\s]*)'
@@ -140,7 +141,7 @@ class Site:
             part = part.replace("<details>", '<details markdown="1">')
             part = re.sub(r"^( {2,3})(?=\S)", "    ", part, flags=re.MULTILINE)  # of list items
             part = re.sub(
-                r"`[^`\n]*`|" + LINK.pattern,
+                f"{CODE}|{LINK.pattern}",
                 lambda found: self.code(page, found.group())
                 if found.group().startswith("`")
                 else found.group(1) + self.target(page, found.group(2)) + found.group(3),
