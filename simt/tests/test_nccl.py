@@ -41,6 +41,7 @@ def test_what_orders_two_ranks(program, between, order):
     )
     hazards = json.loads(done.stdout[done.stdout.index("{") :])["hazards"]
     assert "cudaSuccess" in done.stderr
-    assert bool(hazards) == RACES[between], done.stdout
-    assert all(h["what"] == "race" for h in hazards)
+    kinds = {hazard["what"] for hazard in hazards}
+    # Where the load came before the store, it read what nothing had written.
+    assert kinds in ([{"race"}, {"race", "uninitialized"}] if RACES[between] else [set()]), done.stdout
     assert done.returncode == (1 if RACES[between] else 0)
