@@ -45,7 +45,10 @@ class GradientTrial {
     Elements<float> rstds(s_.rows, s_.begin, random);
     for (float& rstd : rstds.host) rstd = 0.5f + std::abs(rstd);
     rstds.copy_in();
-    const auto workspace = ladder::allocate<char>(rms_norm::backward_workspace_bytes(s_.rows, s_.cols) + 1);
+    const size_t bytes = rms_norm::backward_workspace_bytes(s_.rows, s_.cols) + 1;
+    const auto workspace = ladder::allocate<char>(bytes);
+    // NaN, that a kernel may read after the last column, if it stores nothing of it.
+    CUDA_CHECK(cudaMemset(workspace.get(), 0xFF, bytes));
     const W* const given_weight = s_.has_weight ? weight.data() : nullptr;
     W* const wanted = s_.has_weight && s_.wants_dweight ? dweight.data() : nullptr;
     Elements<X>& target = s_.in_place ? x : dx;
