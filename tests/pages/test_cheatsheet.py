@@ -25,6 +25,7 @@ __global__ void accesses(const float* in, float4* any) {
 int main() {
   float *in; float4* any;
   cudaMalloc(&in, 1 << 20); cudaMalloc(&any, 1 << 20);
+  cudaMemset(in, 0, 1 << 20);
   accesses<<<1, 32>>>(in, any);
   return cudaDeviceSynchronize();
 }
