@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from . import ladders, results
 from .ladders import Unusable
 
-ELSEWHERE = {".git", ".venv", "build", "node_modules"}
+# The last one is python/repository/, which is there while pip makes a source distribution.
+ELSEWHERE = {".git", ".venv", "build", "node_modules", "repository"}
 BLOCK = re.compile(r"^<!-- (?:table:([\w/-]+)|(figures)):(begin|end)(.*?) -->$", re.MULTILINE)
 STAGE = re.compile(r"^<!-- stage\b(.*?)-->$", re.MULTILINE | re.DOTALL)
 WORD = re.compile(r'(\w+)="([^"]*)"|(\w+)=(\S*)|(\S+)')
