@@ -12,13 +12,17 @@ using namespace simt;
 
 namespace {
 
-// What is not const, a function writes.
+// Elements from data on. What is not const, a function writes.
 template <class T>
-bool is_on_device(T* data, size_t elements) {
-  const bool is_there = stands_on(Side::device, data, elements * sizeof(T));
-  if (is_there && !std::is_const_v<T>) note_written(data, elements * sizeof(T));
-  return is_there;
-}
+struct Elements {
+  T* data;
+  size_t count;
+
+  bool stand() const { return count == 0 || stands_on(Side::device, data, count * sizeof(T)); }
+  void note() const {
+    if (!std::is_const_v<T>) note_written(data, count * sizeof(T));
+  }
+};
 
 // Elements `inc` apart; with a negative one, the first element is the last in memory.
 template <class T>
@@ -30,10 +34,10 @@ struct Vector {
     const long long step = inc;
     return data[inc < 0 ? (i - n + 1) * step : i * step];
   }
-  bool stands() const {
-    const size_t span = n > 0 ? static_cast<size_t>(n - 1) * static_cast<size_t>(std::abs(inc)) + 1 : 0;
-    return span == 0 || is_on_device(data, span);
+  Elements<T> elements() const {
+    return {data, n > 0 ? static_cast<size_t>(n - 1) * static_cast<size_t>(std::abs(inc)) + 1 : 0};
   }
+  bool stands() const { return elements().stand(); }
 };
 
 template <class T>
@@ -42,11 +46,11 @@ struct Matrix {
   int rows, columns, leading;
 
   T& operator()(int row, int column) const { return data[row + static_cast<long long>(column) * leading]; }
-  bool stands() const {
-    if (rows <= 0 || columns <= 0) return true;
-    const size_t elements = static_cast<size_t>(leading) * static_cast<size_t>(columns - 1) + static_cast<size_t>(rows);
-    return is_on_device(data, elements);
+  Elements<T> elements() const {
+    if (rows <= 0 || columns <= 0) return {data, 0};
+    return {data, static_cast<size_t>(leading) * static_cast<size_t>(columns - 1) + static_cast<size_t>(rows)};
   }
+  bool stands() const { return elements().stand(); }
   bool is_wide_enough() const { return rows >= 0 && columns >= 0 && leading >= std::max(1, rows); }
 };
 
@@ -62,7 +66,8 @@ struct Factor {
         on_device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE),
         value(on_device || !place ? T{} : *place) {}
   operator T() const { return on_device ? *place : value; }
-  bool stands() const { return place && (!on_device || is_on_device(place, 1)); }
+  Elements<const T> elements() const { return {place, on_device ? size_t{1} : 0}; }
+  bool stands() const { return place && elements().stand(); }
 };
 
 template <class T>
@@ -71,7 +76,8 @@ struct Result {
   bool on_device;
 
   Result(cublasHandle_t handle, T* place) : place(place), on_device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE) {}
-  bool stands() const { return place && (!on_device || is_on_device(place, 1)); }
+  Elements<T> elements() const { return {place, on_device ? size_t{1} : 0}; }
+  bool stands() const { return place && elements().stand(); }
 };
 
 // work(), when the stream gets there, if all that it uses is where it must be.
@@ -79,8 +85,9 @@ template <class Work, class... Used>
 cublasStatus_t submit(cublasHandle_t handle, Work work, const Used&... used) {
   return status_of(api([&] {
     if (!(used.stands() && ...)) return cudaErrorInvalidValue;
-    return enqueue(handle->stream, [work] {
+    return enqueue(handle->stream, [work, used...] {
       work();
+      (used.elements().note(), ...);
       return cudaSuccess;
     });
   }));
