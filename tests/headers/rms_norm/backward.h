@@ -29,6 +29,15 @@ struct Shape {
   bool has_weight, has_sum, wants_dweight, in_place;
 };
 
+// x as backward() takes it.
+template <bool kStored, class T>
+auto with_rstd(const T& x, const float* rstd) {
+  if constexpr (kStored)
+    return rms_norm::WithRstd{x, rstd};
+  else
+    return x;
+}
+
 // kStored: the call is given an rstd, and not the one that it would compute, so that using either shows.
 template <class X, class W, class Y, bool kStored = false>
 class GradientTrial {
@@ -47,7 +56,7 @@ class GradientTrial {
     rstds.copy_in();
     const size_t bytes = rms_norm::backward_workspace_bytes(s_.rows, s_.cols) + 1;
     const auto workspace = ladder::allocate<char>(bytes);
-    // NaN, that a kernel may read after the last column, if it stores nothing of it.
+    // All of it is NaN, and written: a kernel may read what lies after the last column, and use nothing of it.
     CUDA_CHECK(cudaMemset(workspace.get(), 0xFF, bytes));
     const W* const given_weight = s_.has_weight ? weight.data() : nullptr;
     W* const wanted = s_.has_weight && s_.wants_dweight ? dweight.data() : nullptr;
@@ -56,16 +65,10 @@ class GradientTrial {
     options.eps = 1e-3f, options.weight_offset = 0.5f;
     const auto call = [&] {
       const rms_norm::Tensor<const X> no_sum = {s_.has_sum ? dsum.data() : nullptr, s_.layout};
-      const auto call_with = [&](const auto& from) {
-        return rms_norm::backward(rms_norm::Tensor<const Y>{dy.data(), s_.layout}, no_sum, from, given_weight,
-                                  rms_norm::Tensor<X>{target.data(), s_.layout}, wanted, workspace.get(), s_.rows,
-                                  s_.cols, options);
-      };
       const rms_norm::Tensor<const X> from = {x.data(), s_.layout};
-      if constexpr (kStored)
-        return call_with(rms_norm::WithRstd{from, static_cast<const float*>(rstds.data())});
-      else
-        return call_with(from);
+      return rms_norm::backward(
+          rms_norm::Tensor<const Y>{dy.data(), s_.layout}, no_sum, with_rstd<kStored>(from, rstds.data()), given_weight,
+          rms_norm::Tensor<X>{target.data(), s_.layout}, wanted, workspace.get(), s_.rows, s_.cols, options);
     };
     if (const cudaError_t error = call()) return name() + ": " + cudaGetErrorString(error);
     CUDA_CHECK(cudaDeviceSynchronize());
@@ -179,15 +182,9 @@ auto first_row(int64_t rows, int64_t cols, int64_t begin) {
   rstds.host[0] = 0.9f;
   rstds.copy_in();
   X* const nothing = nullptr;
-  const auto call_with = [&](const auto& from) {
-    return rms_norm::backward(static_cast<const X*>(moved_dy.data()), nullptr, from,
-                              static_cast<const X*>(weight.data()), dx.data(), nothing, nullptr, rows, cols);
-  };
   const X* const from = moved_x.data();
-  if constexpr (kStored)
-    CUDA_CHECK(call_with(rms_norm::WithRstd{from, rstds.data()}));
-  else
-    CUDA_CHECK(call_with(from));
+  CUDA_CHECK(rms_norm::backward(static_cast<const X*>(moved_dy.data()), nullptr, with_rstd<kStored>(from, rstds.data()),
+                                static_cast<const X*>(weight.data()), dx.data(), nothing, nullptr, rows, cols));
   CUDA_CHECK(cudaDeviceSynchronize());
   auto result = dx.copy_out();
   result.erase(result.begin(), result.begin() + begin);
