@@ -90,6 +90,16 @@ def test_no_page_has_a_link_within_a_link():
         assert not within.search(text), page
 
 
+def test_every_table_has_the_row_above_its_dashes():
+    """Without it, Markdown prints the whole table as text."""
+    headless = re.compile(r"^(?! *\|).*\n *\|[ :|]*-[ :|-]*\|$", re.MULTILINE)
+    assert headless.search("text\n\n  |---|---:|\n  | a | 1 |\n")
+    assert not headless.search("text\n\n| | |\n|---|---:|\n| a | 1 |\n")
+    for page in markers.pages():
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert not headless.search(text), (page, headless.search(text)[0])
+
+
 def test_every_word_is_in_the_glossary():
     text = (ROOT / terms.GLOSSARY).read_text(encoding="utf-8")
     assert {place for place in terms.TERMS if f'<a id="{place}"></a>' not in text} == set()
