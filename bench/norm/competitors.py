@@ -125,7 +125,7 @@ def library(path):
     # x, residual, residual_out and y each have a layout after them; None is contiguous.
     lib.rms_norm_forward.argtypes = [integer, integer, *[pointer] * 5, *last]
     lib.rms_norm_fused_add.argtypes = [integer, integer, *[pointer] * 9, *last]
-    lib.rms_norm_backward.argtypes = [integer, integer, *[pointer] * 7, *last]
+    lib.rms_norm_backward.argtypes = [integer, integer, *[pointer] * 8, *last]
     lib.rms_norm_quantized.argtypes = [integer, integer, *[pointer] * 5, ctypes.POINTER(Quantization), pointer, *last]
     lib.rms_norm_backward_workspace_bytes.argtypes = [count, count]
     lib.rms_norm_backward_workspace_bytes.restype = ctypes.c_size_t
@@ -179,12 +179,13 @@ class Ours:
         checked(self.lib, self.lib.rms_norm_fused_add(*types, *pointers, *last))
         return y, s
 
-    def backward(self, dy, x, weight, rstd, dx, dweight):
+    def backward(self, dy, x, weight, rstd, dx, dweight, stored=False):
         types, last = self.arguments(x, weight)
         if x.shape not in self.gradient_workspaces:
             size = self.lib.rms_norm_backward_workspace_bytes(*x.shape)
             self.gradient_workspaces = {x.shape: self.torch.empty(size, dtype=self.torch.uint8, device="cuda")}
-        pointers = [None if tensor is None else tensor.data_ptr() for tensor in (dy, None, x, weight, dx, dweight)]
+        tensors = dy, None, x, rstd if stored else None, weight, dx, dweight
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
         workspace = self.gradient_workspaces[x.shape].data_ptr()
         checked(self.lib, self.lib.rms_norm_backward(*types, *pointers, workspace, *last))
         return dx, dweight
@@ -200,6 +201,15 @@ class Ours:
         kind = int(form.code == "int8")
         checked(self.lib, self.lib.rms_norm_quantized(code, kind, *pointers, ctypes.byref(how), None, *last))
         return e.q, e.scales, e.s
+
+
+class OursWithRstd(Ours):
+    """The gradients alone, with the rstd that a forward pass stores."""
+
+    forward = residual = quantized = None
+
+    def backward(self, *tensors):
+        return super().backward(*tensors, stored=True)
 
 
 def through_autograd(torch, norm, x, weight, dy):

@@ -27,6 +27,8 @@ COLUMNS = (
 ).split()
 
 OURS, OURS_PDL, OURS_INVARIANT = "ours", "ours_pdl", "ours_invariant"
+OURS_RSTD, OURS_RSTD_PDL = "ours_rstd", "ours_rstd_pdl"  # with the rstd that the forward pass stores
+ALL_OURS = (OURS, OURS_PDL, OURS_INVARIANT, OURS_RSTD, OURS_RSTD_PDL)
 APART = "apart"
 PACKAGE = "package"  # of Python, which is OURS where autograd calls the header
 COPIES = ["copy_kernel", "copy_memcpy"]
@@ -34,6 +36,8 @@ TITLES = {
     OURS: "this header",
     OURS_PDL: "with PDL",
     OURS_INVARIANT: "batch-invariant",
+    OURS_RSTD: "rstd stored",
+    OURS_RSTD_PDL: "rstd stored, with PDL",
     "copy_kernel": "copy kernel",
     "copy_memcpy": "memcpy",
     "torch_eager": "torch eager",
@@ -51,7 +55,7 @@ DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
 
 def is_peer(competitor):
-    return competitor not in (OURS, OURS_PDL, OURS_INVARIANT, *COPIES)
+    return competitor not in (*ALL_OURS, *COPIES)
 
 
 def title(competitor):
@@ -115,7 +119,7 @@ def cell(rows, competitor):
 def competitors(shapes):
     """The columns: ours, the copies, then the peers in the order in which they were first met."""
     met = dict.fromkeys(name for rows in shapes.values() for name in rows)
-    first = [name for name in (OURS, OURS_PDL, OURS_INVARIANT, *COPIES) if name in met]
+    first = [name for name in (*ALL_OURS, *COPIES) if name in met]
     return first + [name for name in met if is_peer(name)]
 
 

@@ -60,12 +60,13 @@ def test_speed_up_is_against_the_fastest_peer_and_never_against_a_copy_or_oursel
     assert peer_tables.shape_name(key) == "8 × 1048576 bfloat16"
 
 
-def test_the_batch_invariant_form_is_no_peer(tmp_path):
-    rows = [row("ours", 2.0), row("ours_invariant", 1.0), row("liger", 3.0)]
+@pytest.mark.parametrize("form", ["ours_invariant", "ours_rstd", "ours_rstd_pdl"])
+def test_other_forms_of_the_header_are_no_peers(tmp_path, form):
+    rows = [row("ours", 2.0), row(form, 1.0), row("liger", 3.0)]
     shapes = stored(tmp_path / "peers_forward.csv", rows)
     assert peer_tables.fastest_peer(next(iter(shapes.values()))) == ("liger", 3.0)
     header, (line,) = peer_tables.lines(shapes)
-    assert line[header.index("batch-invariant")] == "1.00"
+    assert line[header.index(peer_tables.title(form))] == "1.00"
 
 
 def test_a_wrong_or_unbelievable_competitor_is_never_the_fastest(tmp_path):
@@ -203,6 +204,21 @@ def test_one_that_cannot_be_made_does_not_stop_the_others(monkeypatch, capsys):
     assert loaded["ours"] == "ours" and loaded["quack"] == "quack"
     assert str(loaded["liger"]) == "RuntimeError: its compiler failed"
     assert "Liger is missing: RuntimeError: its compiler failed" in capsys.readouterr().out
+
+
+def test_only_one_form_of_the_header_reads_a_stored_rstd():
+    torch, calls = pytest.importorskip("torch"), []
+    ours = competitors.Ours.__new__(competitors.Ours)
+    ours.arguments = lambda x, weight: ((0, 0), ())
+    ours.lib = types.SimpleNamespace(rms_norm_backward=lambda *given: calls.append(given) or 0)
+    dy, x, dx, weight, dweight, rstd, workspace = (torch.zeros(2, 4) for _ in range(7))
+    ours.gradient_workspaces = {x.shape: workspace}
+    for ours.__class__ in (competitors.Ours, competitors.OursWithRstd):
+        ours.backward(dy, x, weight, rstd, dx, dweight)
+    before, after = ([one.data_ptr() for one in given] for given in ((dy, x), (weight, dx, dweight, workspace)))
+    assert calls[0] == (0, 0, before[0], None, before[1], None, *after)
+    assert calls[1] == (0, 0, before[0], None, before[1], rstd.data_ptr(), *after)
+    assert not any(getattr(ours, name) for name in ("forward", "residual", "quantized"))
 
 
 # The command.

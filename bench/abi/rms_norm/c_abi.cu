@@ -63,12 +63,13 @@ int rms_norm_fused_add(int dtype, int weight_dtype, const void* x, const rms_nor
 }
 
 // The gradients of contiguous tensors of x's type: dx, and dweight of weight's type unless it is null. dsum, the
-// gradient of residual_out, may be null. The workspace has rms_norm_backward_workspace_bytes(rows, cols).
-int rms_norm_backward(int dtype, int weight_dtype, const void* dy, const void* dsum, const void* x, const void* weight,
-                      void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
+// gradient of residual_out, may be null; so may the rows' rstd, which is then computed. The workspace has
+// rms_norm_backward_workspace_bytes(rows, cols).
+int rms_norm_backward(int dtype, int weight_dtype, const void* dy, const void* dsum, const void* x, const float* rstd,
+                      const void* weight, void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
                       const rms_norm_options* options, void* stream) {
   return with_type(dtype, weight_dtype, [&](auto of_type) {
-    return c_abi::backward<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, dy, dsum, x, weight, dx, dweight,
+    return c_abi::backward<decltype(of_type)>(weight_dtype == RMS_NORM_FLOAT32, dy, dsum, x, rstd, weight, dx, dweight,
                                               workspace, rows, cols, *options, stream);
   });
 }

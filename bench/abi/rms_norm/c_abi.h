@@ -55,9 +55,9 @@ cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout
                                const void* weight, void* y, Layout y_layout, int64_t rows, int64_t cols,
                                const rms_norm_options& options, void* stream);
 template <class X>
-cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const void* weight, void* dx,
-                     void* dweight, void* workspace, int64_t rows, int64_t cols, const rms_norm_options& options,
-                     void* stream);
+cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const float* rstd,
+                     const void* weight, void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
+                     const rms_norm_options& options, void* stream);
 // With a residual unless it is null.
 template <class X, class Q>
 cudaError_t quantized(const void* x, const void* residual, void* residual_out, const void* weight, void* q,

@@ -59,14 +59,18 @@ cudaError_t fused_add_rms_norm(bool float_weight, const void* x, Layout x_layout
 }
 
 template <class X>
-cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const void* weight, void* dx,
-                     void* dweight, void* workspace, int64_t rows, int64_t cols, const rms_norm_options& options,
-                     void* stream) {
+cudaError_t backward(bool float_weight, const void* dy, const void* dsum, const void* x, const float* rstd,
+                     const void* weight, void* dx, void* dweight, void* workspace, int64_t rows, int64_t cols,
+                     const rms_norm_options& options, void* stream) {
   return with_weight<X>(float_weight, weight, [&](auto* typed_weight) {
     using W = std::remove_const_t<std::remove_pointer_t<decltype(typed_weight)>>;
-    return ::rms_norm::backward(static_cast<const X*>(dy), static_cast<const X*>(dsum), static_cast<const X*>(x),
-                                typed_weight, static_cast<X*>(dx), static_cast<W*>(dweight), workspace, rows, cols,
-                                options_of(options), static_cast<cudaStream_t>(stream));
+    const auto of = [&](const auto& from) {
+      return ::rms_norm::backward(static_cast<const X*>(dy), static_cast<const X*>(dsum), from, typed_weight,
+                                  static_cast<X*>(dx), static_cast<W*>(dweight), workspace, rows, cols,
+                                  options_of(options), static_cast<cudaStream_t>(stream));
+    };
+    const auto* const typed_x = static_cast<const X*>(x);
+    return rstd == nullptr ? of(typed_x) : of(::rms_norm::WithRstd{typed_x, rstd});
   });
 }
 
@@ -99,8 +103,8 @@ cudaError_t quantized(const void* x, const void* residual, void* residual_out, c
   template cudaError_t c_abi::fused_add_rms_norm<X>(bool, const void*, Layout, const void*, Layout, void*, Layout, \
                                                     const void*, void*, Layout, int64_t, int64_t,                  \
                                                     const rms_norm_options&, void*);                               \
-  template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const void*, void*, void*,  \
-                                          void*, int64_t, int64_t, const rms_norm_options&, void*);
+  template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const float*, const void*,  \
+                                          void*, void*, void*, int64_t, int64_t, const rms_norm_options&, void*);
 
 #define C_ABI_OF_CODES(X, Q)                                                                         \
   template cudaError_t c_abi::quantized<X, Q>(const void*, const void*, void*, const void*, void*,   \
