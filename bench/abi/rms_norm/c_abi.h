@@ -1,5 +1,5 @@
 // What c_abi.cu calls: the header for x of one type, and a weight of the same or in float32. Each type is compiled in a
-// file of its own, so that they compile side by side; so is each type of 8 bits.
+// file of its own, so that they compile side by side; so are its gradients and each type of 8 bits.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

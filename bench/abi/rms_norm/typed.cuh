@@ -102,8 +102,10 @@ cudaError_t quantized(const void* x, const void* residual, void* residual_out, c
                                          const rms_norm_options&, void*);                                          \
   template cudaError_t c_abi::fused_add_rms_norm<X>(bool, const void*, Layout, const void*, Layout, void*, Layout, \
                                                     const void*, void*, Layout, int64_t, int64_t,                  \
-                                                    const rms_norm_options&, void*);                               \
-  template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const float*, const void*,  \
+                                                    const rms_norm_options&, void*);
+
+#define C_ABI_OF_GRADIENTS(X)                                                                                     \
+  template cudaError_t c_abi::backward<X>(bool, const void*, const void*, const void*, const float*, const void*, \
                                           void*, void*, void*, int64_t, int64_t, const rms_norm_options&, void*);
 
 #define C_ABI_OF_CODES(X, Q)                                                                         \

@@ -1,0 +1,3 @@
+#include "typed.cuh"
+
+C_ABI_OF_GRADIENTS(float)
