@@ -66,6 +66,12 @@ def test_one_ladder_alone_keeps_the_others_and_says_for_itself_where_it_was_meas
     assert machine.run("bench").returncode == 0 and not (stored / "vector/environment.txt").exists()
 
 
+def test_a_gpu_that_does_not_say_its_clocks_is_not_measured(machine):
+    result = machine.run("bench", "vector", FAKE_CLOCKS="none")
+    assert result.returncode == 1 and machine.files() == [] and not machine.calls.exists()
+    assert "does not say its SM clock, memory clock" in result.stderr and "nothing was stored" in result.stderr
+
+
 def test_a_lecture_with_experiments_writes_its_own_tables(machine):
     described = {**LADDERS[LECTURE], "title": "Memory", "program": "memory_test", "stages": NAMES[LECTURE]}
     machine.add_ladder("lectures/W1L2_memory", described, NAMES[LECTURE])

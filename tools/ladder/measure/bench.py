@@ -168,6 +168,7 @@ def run(given):
         (out / results.HEADER).mkdir(exist_ok=True)
         program = ladders.ROOT / "build/cuda" / place / name
         measure(name, work, program, "--csv", out / results.HEADER / f"{name}.csv")
+        facts = facts or results.read(out / results.HEADER / f"{name}.csv", ["runtime"])[0]
     complaints = []
     for ladder, before_times in first.items():
         _, rows = run_ladder(ladder, f"{ladder.id} again", work, work / f"{ladder.id}_again.csv")
@@ -178,7 +179,7 @@ def run(given):
     place = out if whole else out / (climbed[0].id if climbed else results.HEADER)
     runtime, datasheet = results.version(facts.get("runtime")), facts.get("datasheet_gb_per_s")
     datasheet = f"{float(datasheet):.0f} GB/s" if datasheet else ""
-    text = machine.environment(gpu, runtime if facts else "", before, after or machine.clocks(), datasheet)
+    text = machine.environment(gpu, runtime, before, after or machine.clocks(), datasheet)
     (place / results.ENVIRONMENT).write_text(text, encoding="utf-8")
     print("\n" + "\n".join(tables))
     if complaints:
