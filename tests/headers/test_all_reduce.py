@@ -26,6 +26,7 @@ def counts(result):
     [
         (2, "reversed", []),
         (3, "7", ["shapes, float16", "sharded, float32", "graphs", "delays"]),
+        (4, "forward", ["two_groups", "two_halves"]),
         (8, "forward", ["sharded, bfloat16", "many_rows, float32", "delays"]),
     ],
 )
@@ -36,8 +37,9 @@ def test_every_rank_has_the_sum_and_its_norm(ranks, order, groups):
 
 @pytest.mark.full
 @builds
-def test_the_rank_that_does_not_come_is_named():
-    result = run(program(FOLDER), "absent", SIMT_DEVICES="3")
+@pytest.mark.parametrize("group", ["absent", "dies"])
+def test_the_rank_that_does_not_come_is_named(group):
+    result = run(program(FOLDER), group, SIMT_DEVICES="3")
     assert counts(result) == (1, 0), result.stdout + result.stderr
 
 

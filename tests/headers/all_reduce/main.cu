@@ -3,7 +3,8 @@
 //   all_reduce_test [--ranks N] [--launches N] [GROUP...]
 //
 // Ranks share the devices that there are. A GROUP is one of those that the program prints; without any, it runs all but
-// "absent", after which the devices cannot be used any more. The last line counts them. Exit code 1 if one fails.
+// "absent" and "dies", after which the devices cannot be used any more. The last line counts them. Exit code 1 if one
+// fails.
 #include "ranks.cuh"
 
 namespace all_reduce_test {
@@ -100,9 +101,11 @@ void delays(int ranks, int launches) {
   chain.check_all();
 }
 
-void two_groups(int ranks, int launches) {
-  Group first(ranks, rms_norm::region_bytes(ranks, 1 << 15), 2),
-      second(ranks, rms_norm::region_bytes(ranks, 1 << 15), 2);
+// The second group begins on device `begin`: where it has all devices for itself, each group is alone on its own.
+void two_groups(int ranks, int launches, int begin) {
+  const int at_once = begin >= ranks && begin + ranks <= device_count() ? 1 : 2;
+  const size_t bytes = rms_norm::region_bytes(ranks, 1 << 15);
+  Group first(ranks, bytes, at_once), second(ranks, bytes, at_once, begin);
   Chain<float> chains[] = {{first, 8, 256, 7}, {second, 12, 100, 8}};
   std::mt19937 random(9);
   for (int number = 0; number < launches; ++number) {
@@ -207,15 +210,32 @@ void refusals(int ranks) {
   check(rms_norm::explain_all_reduce(group.of(0), after, residual, residual, x, y, 1, 16) == nullptr, "a good call");
 }
 
-// The last rank never launches: the others fail, and say who it is.
-void absent(int ranks) {
+__global__ void fail() {
+#ifndef __SIMT__
+  __trap();
+#endif
+}
+
+// After some launches the last rank's next one never comes; on GPUs it may have failed. The others fail, too, and say
+// who it is.
+void absent(int ranks, int launches_before, bool dies) {
   Group group(ranks, rms_norm::region_bytes(ranks, 1 << 15));
   Chain<float> chain(group, 1, 256, 12);
+  AllReduceOptions options;
+  options.reduction = Reduction::one_shot;
+  for (int number = 0; number < launches_before; ++number)
+    for (int rank = 0; rank < ranks; ++rank) {
+      group.use(rank);
+      chain.launch(rank, number, 1, options);
+    }
+  group.synchronize();
+  if (dies) {
+    group.use(ranks - 1);
+    fail<<<1, 1, 0, group.stream(ranks - 1)>>>();
+  }
   for (int rank = 0; rank + 1 < ranks; ++rank) {
     group.use(rank);
-    AllReduceOptions options;
-    options.reduction = Reduction::one_shot;
-    chain.launch(rank, 0, 1, options);
+    chain.launch(rank, launches_before, 1, options);
   }
   for (int rank = 0; rank + 1 < ranks; ++rank) {
     group.use(rank);
@@ -262,16 +282,19 @@ int main(int count, char** given) try {
   }
   for (const Named& group : std::initializer_list<Named>{
            {"graphs", [&] { graphs(ranks); }},
-           {"two_groups", [&] { two_groups(ranks, std::max(1, launches / 10)); }},
+           {"two_groups", [&] { two_groups(ranks, std::max(1, launches / 10), 0); }},
+           {"two_halves", [&] { two_groups(ranks / 2, launches, ranks / 2); }},
            {"delays", [&] { delays(ranks, launches); }},
            {"refusals", [&] { refusals(ranks); }},
-           {"absent", [&] { absent(ranks); }},
+           {"absent", [&] { absent(ranks, 0, false); }},
+           {"dies", [&] { absent(ranks, 20, true); }},
        })
     groups.push_back(group);
   int passed = 0, failed = 0;
   for (const Named& group : groups) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), group.name) != wanted.end();
-    if (wanted.empty() ? group.name == "absent" : !is_wanted) continue;
+    if (wanted.empty() ? group.name == "absent" || group.name == "dies" : !is_wanted) continue;
+    if (group.name == "two_halves" && ranks < 4 && wanted.empty()) continue;
     try {
       group.run();
       std::printf("pass  %s, %d ranks\n", group.name.c_str(), ranks), ++passed;

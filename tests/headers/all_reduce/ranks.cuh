@@ -44,14 +44,15 @@ inline void let_devices_see_each_other() {
       }
 }
 
+// Ranks on devices `first`, `first` + 1, … of those that there are. at_once: groups that share these devices.
 class Group {
  public:
-  Group(int ranks, size_t region_bytes, int at_once = 1) : late_(ranks, nullptr) {
+  Group(int ranks, size_t region_bytes, int at_once = 1, int first = 0) : late_(ranks, nullptr) {
     const int devices = std::min(ranks, device_count());
     Communicator common;
     common.ranks = ranks, common.bytes = region_bytes, common.groups = at_once * ((ranks + devices - 1) / devices);
     for (int rank = 0; rank < ranks; ++rank) {
-      devices_.push_back(rank % devices);
+      devices_.push_back((first + rank) % device_count());
       use(rank);
       regions_.push_back(allocate<char>(static_cast<int64_t>(region_bytes)));
       common.regions[rank] = regions_[rank].get();
