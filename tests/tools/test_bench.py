@@ -72,6 +72,21 @@ def test_a_gpu_that_does_not_say_its_clocks_is_not_measured(machine):
     assert "does not say its SM clock, memory clock" in result.stderr and "nothing was stored" in result.stderr
 
 
+@pytest.mark.parametrize("visible, ranks", [("0,1", 2), ("2,3,4", 2), ("0,1,2,3", 4), ("", 2)])
+def test_a_ladder_of_several_gpus_takes_those_that_programs_see(machine, visible, ranks):
+    described = {**LADDERS[VECTOR], "main": {"n": 64, "ranks": 2}}
+    described["sweeps"] = {"lengths": {"title": "Others", "inputs": [{"n": 128, "ranks": 2}]}}
+    machine.add_ladder("assignment3/parallel", described, STAGES[:2])
+    result = machine.run("bench", "parallel", CUDA_VISIBLE_DEVICES=visible)
+    assert result.returncode == 0, result.stderr
+    stored = machine.root / f"profiling_results/fake-9000x{ranks}/parallel"
+    for file, n in ("main", "64"), ("lengths", "128"):
+        assert {(row["n"], row["ranks"]) for row in read(stored / f"{file}.csv")} == {(n, str(ranks))}
+    assert (stored / "repeat.csv").is_file()
+    assert machine.run("bench", "parallel/lengths", CUDA_VISIBLE_DEVICES="0,1,2,3").returncode == 0
+    assert (machine.root / "profiling_results/fake-9000x4/parallel/lengths.csv").is_file()
+
+
 def test_a_lecture_with_experiments_writes_its_own_tables(machine):
     described = {**LADDERS[LECTURE], "title": "Memory", "program": "memory_test", "stages": NAMES[LECTURE]}
     machine.add_ladder("lectures/W1L2_memory", described, NAMES[LECTURE])

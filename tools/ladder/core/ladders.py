@@ -10,7 +10,7 @@ import functools
 import json
 import pathlib
 import re
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 DEFAULT = "matrix"  # the ladder of S=05
@@ -172,6 +172,16 @@ class Ladder:
     def ranks(self):
         """The GPUs that its main input lies on."""
         return self.main.get("ranks", 1)
+
+    def with_ranks(self, ranks):
+        """Itself; if it is one of several GPUs, with all inputs on that many of them."""
+        if self.ranks == 1:
+            return self
+        sweeps = {
+            name: replace(sweep, inputs=[{**given, "ranks": ranks} for given in sweep.inputs])
+            for name, sweep in self.sweeps.items()
+        }
+        return replace(self, main={**self.main, "ranks": ranks}, sweeps=sweeps)
 
     @property
     def has_experiments(self):

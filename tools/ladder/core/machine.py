@@ -36,6 +36,15 @@ def gpu():
     return query("name")
 
 
+def gpus():
+    """How many GPUs programs see."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    numbers = (
+        chosen.split(",") if chosen else output_of("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
+    )
+    return len(numbers)
+
+
 def no_gpu(job, instead):
     """Says in two sentences why the job does nothing, and what works without a GPU."""
     print(f"{job}: nvidia-smi shows no GPU here, so nothing can be measured and nothing was written.\n{instead}")

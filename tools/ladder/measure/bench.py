@@ -9,7 +9,8 @@ A lecture whose ladder.json lists its stages has experiments too, and its progra
 header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
 environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
 program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
-LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of controls.
+LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of controls. A ladder of several GPUs takes eight,
+four or two, as many as programs see (CUDA_VISIBLE_DEVICES), and its results are stored in profiling_results/<gpu>x<how many>/.
 """
 
 import os
@@ -45,6 +46,8 @@ def measure(name, work, *command):
 def run_ladder(ladder, name, work, target, *more, experiments=False, program=""):
     """(what it prints, the rows of the CSV target); with experiments, a lecture's tables are written beside it too."""
     words = ["--csv-dir", target.parent] if experiments else ["--csv", target, *more]
+    if ladder.ranks > 1 and "--ranks" not in more:
+        words += ["--ranks", ladder.ranks]
     if ladder.has_experiments and not experiments and not program:
         words += ["--experiment", 1]  # the stages alone
     output = measure(name, work, machine.program(ladder, program), *words)
@@ -137,6 +140,8 @@ def run(given):
             "bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU."
         )
     climbed, header, only = chosen(given.what)
+    ranks = next((many for many in (8, 4) if many <= machine.gpus()), 2)
+    climbed = [ladder.with_ranks(ranks) for ladder in climbed]
     lacking = [ladder.id for ladder in climbed if any(stage.is_left_out for stage in ladder.stages)]
     if lacking:
         raise Unusable(
