@@ -19,6 +19,7 @@ STORES = {
     "header/all_reduce*": ("the norm behind an all-reduce beside its peers", "make peers ARGS=--all-reduce"),
     "header/chain*": ("what the header and its peers add to a layer", "make chain"),
     "header/end_to_end*": ("whole models with patched norms", "python3 bench/models/end_to_end.py"),
+    "header/tensor_parallel*": ("models that are split over GPUs", "python3 bench/models/tensor_parallel.py"),
     "header/training*": ("a training step of models with patched norms", "python3 bench/models/training.py"),
     "header/host_time.csv": ("the host's part of a call from Python", "python3 bench/norm/host_time.py"),
     "header/shapes.csv": ("the header on other shapes", "make bench S=header"),

@@ -4,7 +4,7 @@ A CSV has one row for each variant (stock, patched, patched_pdl, without_norms) 
 (eager, graph), with torch.compile or without. milliseconds is the median of a step: a decode step, a prefill, an image.
 error is the largest of a sequence's logits against those of the same model with norms in float64 (the norm of the
 difference over the norm), and limit is twice the stock model's. norms counts the model's RMSNorm modules, layers those
-of the language model.
+of the language model. bench/models/tensor_parallel.py stores the same of models that are split over GPUs.
 """
 
 from ladder.core import registry, results
@@ -190,6 +190,13 @@ def markdown(path, page, words=()):
     if not parts:
         return None
     return "\n\n".join([*parts, " ".join([caption(path, page, shapes), *excluded(shapes)])])
+
+
+@registry.csv_table("header/tensor_parallel", form="[tokens|shares] [MODEL]")
+def of_ranks(path, page, words=()):
+    """Models that are split over GPUs before and after their sums and norms are patched, as header/end_to_end."""
+    made, ranks = markdown(path, page, words), path.parent.parent.name.rpartition("x")[2]
+    return made and f"{made} The slowest of {ranks} ranks."
 
 
 def excluded(shapes):

@@ -12,7 +12,7 @@ import sys
 import families
 import pytest
 import torch
-from conftest import BACKEND, full_but, run
+from conftest import BACKEND, ROOT, full_but, run
 from python_package import SITE, install, pip_install
 
 
@@ -27,8 +27,8 @@ def end_to_end():
     torch.set_num_threads(threads)
 
 
-def stored(folder):
-    with open(folder / "end_to_end.csv", newline="") as file:
+def stored(folder, name="end_to_end.csv"):
+    with open(folder / name, newline="") as file:
         return {(row["model"], row["input"], row["variant"], row["way"]): row for row in csv.DictReader(file)}
 
 
@@ -36,6 +36,19 @@ def stored(folder):
 def test_numbers_that_are_refused(words, end_to_end, capsys):
     assert end_to_end.main(words) == 2
     assert f"argument {words[0]}: {words[1]} is not a " in capsys.readouterr().err
+
+
+@pytest.mark.full
+def test_tiny_models_on_two_ranks(tmp_path):
+    install()
+    words = [ROOT / "bench/models/tensor_parallel.py", "--tiny", "--output", tmp_path, "--models", "qwen3-8b:bfloat16"]
+    done = run(sys.executable, *words, PYTHONPATH=str(SITE), CUDA_VISIBLE_DEVICES="" if BACKEND == "cpu" else None)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = stored(tmp_path, "tensor_parallel.csv")
+    assert len(rows) >= 2 * 3 and {row["verdict"] for row in rows.values()} == {"ok"}
+    for (_, what, variant, way), row in rows.items():  # the sums are rounded once, and not twice as in the stock model
+        if variant != "stock":
+            assert row["error"] != rows["Qwen3-8B", what, "stock", way]["error"]
 
 
 def test_tiny_models(end_to_end, tmp_path, capsys):

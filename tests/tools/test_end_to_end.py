@@ -55,6 +55,15 @@ def test_the_page_says_what_was_measured_and_what_was_not(path):
         model_tables.markdown(path, path, ["speed"])
 
 
+def test_the_page_says_how_many_ranks_a_split_model_has(tmp_path):
+    stored = tmp_path / "fake-9000x4/header/tensor_parallel.csv"
+    stored.parent.mkdir(parents=True)
+    model_tables.store(stored, ROWS)
+    page = tmp_path / "README.md"
+    text = model_tables.of_ranks(stored, page, ["tokens"])
+    assert text == f"{model_tables.markdown(stored, page, ['tokens'])} The slowest of 4 ranks."
+
+
 def test_a_wrong_or_impossible_row_fails_and_is_not_shown(path):
     assert not model_tables.is_wrong(path)
     model_tables.store(path, [*ROWS[:2], row("patched_pdl", 1.0, verdict="impossible")])

@@ -170,6 +170,20 @@ def test_a_ladder_of_another_gpu_alone_shows_that_gpus_results(fresh):
     assert f"It takes <!--= us 01 -->{MICROSECONDS['01_basic']:g}<" in text
 
 
+def test_a_table_and_a_figure_may_be_of_another_gpu(fresh):
+    fresh.write(
+        "profiling_results/other-1/vector/main.csv", ladder_csv({"n": 7}, STAGES[:2], {"01_basic": 3}, optional=())
+    )
+    more = "\nIt takes <!--= us 01 gpu=other-1 -->1<!--/--> µs, and <!--= us 01 -->1<!--/--> µs.\n"
+    fresh.page(f"{VECTOR}/README.md", block("figures", more="gpu=other-1") + more)
+    assert fresh.readme().returncode == 0
+    text, us = fresh.page(f"{VECTOR}/README.md"), MICROSECONDS["01_basic"]
+    assert "profiling_results/other-1/vector/main.csv" in text and "n = 7, cold" in text
+    assert f">{3 * us:g}<!--/--> µs, and <!--= us 01 -->{2 * us:g}<" in text
+    fresh.page(f"{VECTOR}/README.md", block("figures", more="gpu=z80"))
+    refused(fresh.readme(), "GPU=z80", "other-1")
+
+
 def test_a_second_gpu_adds_a_column_and_names_the_stages_that_change_places(fresh):
     times, page = {name: float(us) for name, us in MICROSECONDS.items()}, f"{VECTOR}/README.md"
     quick, slow = sorted(STAGES[:2], key=times.get)

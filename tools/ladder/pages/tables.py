@@ -1,5 +1,7 @@
 """Which table a marker names: a registered one, a sweep of ladder.json, or any CSV that is stored of a ladder."""
 
+from dataclasses import replace
+
 from ..core import ladders, registry, results
 from ..core.ladders import Unusable
 from ..core.markdown import image
@@ -71,6 +73,9 @@ def build(block, folder):
         return registry.TABLES[block.name].make(folder, None, block)
     ladder, name = ladder_of(block)
     folder = results.measured(folder, own_folder(ladder), f"{name.removesuffix('_plot')}.csv")
+    if gpu := block.values.get("gpu"):
+        folder = results.stored(gpu)
+        block = replace(block, values={key: value for key, value in block.values.items() if key != "gpu"})
     own = registry.TABLES.get(f"{own_folder(ladder)}/{name}")
     found = own or (registry.TABLES.get("<sweep>" if name in ladder.sweeps else name) if ladder else None)
     if not found:
