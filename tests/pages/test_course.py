@@ -100,6 +100,16 @@ def test_every_table_has_the_row_above_its_dashes():
         assert not headless.search(text), (page, headless.search(text)[0])
 
 
+def test_no_line_has_swallowed_a_heading_or_an_item():
+    """Paragraphs wrapped anew had done so on three pages."""
+    swallowed = re.compile(r"^(?! *\|).*(?:\S #{2,} \S|[.:;)] - [A-Z*\[]).*$", re.MULTILINE)
+    assert swallowed.search("One is enough. ## The change") and swallowed.search("  a row. - **A place.** Here")
+    assert not swallowed.search("## The change\n- **A place.** Here - and there\n| a. - B |")
+    for page in markers.pages():
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert not swallowed.search(text), (page, swallowed.search(text)[0])
+
+
 def test_every_word_is_in_the_glossary():
     text = (ROOT / terms.GLOSSARY).read_text(encoding="utf-8")
     assert {place for place in terms.TERMS if f'<a id="{place}"></a>' not in text} == set()
