@@ -64,8 +64,11 @@ __device__ void norm_and_send(const Work& w, int64_t i, const Packs<kPacks>& wei
   for (int rank = 0; rank < w.ranks; ++rank) {
     const uint4* const from = row_in(parts_in(w.buffer[w.rank]), w, rank * w.shard + i);
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p)
-      if (pack_of(p) < w.pitch) add(sum.p[p], rank == w.rank ? own.p[p] : from[pack_of(p)]);
+    for (int p = 0; p < kPacks; ++p) {
+      uint4 pack = own.p[p];
+      if (rank != w.rank && pack_of(p) < w.pitch) pack = from[pack_of(p)];
+      add(sum.p[p], pack);
+    }
   }
   const auto y = normed_row(w, i, sum, residual, weight, warp_sums);
   for (int step = 1; step < w.ranks; ++step) {
