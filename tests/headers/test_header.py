@@ -35,6 +35,7 @@ QUICKLY = [
     ("reversed", "bfloat16 fused_add: row lengths"),
     ("reversed", "bfloat16 rope"),
     ("reversed", "quantized"),
+    ("reversed", "nvfp4"),
 ]
 
 
@@ -448,6 +449,12 @@ MUTANTS = {
         "quantized",
     ),
     "scales_of_other_columns": (r"i / lanes \* p\.scales_block", "(i / lanes + 1) * p.scales_block", "quantized"),
+    "fours_of_another_row": (r"row % 128 / 32 \* 4", "row % 64 / 32 * 4", "nvfp4"),
+    "scale_rounded_after_its_use": (
+        r"static_cast<float>\(rounded\) \* scale",
+        "most / 6.0f",
+        "nvfp4",
+    ),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 
@@ -462,6 +469,7 @@ NOT_NEEDED = {
     "forward, stored rstd": ("rstd.cu", r"    .*answers_stored<true>.*\n(    add<.*\n)+"),
     "backward, stored rstd": ("rstd.cu", r"(    .*answers_stored<.*\n)+"),
     "backward, from float32, stored rstd": ("rstd.cu", r"(    .*answers_stored<.*\n)+    add<E, E, E, .*\n"),
+    "nvfp4": ("nvfp4.cu", r"    groups\.push_back\(\{\"bfloat16 fused_add nvfp4.*\n.*\n"),
     "quantized": ("quantized.cu", r"  add_quantized<__nv_bfloat16, __nv_bfloat16,.*\n"),
 }
 
