@@ -114,12 +114,12 @@ Refusal refusal(const QuantizeCall<X, R, W, Q>& call, const Options& options, co
 }
 
 // At most as many rows at once as a grid may have blocks.
-template <int N, int kVectors, int kTeam, bool kAligned, bool kWhole, class X, class R, class W, class Q>
+template <int N, int kVectors, int kTeam, Access access, bool kWhole, class X, class R, class W, class Q>
 cudaError_t launch_quantized(QuantizeProblem<X, R, W, Q> p, cudaStream_t stream) {
-  const auto kernel = p.scale ? quantized_rows<N, kVectors, kTeam, kAligned, kWhole, Scaling::tensor, X, R, W, Q>
+  const auto kernel = p.scale ? quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::tensor, X, R, W, Q>
                       : p.block_packs == 0
-                          ? quantized_rows<N, kVectors, kTeam, kAligned, kWhole, Scaling::row, X, R, W, Q>
-                          : quantized_rows<N, kVectors, kTeam, kAligned, kWhole, Scaling::block, X, R, W, Q>;
+                          ? quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::row, X, R, W, Q>
+                          : quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::block, X, R, W, Q>;
   const int most_packs = kVectors * kTeam, packs = static_cast<int>(std::min<int64_t>(p.packs, most_packs));
   const int threads = threads_of(packs, kVectors, kTeam, std::max(1, p.block_packs));
   const int rows_of_block = kTeam == 32 ? std::max(1, 128 / threads) : 1;
@@ -136,17 +136,20 @@ cudaError_t launch_quantized(QuantizeProblem<X, R, W, Q> p, cudaStream_t stream)
 
 // A row's sum has an order that depends on its length alone. A problem that does not stay in L2 gets half the threads
 // with twice the packs each, which keep that order.
-template <int N, bool kAligned, class P>
+template <int N, Access access, class P>
 cudaError_t launch_quantized(const P& p, int64_t packs, int64_t bytes, cudaStream_t stream) {
-  if constexpr (kAligned && N == 8 && !P::kAdds) {
+  if constexpr (access != Access::unaligned && N == 8 && !P::kAdds) {
     constexpr int64_t kLargeBytes = 16 << 20;
     const bool halves =
         packs > 2 * 32 && packs <= 4 * 256 && threads_of(static_cast<int>(packs), 2, kMostThreads) % 64 == 0;
-    if (halves && bytes > kLargeBytes) return launch_quantized<N, 4, 256, kAligned, true>(p, stream);
+    if (halves && bytes > kLargeBytes) return launch_quantized<N, 4, 256, access, true>(p, stream);
   }
-  if (packs <= 2 * 32) return launch_quantized<N, 2, 32, kAligned, true>(p, stream);
-  if (packs <= 2 * kMostThreads) return launch_quantized<N, 2, kMostThreads, kAligned, true>(p, stream);
-  return launch_quantized<N, 2, kMostThreads, kAligned, false>(p, stream);
+  if (packs <= 2 * 32) return launch_quantized<N, 2, 32, access, true>(p, stream);
+  if (packs <= 2 * kMostThreads) return launch_quantized<N, 2, kMostThreads, access, true>(p, stream);
+  if constexpr (access == Access::contiguous)
+    return launch_quantized<N, 2, kMostThreads, Access::strided, false>(p, stream);
+  else
+    return launch_quantized<N, 2, kMostThreads, access, false>(p, stream);
 }
 
 template <class Policy, class X, class R, class W, class Q>
@@ -189,8 +192,12 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
             bytes <= kMostContiguousBytes ? Eviction::normal : Eviction::last);
   const bool aligned =
       p.cols % N == 0 && m.all_aligned(N) && is_aligned(q, N) && is_aligned({norm.weight, sizeof(W), {}, 1, p.cols}, N);
-  return aligned ? launch_quantized<N, true>(p, packs, bytes, stream)
-                 : launch_quantized<N, false>(p, packs, bytes, stream);
+  const auto is_dense = [&](const Matrix& t) { return t.layout.stride == p.cols || p.rows == 1; };
+  bool contiguous = aligned && p.heads == 1 && p.y == nullptr && p.rows <= INT32_MAX && is_dense(m.x) && is_dense(q);
+  if constexpr (p.kAdds) contiguous = contiguous && is_dense(m.residual) && is_dense(m.residual_out);
+  return contiguous ? launch_quantized<N, Access::contiguous>(p, packs, bytes, stream)
+         : aligned  ? launch_quantized<N, Access::strided>(p, packs, bytes, stream)
+                    : launch_quantized<N, Access::unaligned>(p, packs, bytes, stream);
 }
 
 }  // namespace detail

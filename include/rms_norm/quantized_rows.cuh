@@ -79,6 +79,24 @@ __device__ float quotient(float y, float scale, float inverse) {
   return fabsf(near) < 2 * most_of<Q> ? fmaf(fmaf(near, scale, -y), -inverse, near) : near;
 }
 
+// most / most_of<Q>, and 1 / scale: rounded once, as a division is, but without its branches for what is too large or
+// too small. A scale that a kernel finds is neither, but it may be infinite.
+template <class Q>
+__device__ float over_most(float most) {
+  constexpr float kInverse = 1.0f / most_of<Q>;
+  const float near = most * kInverse;
+  return near < INFINITY ? fmaf(fmaf(-near, most_of<Q>, most), kInverse, near) : near;
+}
+__device__ inline float inverse_of_scale(float scale) {
+#ifdef __SIMT__
+  return 1.0f / scale;
+#else
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(scale));
+  return scale < INFINITY ? fmaf(fmaf(-near, scale, 1.0f), near, near) : near;
+#endif
+}
+
 // --- A problem and its reductions ------------------------------------------------------------------------------------
 
 // What shares a scale: the whole tensor, whose scale is given; a row; or some columns of one.
@@ -195,8 +213,9 @@ __device__ float most_over_row(float mine, int threads) {
 
 // What a thread has of a row at one time: every threads-th pack from `first` on, kVectors of them. The last pack of a
 // row may have fewer elements, and zeros in place of the others.
-template <int N, int kVectors, bool kAligned, bool kWhole, class P>
+template <int N, int kVectors, Access access, bool kWhole, class P>
 struct QuantizedShare {
+  static constexpr bool kAligned = access != Access::unaligned;
   using Index = std::conditional_t<kWhole, int, int64_t>;
   using Row = detail::Row<N, Access::strided, typename P::Norm>;
   using X = std::remove_const_t<std::remove_pointer_t<decltype(P::x)>>;
@@ -323,35 +342,45 @@ template <int kVectors, int kTeam>
 constexpr int blocks_at_once = kVectors == 4 ? 3 : kMostThreads / most_threads<kTeam>;
 
 // A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
-// not kWhole are longer than what the threads of a block keep in registers, and are read again.
-template <int N, int kVectors, int kTeam, bool kAligned, bool kWhole, Scaling scaling, class X, class R, class W,
+// not kWhole are longer than what the threads of a block keep in registers, and are read again. The rows of contiguous
+// problems follow each other, and y is not stored: that saves the instructions by which a row is found.
+template <int N, int kVectors, int kTeam, Access access, bool kWhole, Scaling scaling, class X, class R, class W,
           class Q>
 __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, kTeam>)
     quantized_rows(const QuantizeProblem<X, R, W, Q> p) {
   using P = QuantizeProblem<X, R, W, Q>;
-  using Share = QuantizedShare<N, kVectors, kAligned, kWhole, P>;
+  using Share = QuantizedShare<N, kVectors, access, kWhole, P>;
   using Row = typename Share::Row;
   const int threads = static_cast<int>(blockDim.x);
-  const int64_t number = p.first + static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  const RowPlace place = place_of(number, p.heads);
-  const auto begin = [&](const Steps& steps) { return place.token * steps.row + place.head * steps.head; };
+  constexpr bool kContiguous = access == Access::contiguous, kAligned = Share::kAligned;
   Row row(p, 0);
-  row.x = p.x + begin(p.x_steps), row.y = p.y + begin(p.y_steps);
-  if constexpr (P::kAdds) {
-    row.residual = p.residual + begin(p.residual_steps);
-    row.residual_out = p.residual_out + begin(p.residual_out_steps);
+  Q* q = p.q;
+  std::conditional_t<kContiguous, unsigned, int64_t> number, end;
+  if constexpr (kContiguous) {
+    number = blockIdx.x * blockDim.y + threadIdx.y, end = static_cast<unsigned>(p.rows);
+    const int64_t begin = static_cast<int64_t>(uint64_t{number} * static_cast<unsigned>(p.packs * N));
+    row.x = p.x + begin, q += begin;
+    if constexpr (P::kAdds) row.residual = p.residual + begin, row.residual_out = p.residual_out + begin;
+  } else {
+    number = p.first + static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y, end = p.end;
+    const RowPlace place = place_of(number, p.heads);
+    const auto begin = [&](const Steps& steps) { return place.token * steps.row + place.head * steps.head; };
+    row.x = p.x + begin(p.x_steps), row.y = p.y + begin(p.y_steps), q += begin(p.q_steps);
+    if constexpr (P::kAdds) {
+      row.residual = p.residual + begin(p.residual_steps);
+      row.residual_out = p.residual_out + begin(p.residual_out_steps);
+    }
   }
-  Q* const q = p.q + begin(p.q_steps);
 
   using Index = typename Share::Index;
   const Index row_packs = kWhole ? p.packs : static_cast<Index>((p.cols + N - 1) / N), step = kVectors * threads;
-  Share share(p, row, number < p.end ? row_packs : 0);
+  Share share(p, row, number < end ? row_packs : 0);
   share.load_weight(0);
   if (p.dependent) wait_for_previous_kernel();
   const float fixed = scaling == Scaling::tensor ? *p.scale : 0.0f;
   const float bound = p.upper_bound ? *p.upper_bound : INFINITY;
   const auto scale_of = [&](float most) {
-    return fmaxf(fminf(fmaxf(most, 0.0f), bound) / most_of<Q>, least_scale<Q>);  // NaN is 0
+    return fmaxf(over_most<Q>(fminf(fmaxf(most, 0.0f), bound)), least_scale<Q>);  // NaN is 0
   };
 
   with_rounding(p, [&](auto rounding) {
@@ -365,6 +394,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       share.add_input(i, sums);
       if constexpr (kOnce) share.template compute<rounded>(0.0f);
       if constexpr (kMost) most = fmaxf(most, share.most());
+      if constexpr (kWhole) break;
     }
     // Of the columns that share a scale, each lane finds the largest number of one of its packs.
     [[maybe_unused]] const int lanes = p.block_packs;
@@ -380,6 +410,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       }
     };
     if constexpr (kOnce) find_most_of_block();
+    const float inverse_of_fixed = scaling == Scaling::tensor ? 1.0f / fixed : 0.0f;
     const SumAndMost row_wide = over_row<kTeam, kMost>(sums, most, threads);
     if (p.dependent) let_next_kernel_start();
     const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
@@ -405,7 +436,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     }
     float scale[kVectors], inverse[kVectors];
     const auto use_scale = [&](float of_all) {
-      const float inverse_of_all = 1.0f / of_all;
+      const float inverse_of_all = scaling == Scaling::tensor ? inverse_of_fixed : inverse_of_scale(of_all);
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) scale[v] = of_all, inverse[v] = inverse_of_all;
     };
@@ -415,7 +446,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     for (Index first = 0; first < (kWhole ? 1 : row_packs); first += step) {
       if (!kWhole && first > 0) load_again(first);
       if constexpr (scaling == Scaling::block) {
-        const float own = scale_of(most_of_block * unit), own_inverse = 1.0f / own;
+        const float own = scale_of(most_of_block * unit), own_inverse = inverse_of_scale(own);
         const Index i = first + static_cast<int>(threadIdx.x) - lane + lane / lanes_of_each * threads;
         if (lane % lanes_of_each == 0 && i < share.packs)
           p.scales[number * p.scales_row + i / lanes * p.scales_block] = own;
@@ -430,7 +461,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
         const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
         if (i >= share.packs) continue;
         float value[N];
-        if (p.y != nullptr) {
+        if (!kContiguous && p.y != nullptr) {
 #pragma unroll
           for (int k = 0; k < N; ++k) value[k] = share.value[v][k] * unit;
           if constexpr (kAligned)
@@ -448,6 +479,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
         else
           store_some(q + int64_t{i} * N, round_to_codes<Q>(value), share.left(i));
       }
+      if constexpr (kWhole) break;
     }
   });
 }
