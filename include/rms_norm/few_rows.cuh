@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int 
 #pragma unroll
         for (int k = 0; k < N; ++k) {
           if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
-          products[v] += value[k] * (from_y[k] * (factor[k] + p.weight_offset));
+          products[v] = add_product(value[k], from_y[k] * (factor[k] + p.weight_offset), products[v]);
         }
       }
       const RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int 
       for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
       const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
       const RowSums sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
-      const float rstd = P::kHasRstd ? stored_rstd[r] : rsqrtf(sums.squares * p.inverse_cols + p.eps);
+      const float rstd = P::kHasRstd ? stored_rstd[r] : rstd_of(sums.squares, p.inverse_cols, p.eps);
       const float slope = sums.products * p.inverse_cols * rstd * rstd;
       if (number_of(r) >= p.rows) continue;
       const RowPlace place = place_of(number_of(r), p.heads);
@@ -160,8 +160,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int 
 #pragma unroll
         for (int k = 0; k < N; ++k) {
           dweight[v][k] += from_y[k] * (value[k] * rstd);
-          value[k] = rstd * (from_y[k] * (factor[k] + p.weight_offset) - value[k] * slope);
-          if (p.dsum.data != nullptr) value[k] += added[k];
+          value[k] = gradient_of(value[k], from_y[k], factor[k] + p.weight_offset, rstd, slope, added[k]);
         }
         store<true>(p.dx.row(place) + element_of(v), round_to<X>(value), p.writes);
       }

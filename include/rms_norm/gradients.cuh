@@ -73,6 +73,14 @@ __device__ T rounded_to(float value) {
   return static_cast<T>(value);
 }
 
+// What all kernels have to round alike, so that a row's dx does not depend on the kernel that computes it.
+__device__ inline float rstd_of(float squares, float inverse_cols, float eps) {
+  return rsqrtf(add_product(squares, inverse_cols, eps));
+}
+__device__ inline float gradient_of(float value, float from_y, float factor, float rstd, float slope, float added) {
+  return add_product(rstd, add_product(-value, slope, from_y * factor), added);
+}
+
 // --- Copies ----------------------------------------------------------------------------------------------------------
 
 // Starts to copy a pack to shared memory.
@@ -375,7 +383,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
-        products[v] += value[k] * (from_y[k] * factor[k]);
+        products[v] = add_product(value[k], from_y[k] * factor[k], products[v]);
       }
     }
     // Of a block, one reduction has room for both sums. In a warp each takes its own, and a stored rstd saves one.
@@ -387,7 +395,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       sums = block_sums.add(sums, turn);
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
-    const float rstd = P::kHasRstd ? stored_rstd : rsqrtf(sums.squares * p.inverse_cols + p.eps);
+    const float rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
@@ -403,8 +411,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         dweight[v][k] += from_y[k] * (value[k] * rstd);
-        value[k] = rstd * (from_y[k] * factor[k] - value[k] * slope);
-        if (has_sum) value[k] += added[k];
+        value[k] = gradient_of(value[k], from_y[k], factor[k], rstd, slope, added[k]);
       }
       const Pack<X, N> rounded = round_to<X>(value);
       if constexpr (kAligned)
@@ -488,20 +495,19 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p
     }
     if constexpr (!P::kHasRstd) squares = row_sum<kGradientThreads, 1, 0>(squares);
     products = row_sum<kGradientThreads, 1, 1>(products);
-    const float rstd = P::kHasRstd ? stored_rstd : rsqrtf(squares * p.inverse_cols + p.eps);
+    const float rstd = P::kHasRstd ? stored_rstd : rstd_of(squares, p.inverse_cols, p.eps);
     const float slope = products * p.inverse_cols * rstd * rstd;
 
     const X* const dsum = p.dsum.data ? p.dsum.row(place) : nullptr;
     X* const dx = p.dx.row(place);
     for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
       const float value = value_of(x[i]), from_y = value_of(dy[i]);
-      float gradient = rstd * (from_y * factor(i) - value * slope);
-      if (dsum) gradient += value_of(dsum[i]);
       if (partial) {
         const float before = number == blockIdx.x ? 0.0f : partial[i];
         partial[i] = before + from_y * (value * rstd);
       }
-      dx[i] = rounded_to<X>(gradient);
+      const float added = dsum ? value_of(dsum[i]) : 0.0f;
+      dx[i] = rounded_to<X>(gradient_of(value, from_y, factor(i), rstd, slope, added));
     }
     __syncthreads();  // the next row's sums go where this one's are read
   }

@@ -167,14 +167,15 @@ __device__ Pack<T, N> round_to(const float (&value)[N]) {
   }
   return pack;
 }
-// One rounding for each square, in every kernel: a compiler that may choose would not choose everywhere alike.
-__device__ inline float add_square(float value, float sum) {
+// One rounding for each product, in every kernel: a compiler that may choose would not choose everywhere alike.
+__device__ inline float add_product(float a, float b, float sum) {
 #if defined(__SIMT__) && !defined(__FP_FAST_FMAF)
-  return sum + value * value;  // this CPU has no such instruction, so that nothing is chosen
+  return sum + a * b;  // this CPU has no such instruction, so that nothing is chosen
 #else
-  return fmaf(value, value, sum);
+  return fmaf(a, b, sum);
 #endif
 }
+__device__ inline float add_square(float value, float sum) { return add_product(value, value, sum); }
 template <class T, int N>
 __device__ float sum_of_squares(const Pack<T, N>& pack) {
   float value[N];

@@ -417,8 +417,8 @@ MUTANTS = {
     "unaligned_weight_not_shifted": (r"odd \? 16 : 32\)", "32)", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "false ||", "forward: arguments"),
     "gradient_without_the_mean": (
-        r"from_y\[k\] \* factor\[k\] - value\[k\] \* slope",
-        "from_y[k] * factor[k]",
+        r"add_product\(-value, slope, from_y \* factor\)",
+        "from_y * factor",
         "backward",
     ),
     "gradient_with_rstd_once": (r"p\.inverse_cols \* rstd \* rstd;", "p.inverse_cols * rstd;", "backward"),
@@ -426,7 +426,7 @@ MUTANTS = {
     "gradient_of_one_long_row": (r"number == blockIdx\.x \? 0\.0f : partial\[i\]", "0.0f", "backward"),
     "gradients_on_each_other": (r"p\.partial \+ group \* p\.pitch", "p.partial", "backward"),
     "gradients_of_the_last_block_lost": (r"k < p\.count; k \+=", "k < p.count - 1; k +=", "backward"),
-    "gradient_of_the_sum_not_added": (r"if \(has_sum\) value\[k\] \+= added\[k\];", "", "backward"),
+    "gradient_of_the_sum_not_added": (r"rstd, slope, added\[k\]\)", "rstd, slope, 0.0f)", "backward"),
     "gradient_from_another_row": (r"at = at \+ 1 == p\.stages \? 0 : at \+ 1;", "at = at;", "backward"),
     "gradient_of_one_part": (
         r"result\.products \+= numbers\[box\]\[i\]",
