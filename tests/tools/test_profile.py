@@ -136,6 +136,7 @@ def test_all_stages_of_a_ladder_or_of_all(machine):
 def grown(machine):
     """Its matrix ladder names two stages that are counted on one row, too, and one whose report is stored."""
     machine.add_ladder(LADDER, WITH_CONTROLS, STAGES)
+    machine.add_program(f"{LADDER}/04_short/rms_norm_test", WITH_CONTROLS, STAGES[-1:])
     return machine
 
 
@@ -169,7 +170,8 @@ def test_of_some_stages_a_small_report_is_stored_with_every_counter(grown):
     assert (grown.root / "profiling_results/fake-9000/matrix/reports/04_short.ncu-rep").is_file()
     (asked,) = [call for call in grown.calls.read_text().splitlines() if "--export" in call]
     assert "--section SpeedOfLight" in asked and INSTRUCTIONS in asked and "--clock-control none" in asked
-    assert "--set" not in asked and asked.endswith("rms_norm_matrix_test --profile --stage 04_short")
+    assert "--set" not in asked and asked.endswith(f"{LADDER}/04_short/rms_norm_test --profile")
+    assert grown.makes.read_text().splitlines()[-1].endswith(f"{LADDER}/04_short/program")
 
 
 def test_a_large_report_is_left_out_and_the_job_says_so(grown, monkeypatch):

@@ -5,7 +5,8 @@ every counter has been read. They go to profiling_results/<gpu>/<ladder>/ncu/<st
 value, one counter a line; and, of the stages that a profile of ladder.json names, on its input too, to
 <ladder>/ncu_<profile>/<stage>.csv. A counter that this GPU or this ncu lacks stands there as missing. Of the stages in
 ladder.json's details, ncu's whole report without its rooflines goes to <ladder>/ncu_details/<stage>.txt as text; of
-those in its reports, one of fewer sections goes to <ladder>/reports/<stage>.ncu-rep if it has at most 1,000,000 bytes.
+those in its reports, one of fewer sections goes to <ladder>/reports/<stage>.ncu-rep if it has at most 1,000,000 bytes;
+it is made with the stage's own program, since a report contains the machine code of all kernels beside the one profiled.
 Clocks are left as found (--clock-control none); before each replay the caches are emptied (ncu's default,
 --cache-control all).
 """
@@ -13,6 +14,7 @@ Clocks are left as found (--clock-control none); before each replay the caches a
 import shutil
 
 from ..core import ladders, machine, results
+from ..core import stage as stage_of
 from ..core.ladders import Unusable, options
 from . import ncu
 from .counters import COUNTERS, DURATION, MISSING
@@ -36,6 +38,14 @@ def inputs(stage):
 
 def command_of(stage):
     return [machine.program(stage.ladder), "--profile", *stage.option]
+
+
+def own_command(stage):
+    """Builds the stage's own program; the command that launches it for a profiler."""
+    target, pattern, given = stage_of.target(stage)
+    machine.build(target)
+    (program,) = (ladders.ROOT / "build/cuda").glob(pattern)
+    return [program, "--profile", *given.split()]
 
 
 def summary(what, rows):
@@ -91,7 +101,7 @@ def run(given):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(profiler.details(command_of(stage), stage.id), encoding="utf-8")
             if stage.name in ladder.reports:
-                keep(profiler.report(command_of(stage), stage.id, COUNTERS), out / ladder.id, stage)
+                keep(profiler.report(own_command(stage), stage.id, COUNTERS), out / ladder.id, stage)
         target = results.target(given.results, gpu)
         results.publish(out, target)
         shutil.rmtree(out / ladder.id, ignore_errors=True)
