@@ -19,7 +19,7 @@ __device__ void push_row(const Work& w, const Turn& turn, int64_t row, const Pac
 __device__ inline void clear(const Work& w, const Turn& turn) {
   auto* const packs = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
-    packs[i] = make_uint4(kSentinel, kSentinel, kSentinel, kSentinel);
+    store_to_peer(packs + i, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
 }
 
 // The sum of a row in the order of the ranks, of which this one's partial result is in registers.

@@ -259,7 +259,7 @@ struct RankBlock {
 #endif
 #endif
   // The thread that has read a place, in the last of its reads, makes it as it was, for the launch after the next one.
-  __device__ static void clear(uint4* slot) { *slot = {kSentinel, kSentinel, kSentinel, kSentinel}; }
+  __device__ static void clear(uint4* slot) { store_for_system(slot, {kSentinel, kSentinel, kSentinel, kSentinel}); }
 
   // Adds what this rank and its peers have at a place, in the order of ranks.
   __device__ void add_all(int item, int i, const TPack& own, float (&sum)[N]) const {

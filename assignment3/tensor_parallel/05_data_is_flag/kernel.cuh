@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) data_is_flag_kernel(const Work w, ui
     if (count == 0) {
       auto* const cleared = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
       for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
-        cleared[i] = make_uint4(kSentinel, kSentinel, kSentinel, kSentinel);
+        store_to_peer(cleared + i, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
       __syncthreads();  // all threads have read the state
       count_launch(w.state, turn.number, packs);
     }

@@ -84,6 +84,12 @@ AllReduceOptions draw_options(std::mt19937& random) {
 void delays(int ranks, int launches) {
   Group group(ranks, rms_norm::region_bytes(ranks, 1 << 15));
   Chain<float> chain(group, 12, 256, 5);
+  // CUDA loads a kernel at its first launch, and may wait for those that run on the GPU: for a rank that shares it.
+  for (int rank = 0; rank < ranks; ++rank) {
+    group.use(rank);
+    delay<<<1, 1, 0, group.stream(rank)>>>(0);
+  }
+  group.synchronize();
   std::mt19937 random(6);
   for (int number = 0; number < launches; ++number) {
     const int64_t rows = 1 + random() % 12;
