@@ -166,9 +166,9 @@ std::string Buffers::unlike_twin(const Case& c, size_t tensor, int64_t sample) c
   return "";
 }
 
-bool Buffers::same_as_verified() {
+bool Buffers::same_as_verified(const Buffers& others) {
   for (size_t i = 0; i < tensors_.size(); ++i)
-    if (tensors_[i] && got_[i].data() && !tensors_[i]->holds(got_[i].data())) return false;
+    if (tensors_[i] && others.got_[i].data() && !tensors_[i]->holds(others.got_[i].data())) return false;
   return true;
 }
 

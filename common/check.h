@@ -46,8 +46,9 @@ class Buffers {
   // Whether the outputs are right.
   Outcome verify(const Case& c, const Variant& variant, int64_t sample = INT64_MAX);
 
-  // Whether all outputs hold the same bits as when verify() last read them.
-  bool same_as_verified();
+  // Whether all outputs hold the same bits as when verify() last read them, or last read those of others.
+  bool same_as_verified() { return same_as_verified(*this); }
+  bool same_as_verified(const Buffers& others);
 
  private:
   friend class Pool;

@@ -102,9 +102,10 @@ Outcome Pool::verify(const Launcher& launch, int64_t sample) {
   const Case& c = problem_.given();
   for (size_t i = 0; i < c.tensors.size(); ++i)
     if (problem_.buffers.written_over(i)) return problem_.check(launch, {nullptr}, sample);
-  Outcome outcome;
-  for (int64_t i = 0; i < copies() && outcome.failure.empty(); ++i)
-    outcome = buffers(i).verify(c, problem_.variant(), sample);
+  Outcome outcome = problem_.buffers.verify(c, problem_.variant(), sample);
+  for (int64_t i = 1; i < copies() && outcome.failure.empty(); ++i)  // most are the first one's bits
+    if (sample != INT64_MAX || !buffers(i).same_as_verified(problem_.buffers))
+      outcome = buffers(i).verify(c, problem_.variant(), sample);
   return outcome;
 }
 
