@@ -9,17 +9,8 @@ template <int kPacks>
 __device__ void push_row(const Work& w, const Turn& turn, int64_t row, const Packs<kPacks>& partial) {
   for (int step = 1; step < w.ranks; ++step) {
     const int peer = (w.rank + step) % w.ranks;  // not all to the same first
-    uint4* const to = row_in(w.buffer[peer] + turn.now, w, w.rank * w.rows + row);
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i)
-      if (pack_of(i) < w.pitch) store_to_peer(to + pack_of(i), without_sentinel(partial.p[i]));
+    send_row(w, row_in(w.buffer[peer] + turn.now, w, w.rank * w.rows + row), partial);
   }
-}
-
-__device__ inline void clear(const Work& w, const Turn& turn) {
-  auto* const packs = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
-  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
-    store_to_peer(packs + i, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
 }
 
 // The sum of a row in the order of the ranks, of which this one's partial result is in registers.
@@ -27,16 +18,11 @@ template <int kPacks>
 __device__ RowSum<kPacks> received_sum(const Work& w, const Turn& turn, int64_t row, const Packs<kPacks>& partial) {
   RowSum<kPacks> sum = {};
   for (int rank = 0; rank < w.ranks; ++rank) {
-    uint4* const from = row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row);
-    Patience patience(rank, turn.number);
+    auto part = partial;
+    if (rank != w.rank)
+      part = arrived_row<kPacks>(w, row_in(w.buffer[w.rank] + turn.now, w, rank * w.rows + row), rank, turn.number);
 #pragma unroll
-    for (int i = 0; i < kPacks; ++i) {
-      uint4 pack = partial.p[i];
-      if (rank != w.rank && pack_of(i) < w.pitch)
-        for (pack = load_from_peer(from + pack_of(i)); has_sentinel(pack); pack = load_from_peer(from + pack_of(i)))
-          patience.spend();
-      add(sum.p[i], pack);
-    }
+    for (int i = 0; i < kPacks; ++i) add(sum.p[i], part.p[i]);
   }
   return sum;
 }

@@ -22,6 +22,26 @@ __device__ inline bool has_sentinel(uint4 pack) {
   return pack.x == kSentinel || pack.y == kSentinel || pack.z == kSentinel || pack.w == kSentinel;
 }
 
+// A row that is its own flag: into a peer's slot, and out of the own one.
+template <int kPacks>
+__device__ void send_row(const Work& w, uint4* to, const Packs<kPacks>& row) {
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i)
+    if (pack_of(i) < w.pitch) store_to_peer(to + pack_of(i), without_sentinel(row.p[i]));
+}
+template <int kPacks>
+__device__ Packs<kPacks> arrived_row(const Work& w, uint4* from, int sender, uint64_t launch) {
+  Packs<kPacks> row = {};
+  Patience patience(sender, launch);
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i)
+    if (pack_of(i) < w.pitch)
+      for (row.p[i] = load_from_peer(from + pack_of(i)); has_sentinel(row.p[i]);
+           row.p[i] = load_from_peer(from + pack_of(i)))
+        patience.spend();
+  return row;
+}
+
 // The buffers of one launch: in each a slot for every rank, of as many rows as the launch has.
 struct Turn {
   uint64_t number;
@@ -33,6 +53,12 @@ struct Turn {
         cleared((number + 2) % 3 * (w.bytes / 3 / sizeof(uint4) * sizeof(uint4))),
         dirty(shared_by_blocks(w.state->packs[(number + 2) % 3]).load(cuda::memory_order_relaxed)) {}
 };
+__device__ inline void clear(const Work& w, const Turn& turn) {
+  auto* const packs = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
+    store_to_peer(packs + i, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
+}
+
 inline size_t bytes_of_turns(const AllReduceCall& call) {
   return 3 * (call.ranks * call.rows * row_bytes(call) + sizeof(uint4));
 }

@@ -95,30 +95,4 @@ __device__ void take_rows(const Work& w, int64_t i) {
   }
 }
 
-constexpr uint64_t kMostSteps = 1 << 20;  // of a launch: flags carry its number times that, and the step
-
-// The loop that 07_chunks introduces: a row of each shard at a time.
-template <int kPacks>
-__device__ void norm_rows_in_chunks(const Work& w, const Packs<kPacks>& weight, float (&warp_sums)[2][32]) {
-  const uint64_t number = number_of_launch(w), base = number * kMostSteps;
-  const int64_t steps = (w.shard + gridDim.x - 1) / gridDim.x;
-  const auto row_of = [&](int64_t step) { return step * gridDim.x + blockIdx.x; };
-  for (int64_t step = 0; step < steps + 2; ++step) {
-    if (step < steps) {
-      send_parts<kPacks>(w, row_of(step));
-      signal(w, kParts, base + step + 1);
-    }
-    if (step >= 1 && step - 1 < steps) {
-      wait_for(w, kParts, base + step, number);
-      norm_and_send(w, row_of(step - 1), weight, warp_sums[step % 2]);
-      signal(w, kRows, base + step);
-    }
-    if (step >= 2) {
-      wait_for(w, kRows, base + step - 1, number);
-      take_rows<kPacks>(w, row_of(step - 2));
-    }
-  }
-  count_launch(w.state, number, 0);
-}
-
 }  // namespace ladder::tensor_parallel

@@ -15,8 +15,8 @@ namespace all_reduce_rms_norm {
 constexpr double u = 0x1p-24, u16 = 0x1p-8;  // the unit roundoffs of float32 and bfloat16
 constexpr Type kType = Type::bfloat16;
 
-bool is_sharded(Residual residual, int64_t rows) {
-  return residual == Residual::sharded || (residual == Residual::by_size && rows >= kFewestSharded);
+bool is_sharded(Residual residual, const Shape& shape) {
+  return residual == Residual::sharded || (residual == Residual::by_size && shape[0] >= fewest_sharded(shape[2]));
 }
 
 struct Rows {
@@ -34,7 +34,7 @@ class Answer : public Oracle {
   Answer(const Shape& shape, const std::vector<const void*>& inputs, Sums sums, Residual residual)
       : shape_(shape),
         sums_(sums),
-        sharded_(is_sharded(residual, shape[0])),
+        sharded_(is_sharded(residual, shape)),
         weight_(rms_norm::as_floats(kType, inputs[kWeight], shape[1])),
         low_(new float[count()]),
         high_(new float[count()]),
@@ -161,7 +161,7 @@ class Description : public Operator {
       }
       return all;
     }();
-    const bool sharded = is_sharded(residual_, shape[0]);
+    const bool sharded = is_sharded(residual_, shape);
     std::vector<Tensor> all;
     for (int rank = 0; rank < kMostRanks; ++rank) {
       const bool is_there = rank < shape[2];
@@ -186,8 +186,8 @@ class Description : public Operator {
   // Fewer and more rows than ranks, rows that the ranks do not divide; columns that no vector divides, and those of
   // models; each number of ranks.
   std::vector<Shape> edge_cases(bool cpu_device) const override {
-    std::vector<Shape> shapes = {{{3, 1000, 2}}, {{0, 1024, 2}}, {{1, 4096, 2}}, {{3, 1001, 2}},
-                                 {{64, 264, 2}}, {{5, 1000, 3}}, {{12, 264, 4}}, {{9, 33, 8}}};
+    std::vector<Shape> shapes = {{{3, 1000, 2}}, {{0, 1024, 2}}, {{1, 4096, 2}}, {{3, 1001, 2}}, {{64, 264, 2}},
+                                 {{5, 1000, 3}}, {{12, 264, 4}}, {{70, 40, 4}},  {{9, 33, 8}}};
     if (cpu_device) return shapes;
     for (const Shape& more : {Shape{{64, 4096, 2}}, Shape{{1, 5120, 2}}, Shape{{3, 8192, 2}}, Shape{{989, 1000, 2}},
                               Shape{{64, 8191, 2}}, Shape{{300, 4096, 4}}, Shape{{16, 8192, 8}}})
@@ -213,7 +213,7 @@ class Description : public Operator {
                                   [=](int64_t col) { return T::from(weight_like(key, col)); });
     const int64_t rows = tensors(shape)[tensor].rows;
     // The residual is one matrix of which ranks have all rows or some.
-    if (place == kResidual && is_sharded(residual_, shape[0]) && rank < shape[2]) {
+    if (place == kResidual && is_sharded(residual_, shape) && rank < shape[2]) {
       std::vector<T::Stored> whole(shape[0] * shape[1]);
       rms_norm::fill_rows<T>(whole.data(), shape[0], shape[1], seed + 77, scales);
       std::copy_n(whole.data() + shard(shape, rank).first * shape[1], rows * shape[1], static_cast<T::Stored*>(to));

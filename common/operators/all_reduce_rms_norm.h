@@ -29,7 +29,8 @@ constexpr int64_t shard_rows(int64_t rows, int64_t ranks) { return (rows + ranks
 // once: partials and residual are added in float32, in the order of the ranks, and rounded once; otherwise each
 // addition may round to bfloat16, as NCCL's do.
 enum class Sums { once, each };
-// everywhere: each rank keeps the whole residual; sharded: its own rows; by_size: sharded from kFewestSharded rows on.
+// everywhere: each rank keeps the whole residual; sharded: its own rows; by_size: sharded from fewest_sharded(ranks)
+// rows on.
 enum class Residual { everywhere, sharded, by_size };
 
 template <Sums sums, Residual residual>
@@ -37,7 +38,9 @@ struct AllReduceNorm {
   using Launch = void (*)(const AllReduceCall& call, cudaStream_t stream);  // launches on every device
   static const Operator& get();
 };
-constexpr int64_t kFewestSharded = 2048;
+// From so many rows on two shots take less time. With two ranks they send as much as one shot; with R, one shot sends
+// R / 2 times as much, and SCALING.md of the ladder says how the number falls.
+constexpr int64_t fewest_sharded(int64_t ranks) { return ranks <= 2 ? 2048 : 96 * ranks / ((ranks - 1) * (ranks - 2)); }
 
 namespace all_reduce_rms_norm {
 enum Part { kPartial, kResidual, kWeight, kKept, kY, kParts };  // the operator's tensors, of each rank in turn

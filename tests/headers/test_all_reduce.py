@@ -47,7 +47,13 @@ def test_the_rank_that_does_not_come_is_named(group):
 MUTANTS = {
     "one buffer": ("launches % 2", "launches % (WRONG ? 1 : 2)", 2, "delays", "__trap|another one"),
     "sentinel that a sum can be": ("kOtherNaNs :", "(WRONG ? word : kOtherNaNs) :", 2, "sentinels, float32", "__trap"),
-    "place not cleared": ("{ store_for_system(slot", "{ if (!(WRONG)) store_for_system(slot", 2, "delays", "another one"),
+    "place not cleared": (
+        "{ store_for_system(slot",
+        "{ if (!(WRONG)) store_for_system(slot",
+        2,
+        "delays",
+        "another one",
+    ),
     "own region for the peer's": ("p.peers[peer] +", "(WRONG ? p.region : p.peers[peer]) +", 2, "delays", "__trap"),
     "absent blocks without a number": (
         "(blockIdx.x == 0)",
