@@ -418,7 +418,8 @@ class Quack:
     in_place = False
 
     def __init__(self, torch):
-        self.rmsnorm = import_peer("quack", "quack-kernels").rmsnorm
+        self.torch, self.rmsnorm = torch, import_peer("quack", "quack-kernels").rmsnorm
+        self.gradients = import_peer("quack.rmsnorm", "quack-kernels").rmsnorm_bwd
         self.version = version_of("quack-kernels")
 
     def forward(self, x, weight, y):
@@ -427,6 +428,12 @@ class Quack:
     def residual(self, x, r, weight, y, s):
         y, s = self.rmsnorm(x, weight, residual=r, eps=EPS, prenorm=True)
         return y, s
+
+    def backward(self, dy, x, weight, rstd, dx, dweight):
+        return self.gradients(x, weight, dy, rstd.view(-1))[:2]
+
+    def step(self, x, weight, dy):
+        return through_autograd(self.torch, lambda x, weight: self.rmsnorm(x, weight, eps=EPS), x, weight, dy)
 
 
 class Vllm:
