@@ -134,6 +134,8 @@ cudaError_t launch_quantized(QuantizeProblem<X, R, W, Q> p, cudaStream_t stream)
   return cudaSuccess;
 }
 
+constexpr int64_t kMostContiguousBytes = 64 << 20;  // of a problem that L2 mostly holds until it is read
+
 // A row's sum has an order that depends on its length alone. A problem that does not stay in L2 gets half the threads
 // with twice the packs each, which keep that order.
 template <int N, Access access, class P>
@@ -144,12 +146,14 @@ cudaError_t launch_quantized(const P& p, int64_t packs, int64_t bytes, cudaStrea
         packs > 2 * 32 && packs <= 4 * 256 && threads_of(static_cast<int>(packs), 2, kMostThreads) % 64 == 0;
     if (halves && bytes > kLargeBytes) return launch_quantized<N, 4, 256, access, true>(p, stream);
   }
-  if (packs <= 2 * 32) return launch_quantized<N, 2, 32, access, true>(p, stream);
-  if (packs <= 2 * kMostThreads) return launch_quantized<N, 2, kMostThreads, access, true>(p, stream);
+  const bool fits = packs <= 2 * kMostThreads;
   if constexpr (access == Access::contiguous)
-    return launch_quantized<N, 2, kMostThreads, Access::strided, false>(p, stream);
-  else
-    return launch_quantized<N, 2, kMostThreads, access, false>(p, stream);
+    if (!fits || bytes > kMostContiguousBytes) return launch_quantized<N, Access::strided>(p, packs, bytes, stream);
+  if (packs <= 2 * 32) return launch_quantized<N, 2, 32, access, true>(p, stream);
+  if (packs <= 2 * 256) return launch_quantized<N, 2, 256, access, true>(p, stream);
+  if (fits) return launch_quantized<N, 2, kMostThreads, access, true>(p, stream);
+  if constexpr (access != Access::contiguous) return launch_quantized<N, 2, kMostThreads, access, false>(p, stream);
+  return cudaErrorInvalidValue;  // not reached
 }
 
 template <class Policy, class X, class R, class W, class Q>
@@ -179,6 +183,7 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   p.round_first = options.rounding == Rounding::llama;
   p.scale = call.how.scale, p.scales = call.how.scales, p.upper_bound = call.how.upper_bound;
   p.block_packs = static_cast<int>(call.how.block / N);
+  while (p.block_packs >> p.block_log > 1) ++p.block_log;
   p.scales_row = call.by_columns() ? 1 : call.pitch();
   p.scales_block = call.by_columns() ? call.pitch() : 1;
 
@@ -187,7 +192,6 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   const int64_t y_bytes = p.y ? sizeof(X) : 0;
   const int64_t bytes = p.rows * p.cols * (static_cast<int64_t>(sizeof(X)) + 1 + y_bytes + 2 * element_bytes<R>);
   p.dependent = options.dependent_launch && device.has_clusters && bytes <= Policy::kDependentKilobytes * int64_t{1024};
-  constexpr int64_t kMostContiguousBytes = 64 << 20;  // of a problem that L2 mostly holds until it is read
   set_cache(p, options.cache, bytes <= kMostContiguousBytes ? Access::contiguous : Access::strided,
             bytes <= kMostContiguousBytes ? Eviction::normal : Eviction::last);
   const bool aligned =

@@ -102,23 +102,30 @@ __device__ inline float inverse_of_scale(float scale) {
 // What shares a scale: the whole tensor, whose scale is given; a row; or some columns of one.
 enum class Scaling { tensor, row, block };
 
-template <class X, class R, class W, class Q>
-struct QuantizeProblem : Problem<X, R, W, X> {  // y may be nullptr
-  using Norm = Problem<X, R, W, X>;
+// What every kernel reads comes first, as in Problem.
+template <class Q>
+struct QuantizeOutput {
   Q* q = nullptr;
   const float* scale = nullptr;
   float* scales = nullptr;
-  const float* upper_bound = nullptr;  // or nullptr
-  int block_packs = 0;                 // that share a scale
-  Steps q_steps = {};
+  const float* upper_bound = nullptr;        // or nullptr
   int64_t scales_row = 0, scales_block = 0;  // from one scale to the next, along the rows and along the columns
-  int64_t first = 0, end = 0;                // the rows of this launch
+  int block_packs = 0;                       // that share a scale: a power of two
+  int block_log = 0;                         // its logarithm
+};
+template <class X, class R, class W, class Q>
+struct QuantizeProblem : QuantizeOutput<Q>, Problem<X, R, W, X> {  // y may be nullptr
+  using Norm = Problem<X, R, W, X>;
+  Steps q_steps = {};
+  int64_t first = 0, end = 0;  // the rows of this launch
 };
 
-__device__ inline float warp_max(float value, int lanes) {
+// The largest number of so many neighbouring lanes, which are a power of two and at most kMostLanes.
+template <int kMostLanes = 32>
+__device__ float warp_max(float value, int lanes) {
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2)
-    if (mask < lanes) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, mask));
+  for (int mask = kMostLanes / 2; mask > 0; mask /= 2)
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, mask < lanes ? mask : 0));  // no branch
   return value;
 }
 // Of a whole warp's numbers that are not negative: their bits have their order.
@@ -131,10 +138,10 @@ __device__ inline float warp_max(float value) {
 }
 // Of count numbers each, the first lane of `lanes` gets the largest first one of all, and so on, `lanes` / count lanes
 // the same. That takes fewer shuffles than warp_max() of each number.
-template <int count>
+template <int kMostLanes, int count>
 __device__ float dealt_max(const float (&value)[count], int lanes) {
   if constexpr (count == 1) {
-    return warp_max(value[0], lanes);
+    return warp_max<kMostLanes>(value[0], lanes);
   } else {
     constexpr int kHalf = count / 2;
     const bool upper = threadIdx.x & (lanes / 2);
@@ -144,7 +151,7 @@ __device__ float dealt_max(const float (&value)[count], int lanes) {
       const float other = __shfl_xor_sync(0xffffffffu, upper ? value[k] : value[k + kHalf], lanes / 2);
       half[k] = fmaxf(upper ? value[k + kHalf] : value[k], other);
     }
-    return dealt_max(half, lanes / 2);
+    return dealt_max<kMostLanes / 2>(half, lanes / 2);
   }
 }
 // The sum of the first numbers of a warp in its lower half, and that of the second ones in the upper half, both in the
@@ -155,8 +162,35 @@ __device__ inline float warp_sum(const float (&value)[2]) {
   return warp_sum((upper ? value[1] : value[0]) + other, 16);
 }
 
+// Of eight numbers in shared memory, which each thread reads four at a time.
+template <class Operation>
+__device__ float of_eight(const float* numbers, Operation operation) {
+  float part[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) part[i] = numbers[i];
+#pragma unroll
+  for (int step = 4; step > 0; step /= 2)
+#pragma unroll
+    for (int i = 0; i < step; ++i) part[i] = operation(part[i], part[i + step]);
+  return part[0];
+}
 struct SumAndMost {
   float sum, most;
+};
+// Where the warps of a row meet. What no warp writes is cleared while the input is on its way.
+struct WarpsOfRow {
+  alignas(16) float sum[32], most[32];
+  __device__ static WarpsOfRow& memory() {
+    __shared__ WarpsOfRow memory;
+    return memory;
+  }
+  template <int kTeam, bool kMost, int kSums>
+  __device__ static void clear() {
+    const int warps = blockDim.x / 32, i = static_cast<int>(threadIdx.x);
+    if (kTeam == 32 || i >= 8) return;
+    if (i >= kSums * warps) memory().sum[i] = 0.0f;
+    if (kMost && i >= warps) memory().most[i] = 0.0f;
+  }
 };
 // Over the threads of a row: up to 32, which are a power of two, or all of a block. With two sums each, a thread stands
 // for two, of which the second one is blockDim.x threads further, and their sum has the order that it has without.
@@ -166,8 +200,7 @@ __device__ SumAndMost over_row(const float (&sums)[kSums], float most, int threa
     static_assert(kSums == 1, "for rows of a block");
     return {warp_sum(sums[0], threads), kMost ? warp_max(most, threads) : 0.0f};
   } else {
-    __shared__ alignas(16) float sum_of_warps[32];
-    __shared__ float most_of_warps[kTeam / 32];
+    auto& [sum_of_warps, most_of_warps] = WarpsOfRow::memory();
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, parts = kSums * warps;
     float sum;
     if constexpr (kSums == 1)
@@ -177,22 +210,12 @@ __device__ SumAndMost over_row(const float (&sums)[kSums], float most, int threa
     if (kMost) most = warp_max(most);
     if (lane % (32 / kSums) == 0) sum_of_warps[warp + (lane == 0 ? 0 : warps)] = sum;
     if (kMost && lane == 0) most_of_warps[warp] = most;
-    const int absent = static_cast<int>(threadIdx.x);
-    if (absent >= parts && absent < 8) sum_of_warps[absent] = 0.0f;
     __syncthreads();
-    if (parts <= 8) {
-      float part[8];
-#pragma unroll
-      for (int i = 0; i < 8; ++i) part[i] = sum_of_warps[i];
-#pragma unroll
-      for (int step = 4; step > 0; step /= 2)
-#pragma unroll
-        for (int i = 0; i < step; ++i) part[i] += part[i + step];
-      sum = part[0];
-    } else {
-      sum = warp_sum(lane < parts ? sum_of_warps[lane] : 0.0f);
-    }
-    return {sum, kMost ? warp_max(lane < warps ? most_of_warps[lane] : 0.0f) : 0.0f};
+    if (kTeam <= 256 || parts <= 8)
+      return {of_eight(sum_of_warps, [](float a, float b) { return a + b; }),
+              kMost ? of_eight(most_of_warps, [](float a, float b) { return fmaxf(a, b); }) : 0.0f};
+    return {warp_sum(lane < parts ? sum_of_warps[lane] : 0.0f),
+            kMost ? warp_max(lane < warps ? most_of_warps[lane] : 0.0f) : 0.0f};
   }
 }
 template <int kTeam>
@@ -217,7 +240,9 @@ template <int N, int kVectors, Access access, bool kWhole, class P>
 struct QuantizedShare {
   static constexpr bool kAligned = access != Access::unaligned;
   using Index = std::conditional_t<kWhole, int, int64_t>;
-  using Row = detail::Row<N, Access::strided, typename P::Norm>;
+  // What a short kernel stores is read next, and left to L2 as it is.
+  static constexpr bool kHints = access != Access::contiguous || kVectors > 2;
+  using Row = detail::Row<N, kHints ? Access::strided : Access::contiguous, typename P::Norm>;
   using X = std::remove_const_t<std::remove_pointer_t<decltype(P::x)>>;
   using W = std::remove_const_t<std::remove_pointer_t<decltype(P::weight)>>;
   const P& p;
@@ -275,7 +300,7 @@ struct QuantizedShare {
       if constexpr (!P::kAdds)
         static_cast<void>(i);
       else if constexpr (kAligned)
-        row.template store_sum<true>(i, input[v]);
+        row.template store_sum<kHints>(i, input[v]);
       else
         store_some(row.residual_out + int64_t{i} * N, input[v], left(i));
     });
@@ -352,12 +377,12 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
   using Share = QuantizedShare<N, kVectors, access, kWhole, P>;
   using Row = typename Share::Row;
   const int threads = static_cast<int>(blockDim.x);
-  constexpr bool kContiguous = access == Access::contiguous, kAligned = Share::kAligned;
+  constexpr bool kContiguous = access == Access::contiguous, kAligned = Share::kAligned, kRowOfBlock = kTeam > 32;
   Row row(p, 0);
   Q* q = p.q;
   std::conditional_t<kContiguous, unsigned, int64_t> number, end;
   if constexpr (kContiguous) {
-    number = blockIdx.x * blockDim.y + threadIdx.y, end = static_cast<unsigned>(p.rows);
+    number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y, end = static_cast<unsigned>(p.rows);
     const int64_t begin = static_cast<int64_t>(uint64_t{number} * static_cast<unsigned>(p.packs * N));
     row.x = p.x + begin, q += begin;
     if constexpr (P::kAdds) row.residual = p.residual + begin, row.residual_out = p.residual_out + begin;
@@ -374,7 +399,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
 
   using Index = typename Share::Index;
   const Index row_packs = kWhole ? p.packs : static_cast<Index>((p.cols + N - 1) / N), step = kVectors * threads;
-  Share share(p, row, number < end ? row_packs : 0);
+  Share share(p, row, (kContiguous && kRowOfBlock) || number < end ? row_packs : 0);
   share.load_weight(0);
   if (p.dependent) wait_for_previous_kernel();
   const float fixed = scaling == Scaling::tensor ? *p.scale : 0.0f;
@@ -391,26 +416,27 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
       if constexpr (!kWhole) share.load_weight(i);
       share.load_input(i);
+      WarpsOfRow::clear<kTeam, kMost, sums_of<kVectors>>();
       share.add_input(i, sums);
       if constexpr (kOnce) share.template compute<rounded>(0.0f);
       if constexpr (kMost) most = fmaxf(most, share.most());
       if constexpr (kWhole) break;
     }
     // Of the columns that share a scale, each lane finds the largest number of one of its packs.
-    [[maybe_unused]] const int lanes = p.block_packs;
-    [[maybe_unused]] const int lanes_of_each = scaling == Scaling::block ? lanes / kVectors : 1;
-    [[maybe_unused]] const int lane = static_cast<int>(threadIdx.x) % (scaling == Scaling::block ? lanes : 1);
+    [[maybe_unused]] const int lanes = p.block_packs, lanes_of_each = lanes / kVectors;
+    [[maybe_unused]] const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+    [[maybe_unused]] constexpr int kLogOfVectors = kVectors / 2;
     [[maybe_unused]] float most_of_block = 0.0f;
     const auto find_most_of_block = [&] {
       if constexpr (scaling == Scaling::block) {
         float of_packs[kVectors];
 #pragma unroll
         for (int v = 0; v < kVectors; ++v) of_packs[v] = share.most(v);
-        most_of_block = dealt_max(of_packs, lanes);
+        most_of_block = dealt_max<128 / N>(of_packs, lanes);
       }
     };
     if constexpr (kOnce) find_most_of_block();
-    const float inverse_of_fixed = scaling == Scaling::tensor ? 1.0f / fixed : 0.0f;
+    [[maybe_unused]] const float early = inverse_of_scale(fixed);
     const SumAndMost row_wide = over_row<kTeam, kMost>(sums, most, threads);
     if (p.dependent) let_next_kernel_start();
     const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
@@ -436,7 +462,10 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     }
     float scale[kVectors], inverse[kVectors];
     const auto use_scale = [&](float of_all) {
-      const float inverse_of_all = scaling == Scaling::tensor ? inverse_of_fixed : inverse_of_scale(of_all);
+      float inverse_of_all = inverse_of_scale(of_all);
+      // A given scale may be anything. The product with the usual ones is known by now.
+      if constexpr (scaling == Scaling::tensor)
+        inverse_of_all = fabsf(of_all) > 0x1p-120f && fabsf(of_all) < 0x1p120f ? early : 1.0f / of_all;
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) scale[v] = of_all, inverse[v] = inverse_of_all;
     };
@@ -447,9 +476,10 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       if (!kWhole && first > 0) load_again(first);
       if constexpr (scaling == Scaling::block) {
         const float own = scale_of(most_of_block * unit), own_inverse = inverse_of_scale(own);
-        const Index i = first + static_cast<int>(threadIdx.x) - lane + lane / lanes_of_each * threads;
-        if (lane % lanes_of_each == 0 && i < share.packs)
-          p.scales[number * p.scales_row + i / lanes * p.scales_block] = own;
+        const int dealt = lane >> (p.block_log - kLogOfVectors);  // which of its packs
+        const Index i = first + static_cast<int>(threadIdx.x) - lane + dealt * threads;
+        if (lane == dealt * lanes_of_each && i < share.packs)
+          p.scales[number * p.scales_row + (i >> p.block_log) * p.scales_block] = own;
 #pragma unroll
         for (int v = 0; v < kVectors; ++v) {
           scale[v] = __shfl_sync(0xffffffffu, own, v * lanes_of_each, lanes);
@@ -475,7 +505,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
         for (int k = 0; k < N; ++k)
           value[k] = kDivides ? quotient<Q>(share.value[v][k], divisor, inverse[v]) : share.value[v][k] * factor;
         if constexpr (kAligned)
-          store<true>(q + int64_t{i} * N, round_to_codes<Q>(value), p.writes);
+          store<Share::kHints>(q + int64_t{i} * N, round_to_codes<Q>(value), p.writes);
         else
           store_some(q + int64_t{i} * N, round_to_codes<Q>(value), share.left(i));
       }

@@ -448,7 +448,7 @@ MUTANTS = {
         "share.value[v][k] * inverse[v]",
         "quantized",
     ),
-    "scales_of_other_columns": (r"i / lanes \* p\.scales_block", "(i / lanes + 1) * p.scales_block", "quantized"),
+    "scales_of_other_columns": (r"\(i >> p\.block_log\)", "((i >> p.block_log) + 1)", "quantized"),
     "fours_of_another_row": (r"row % 128 / 32 \* 4", "row % 64 / 32 * 4", "nvfp4"),
     "scale_rounded_after_its_use": (
         r"static_cast<float>\(rounded\) \* scale",
