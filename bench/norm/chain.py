@@ -2,6 +2,7 @@
 
     make chain                                       both forms of a layer, on the shapes of the tables
     make chain ARGS="--residual --hidden 4096 --rows 16,128,256 --peers liger,torch_compile"
+    make chain ARGS=--float8                         a layer in float8, beside the same layer in bfloat16
     make chain ARGS="--variant held=build/held.so --variant first=build/first.so --rows 256"
 
 A chain is one CUDA graph of several layers, each with weights of its own (bench/norm/chain_timing.py). What a norm
@@ -15,15 +16,17 @@ import argparse
 import pathlib
 import random
 import time
+import types
 
 from ladder.core import ladders, machine, results
 from ladder.measure import graph_timing
 
 from bench.norm import chain_tables, chain_timing, competitors, peer_tables, peers
 from bench.norm.chain_tables import NOTHING
-from bench.norm.chain_timing import ATTENTION, RESIDUAL
+from bench.norm.chain_timing import ATTENTION, FLOAT8, RESIDUAL
 
 ROWS = [1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
+FLOAT8_ROWS, FLOAT8_HIDDEN = [1, 16, 64, 256, 1024, 4096], [4096]
 # Hidden size: intermediate size, of Qwen3 1.7B, 8B and 14B and of Llama 3 70B; all have 8 heads of 128 for k and for v.
 MODELS = {2048: 6144, 4096: 12288, 5120: 17408, 8192: 28672}
 KEYS_AND_VALUES = 2 * 8 * 128
@@ -62,6 +65,7 @@ def variant(text):
 def arguments(parser):
     parser.add_argument("--residual", action="store_true", help="only residual add + norm, before the MLP's products")
     parser.add_argument("--attention", action="store_true", help="only norm forward, before attention's products")
+    parser.add_argument("--float8", action="store_true", help="only the MLP's products in float8, and in bfloat16")
     parser.add_argument("--rows", type=numbers, help="with commas; by default " + ",".join(map(str, ROWS)))
     parser.add_argument("--hidden", type=numbers, help="with commas; by default " + ",".join(map(str, MODELS)))
     parser.add_argument("--inner", type=peers.positive, help="width between the two products, instead of the models'")
@@ -99,19 +103,21 @@ def complete(given):
     unknown = [hidden for hidden in given.hidden or [] if hidden not in MODELS and not given.inner]
     if unknown:
         raise ladders.BadCommand(f"--hidden {unknown[0]}: no model of this size is known here, so say --inner, too")
-    both = given.residual == given.attention
-    forms = [form for form, asked in ((RESIDUAL, given.residual), (ATTENTION, given.attention)) if asked or both]
+    both = given.residual == given.attention and not given.float8
+    asked = ((RESIDUAL, given.residual or given.float8), (ATTENTION, given.attention), (FLOAT8, given.float8))
+    forms = [form for form, is_asked in asked if is_asked or (both and form != FLOAT8)]
+    rows_by_default, hidden_by_default = (FLOAT8_ROWS, FLOAT8_HIDDEN) if given.float8 else (ROWS, MODELS)
     given.work = [
         chain_timing.Shape(form, rows, hidden, inner_of(given, form, hidden))
         for form in forms
-        for hidden in given.hidden or MODELS
-        for rows in given.rows or ROWS
+        for hidden in given.hidden or hidden_by_default
+        for rows in given.rows or rows_by_default
     ]
     return given
 
 
 def inner_of(given, form, hidden):
-    by_model = MODELS.get(hidden) if form == RESIDUAL else hidden + KEYS_AND_VALUES
+    by_model = hidden + KEYS_AND_VALUES if form == ATTENTION else MODELS.get(hidden)
     return given.inner or by_model
 
 
@@ -131,6 +137,8 @@ def makers(torch, lib, given):
                 found[name] = lambda library=library, dependent=dependent: competitors.Ours(torch, library(), dependent)
     if not given.no_plain:
         found[chain_tables.AGAIN] = lambda: competitors.Ours(torch, competitors.loaded_again(lib))
+    if given.float8:
+        found[peer_tables.APART] = lambda: competitors.Apart(torch, competitors.Ours(torch, lib))
     for name in given.peers:
         found[name] = lambda name=name: competitors.PEERS[name](torch)
         if not given.new_memory and name == "torch_compile":
@@ -151,7 +159,7 @@ def load(torch, lib, given):
 
 def overwrites(competitor, new_memory):
     """(whether its residual form writes over the residual, whether over x)."""
-    if isinstance(competitor, competitors.Ours):
+    if isinstance(competitor, (competitors.Ours, competitors.Apart)):
         return not new_memory, not new_memory
     if isinstance(competitor, TorchInPlace):
         return True, False
@@ -160,6 +168,8 @@ def overwrites(competitor, new_memory):
 
 def norm_of(competitor, layers, new_memory):
     """norm(x, r, weight) -> (y, r) as Layers.run() wants it. In place is as in vLLM: y over x, the sum over r."""
+    if layers.shape.form == FLOAT8:
+        return quantized_norm_of(competitor, layers, new_memory)
     if layers.shape.form == ATTENTION:
         return lambda x, r, weight: (competitor.forward(x, weight, layers.y), r)
     if overwrites(competitor, new_memory)[0]:
@@ -167,11 +177,30 @@ def norm_of(competitor, layers, new_memory):
     return lambda x, r, weight: competitor.residual(x, r, weight, layers.y, layers.other_sum(r))
 
 
+def quantized_norm_of(competitor, layers, new_memory):
+    def norm(x, r, weight):
+        given = {"x": x, "r": r, "s": layers.other_sum(r) if new_memory else r, "q": layers.y}
+        entry = types.SimpleNamespace(**given, scale=layers.scale, scales=None)
+        q, _, s = competitor.quantized(competitors.ADD_STATIC, entry, weight)
+        return q, s
+
+    return norm
+
+
+def takes_part(competitor, form):
+    """Whether it has such a norm. Those in place are PyTorch's own, whose quantized norms have new memory."""
+    if form == FLOAT8 and isinstance(competitor, TorchInPlace):
+        return False
+    method = {RESIDUAL: "residual", ATTENTION: "forward", FLOAT8: "quantized"}[form]
+    return isinstance(competitor, competitors.Missing) or getattr(competitor, method, None) is not None
+
+
 class Contest:
     """All competitors at one shape: row by name, as chain_tables.COLUMNS wants them."""
 
     def __init__(self, gpu, loaded, shape, given):
-        self.gpu, self.torch, self.loaded, self.shape, self.given = gpu, gpu.torch, loaded, shape, given
+        self.gpu, self.torch, self.shape, self.given = gpu, gpu.torch, shape, given
+        self.loaded = {name: one for name, one in loaded.items() if takes_part(one, shape.form)}
         self.rows = {}
 
     def note(self, name, verdict, reason="", **values):
@@ -182,6 +211,12 @@ class Contest:
     def check_norm(self, norm):
         """What is wrong with a norm of fresh random input, or ""."""
         shape, residual = self.shape, self.shape.form == RESIDUAL
+        if shape.form == FLOAT8:
+            about = (competitors.ADD_STATIC, competitors.BLOCK, self.layers.scale)
+            entry = graph_timing.QuantizedEntry(self.torch, shape.rows, shape.hidden, chain_timing.DTYPE, *about)
+            q, s = norm(entry.x.clone(), entry.r.clone(), self.layers.norms[0])
+            about = (self.torch, entry, competitors.ADD_STATIC, self.layers.norms[0], q, None, s)
+            return graph_timing.quantized_errors(*about, chain_timing.DTYPE)[1]
         entry = graph_timing.Entry(self.torch, shape.rows, shape.hidden, chain_timing.DTYPE, residual)
         x, r = entry.x.clone(), entry.r.clone() if residual else None
         y, s = norm(x, r, self.layers.norms[0])
@@ -192,7 +227,7 @@ class Contest:
         """(worst relative error of a row after a pass, what is wrong or ""); NaN is wrong."""
         self.layers.restart()
         x, r = run()
-        got = [x, r] if self.shape.form == RESIDUAL else [x]
+        got = [x] if self.shape.form == ATTENTION else [x, r]
         worst = chain_timing.worst_row_error(zip(got, self.expected))
         right = worst <= self.layers.tolerance
         return worst, "" if right else f"a row's relative error after {self.layers.count} layers is {worst:.3g}"
@@ -246,9 +281,7 @@ class Contest:
         """{name: norm} of the competitors that are right, and of nothing."""
         layers = self.layers
 
-        def nothing(x, r, weight):
-            return x, r
-
+        nothing = layers.without_norm
         layers.restart()
         self.expected = [tensor.clone() for tensor in layers.run(layers.reference)]
         layers.run(nothing)
@@ -274,7 +307,8 @@ class Contest:
         torch, places = self.torch, random.Random(self.given.seed)
         torch.manual_seed(self.given.seed)
         count = self.given.layers or self.shape.layers(self.gpu.l2_bytes)
-        self.layers = layers = chain_timing.Layers(torch, self.shape, count)
+        kind = chain_timing.Float8Layers if self.shape.form == FLOAT8 else chain_timing.Layers
+        self.layers = layers = kind(torch, self.shape, count)
         norms, clock = self.right_norms(), chain_timing.Clock(torch, self.gpu.stream)
         samples = {name: [] for name in norms}
         for _ in range(chain_timing.PLACES):
@@ -323,7 +357,7 @@ def run(given):
     stored = results.target("", gpu.gpu) / results.HEADER if given.default_run else ladders.ROOT / "build/chain"
     output = (given.output or stored).absolute()
     output.mkdir(parents=True, exist_ok=True)
-    path, before = output / "chain.csv", machine.clocks()
+    path, before = output / ("chain_float8.csv" if given.float8 else "chain.csv"), machine.clocks()
     table = chain_tables.kept(path, given.work) if given.add else []
     with torch.no_grad(), torch.cuda.stream(gpu.stream):
         loaded = load(torch, lib, given)
@@ -341,7 +375,7 @@ def run(given):
             torch.cuda.empty_cache()
     asked = {name: one for name, one in loaded.items() if name in given.peers}
     text = peers.environment(gpu, asked, before, machine.clocks())
-    (output / "chain_environment.txt").write_text(text, encoding="utf-8")
+    path.with_name(f"{path.stem}_environment.txt").write_text(text, encoding="utf-8")
     if not path.is_file():
         return 1
     print(f"\n{chain_tables.printed(path)}")

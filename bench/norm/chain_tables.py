@@ -143,7 +143,7 @@ def lines(shapes):
 
 
 def heading(form, hidden, inner):
-    what = "Residual add + norm" if form == "residual" else "Norm"
+    what = {"residual": "Residual add + norm", "float8": "Residual add + norm to float8"}.get(form, "Norm")
     return f"{what}, products {hidden} → {inner} → {hidden}"
 
 
@@ -204,6 +204,40 @@ def markdown(path, page, words=()):
     )
     refused = " ".join(f"{said}." for said in excluded(path))
     return "\n\n".join(filter(None, [*parts, caption, refused, *where_behind(shapes)]))
+
+
+@registry.csv_table("header/chain_float8")
+def gains(path, page):
+    """Microseconds of a layer in bfloat16 and in float8, and how much shorter the norm that ends in float8 makes it."""
+    shapes = read(path)
+    ours, pdl, apart, compiled = peer_tables.OURS, peer_tables.OURS_PDL, peer_tables.APART, "torch_compile"
+
+    def layer(rows, name):
+        return number(rows[name], "chain_microseconds") if name in rows and added(rows, name) is not None else None
+
+    body = []
+    for (form, hidden, inner, count), rows in shapes.items():
+        wide = shapes.get(("residual", hidden, inner, count))
+        if form != "float8" or wide is None:
+            continue
+        times = [layer(wide, pdl), *(layer(rows, name) for name in (apart, compiled, ours, pdl))]
+        gained = [f"{time / times[-1]:.2f}" if time and times[-1] else "" for time in times[:3]]
+        body.append([f"{hidden} → {inner} → {hidden}", str(count), *(f"{t:.2f}" if t else "" for t in times), *gained])
+    first = [
+        "products",
+        "rows",
+        "bfloat16, with PDL",
+        "float8: norm, then torch.compile",
+        "torch.compile",
+        "this header",
+    ]
+    first += ["with PDL", "faster than bfloat16", "than apart", "than torch.compile"]
+    caption = (
+        f"Microseconds of a layer: residual add, norm and two products, in a CUDA graph. "
+        f"{peer_tables.measured_on(shapes)}. From {link(results.shown(path), path, page)}."
+    )
+    refused = " ".join(f"{said}." for said in excluded(path))
+    return "\n\n".join(filter(None, [table(first, body, (0,)), caption, refused]))
 
 
 def excluded(path):

@@ -4,6 +4,7 @@ A layer is as a model has it, without what stands between its matrix products:
 
     residual     y, r = norm(x + r); h = y @ up; x = h @ down             hidden -> intermediate -> hidden
     attention    y = norm(x); h = y @ qkv; x = h[:, :hidden] @ out        hidden -> q + k + v -> hidden
+    float8       as residual; y, up, h and down are e4m3, x and r bfloat16
 
 Each layer has weights of its own, so that they are cold as in a model. Before the first layer stands one more matrix
 product, so that each norm follows one. Activations are the same memory for all competitors, and all are timed with the
@@ -20,7 +21,7 @@ import time
 from ladder.measure import graph_timing
 
 DTYPE = "bfloat16"
-RESIDUAL, ATTENTION = "residual", "attention"
+RESIDUAL, ATTENTION, FLOAT8 = "residual", "attention", "float8"
 LEAST_LAYERS, MOST_LAYERS, MOST_MICROSECONDS = 2, 24, 4000.0
 PLACES = 8  # of the activations
 ALIGNMENT, SPREAD = 512, 1 << 20  # bytes: what an allocator aligns to, and how far a place may be from its begin
@@ -32,7 +33,7 @@ class Shape:
 
     def __init__(self, form, rows, hidden, inner):
         self.form, self.rows, self.hidden, self.inner = form, rows, hidden, inner
-        self.down_in = inner if form == RESIDUAL else hidden
+        self.down_in = hidden if form == ATTENTION else inner
         self.weight_elements = hidden * inner + self.down_in * hidden
 
     def __str__(self):
@@ -40,7 +41,7 @@ class Shape:
 
     def layers(self, l2_bytes):
         """So many that the weights are eight times the L2 cache, but not above about four milliseconds."""
-        weight_bytes = 2 * self.weight_elements
+        weight_bytes = (1 if self.form == FLOAT8 else 2) * self.weight_elements
         by_weights = math.ceil(8 * l2_bytes / weight_bytes)
         seconds = max(2.0 * self.rows * self.weight_elements / TENSOR_RATE, weight_bytes / MEMORY_RATE)
         by_time = int(MOST_MICROSECONDS / (1e6 * seconds))
@@ -54,18 +55,33 @@ class Layers:
         self.torch, self.shape, self.count = torch, shape, count
         rows, hidden = shape.rows, shape.hidden
 
-        def random(*size, fan_in=1):
-            kind = getattr(torch, DTYPE)
-            return torch.empty(size, dtype=kind, device=device).normal_(0.0, fan_in**-0.5)
+        def random(*size):
+            return torch.empty(size, dtype=getattr(torch, DTYPE), device=device).normal_()
 
         self.norms = [random(hidden) for _ in range(count)]
-        self.ups = [random(shape.inner, hidden, fan_in=hidden) for _ in range(count)]
-        self.downs = [random(hidden, shape.down_in, fan_in=shape.down_in) for _ in range(count)]
-        self.first, self.start = random(rows, shape.inner), random(rows, hidden)
-        self.x, self.y, self.r, self.h = (torch.empty_like(t) for t in (self.start, self.start, self.start, self.first))
+        self.ups = [self.factor(random(shape.inner, hidden)) for _ in range(count)]
+        self.downs = [self.factor(random(hidden, shape.down_in)) for _ in range(count)]
+        self.first, self.start = self.activation(random(rows, shape.inner)), random(rows, hidden)
+        self.x, self.r, self.h = (torch.empty_like(t) for t in (self.start, self.start, self.first))
+        self.y = self.activation(self.start)
         self.sums = [torch.empty_like(self.r) for _ in range(2)]
         self.gap = ALIGNMENT
         self.restart()
+
+    def factor(self, weights):
+        """The weights of a product, from normal numbers."""
+        return weights.mul_(weights.shape[1] ** -0.5)
+
+    def activation(self, numbers):
+        """What a product reads beside its weights."""
+        return numbers.clone()
+
+    def multiply(self, activation, weights, out):
+        self.torch.mm(activation, weights.t(), out=out)
+
+    def without_norm(self, x, r, weight):
+        """In the place of a norm: what is multiplied where there is none."""
+        return x, r
 
     def place(self, numbers):
         """Moves the activations to other places in memory, as a random.Random says; also what a norm allocates."""
@@ -85,7 +101,7 @@ class Layers:
         """The residual as before the first layer, and NaN in all that a pass must write."""
         self.r.copy_(self.start)
         for tensor in (self.x, self.y, self.h, *self.sums):
-            tensor.fill_(math.nan)
+            tensor.view(self.torch.uint8).fill_(0xFF)
 
     def other_sum(self, r):
         """Memory for a new sum that is not r's."""
@@ -93,18 +109,18 @@ class Layers:
 
     def run(self, norm):
         """One pass; norm(x, r, weight) -> (y, r). What it returns is read and overwritten by the next pass."""
-        torch, x, r, inner = self.torch, self.x, self.r, self.shape.down_in
-        torch.mm(self.first[:, :inner], self.downs[-1].t(), out=x)
+        x, r, inner = self.x, self.r, self.shape.down_in
+        self.multiply(self.first[:, :inner], self.downs[-1], x)
         for weight, up, down in zip(self.norms, self.ups, self.downs):
             y, r = norm(x, r, weight)
-            torch.mm(y, up.t(), out=self.h)
+            self.multiply(y, up, self.h)
             del y  # so that an allocator gives its block to the next layer, as in a model
-            torch.mm(self.h[:, :inner], down.t(), out=x)
+            self.multiply(self.h[:, :inner], down, x)
         return x, r
 
     def reference(self, x, r, weight):
         """The norm in float32, sum and output rounded once."""
-        if self.shape.form == RESIDUAL:
+        if self.shape.form != ATTENTION:
             r = x + r
             x = r
         wide = x.float()
@@ -116,6 +132,47 @@ class Layers:
         """The largest relative error of a row after the pass. A layer rounds five times (the sum, the normalized value,
         its product with the weight, and each matrix product's output), and a random matrix keeps relative errors."""
         return 5 * self.count * graph_timing.UNIT_ROUNDOFF[DTYPE]
+
+
+class Float8Layers(Layers):
+    """The same of products of e4m3 (cuBLASLt's, through torch._scaled_mm), with one scale for all activations and one for
+    the weights of a product: that of what the norm ends in, and of what the first product ends in, is given."""
+
+    SCALE = 2.0**-4  # by which a number of variance one is too large for e4m3 at 28
+
+    def __init__(self, torch, shape, count, device="cuda"):
+        self.kind = torch.float8_e4m3fn
+        self.scale = torch.tensor([self.SCALE], device=device)
+        # Weights are stored as normal numbers. What a product stores as e4m3 is divided by SCALE by that of its weights.
+        self.scales_of_weights = {
+            (cols, kind): torch.tensor([cols**-0.5 / divisor], device=device)
+            for cols in (shape.hidden, shape.inner)
+            for kind, divisor in ((getattr(torch, DTYPE), 1.0), (self.kind, self.SCALE))
+        }
+        super().__init__(torch, shape, count, device)
+        self.still = self.activation(self.start)
+
+    def factor(self, weights):
+        return weights.to(self.kind)
+
+    def activation(self, numbers):
+        return (numbers / self.SCALE).to(self.kind)
+
+    def multiply(self, activation, weights, out):
+        scales = self.scale, self.scales_of_weights[weights.shape[1], out.dtype]
+        self.torch._scaled_mm(activation, weights.t(), *scales, out_dtype=out.dtype, use_fast_accum=True, out=out)
+
+    def without_norm(self, x, r, weight):
+        return self.still, r
+
+    def reference(self, x, r, weight):
+        y, r = super().reference(x, r, weight)
+        return self.activation(y.float()), r
+
+    @property
+    def tolerance(self):
+        """Two kernels round a number to neighbours now and then, which are 1/8 or 1/16 of it apart."""
+        return self.count / 16
 
 
 def worst_row_error(pairs):

@@ -46,6 +46,7 @@ FORMS = {
     "int8_token": Form(code="int8"),
     "add_fp8_token": Form(adds=True),
 }
+ADD_STATIC = Form(scaling="tensor", adds=True)
 BLOCK = 128
 
 
@@ -382,10 +383,12 @@ class FlashInfer:
             self.run = lambda x, weight, y: module.rmsnorm(y, x, weight, EPS, dependent)
             self.run_add = lambda x, r, weight: module.fused_add_rmsnorm(x, r, weight, EPS, dependent)
             self.run_quantized = lambda q, x, weight, scale: module.rmsnorm_quant(q, x, weight, scale, EPS, dependent)
+            self.run_add_quantized = lambda *tensors: module.fused_add_rmsnorm_quant(*tensors, EPS, dependent)
         else:
             self.run = lambda x, weight, y: norm.rmsnorm(x, weight, eps=EPS, out=y)
             self.run_add = lambda x, r, weight: norm.fused_add_rmsnorm(x, r, weight, eps=EPS)
             self.run_quantized = lambda q, x, weight, scale: norm.rmsnorm_quant(q, x, weight, scale, EPS)
+            self.run_add_quantized = lambda *tensors: norm.fused_add_rmsnorm_quant(*tensors, EPS)
         self.ones = {}
 
     def weight_of(self, x, weight):
@@ -406,8 +409,11 @@ class FlashInfer:
         return x, r
 
     def quantized(self, form, e, weight):
-        if form != FORMS["fp8_static"]:
+        if form.scaling != "tensor":
             raise NotImplementedError("FlashInfer has no norm that ends in such numbers")
+        if form.adds:
+            self.run_add_quantized(e.q, e.x, e.r, self.weight_of(e.x, weight), e.scale)
+            return e.q, e.scales, e.r
         self.run_quantized(e.q, e.x, self.weight_of(e.x, weight), e.scale)
         return e.q, e.scales, e.s
 
@@ -455,7 +461,9 @@ class Vllm:
         return x, r
 
     def quantized(self, form, e, weight):
-        if form.scaling == "tensor":
+        if form.scaling == "tensor" and form.adds:
+            self.operators.fused_add_rms_norm_static_fp8_quant(e.q, e.x, e.r, weight, e.scale, EPS)
+        elif form.scaling == "tensor":
             self.operators.rms_norm_static_fp8_quant(e.q, e.x, weight, e.scale, EPS)
         elif form.scaling == "row":
             self.operators.rms_norm_dynamic_per_token_quant(e.q, e.x, weight, e.scales, EPS, None, e.r)

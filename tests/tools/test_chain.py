@@ -266,6 +266,8 @@ class FakeLayers:
     def reference(self, x, r, weight):
         return x, r
 
+    without_norm = reference
+
     def restart(self):
         pass
 
@@ -293,7 +295,7 @@ def test_what_refuses_a_capture_or_becomes_wrong_is_left_out_and_the_others_are_
     monkeypatch.setattr(chain.Contest, "check_pass", lambda self, run: (0.0, ""))
     monkeypatch.setattr(chain.Contest, "check_timed", timed_is_wrong)
     gpu = types.SimpleNamespace(torch=types.SimpleNamespace(manual_seed=lambda seed: None), stream=None, facts={})
-    loaded = {name: types.SimpleNamespace(added=microseconds) for name, microseconds in added.items()}
+    loaded = {name: types.SimpleNamespace(added=microseconds, residual=1) for name, microseconds in added.items()}
     given = types.SimpleNamespace(seed=1, layers=2, seconds=0.0, new_memory=False, split=False)
     shape = chain_timing.Shape(RESIDUAL, 16, 4096, 12288)
     table = chain.Contest(gpu, loaded, shape, given).measure()
