@@ -21,7 +21,7 @@ COLUMNS = (
 ).split()
 STOCK, PATCHED, PATCHED_PDL, WITHOUT = "stock", "patched", "patched_pdl", "without_norms"
 TITLES = {STOCK: "stock", PATCHED: "patched", PATCHED_PDL: "patched, PDL", WITHOUT: "without norms"}
-TYPES = {"mixed": "float32, weights float16"}
+TYPES = {"mixed": "float32, weights float16", "float8": "bfloat16, products in float8"}
 IMAGE_MODEL = "Qwen3-VL-8B"
 
 

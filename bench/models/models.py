@@ -62,6 +62,7 @@ TYPES = {
     "bfloat16": "bfloat16",
     "float32": "float32",
     "mixed": "float32 activations, float16 weights",
+    "float8": "bfloat16, and products of the layers in float8",
 }
 
 
@@ -83,6 +84,31 @@ class HalfLinear(torch.nn.Linear):
 
     def forward(self, x):
         return super().forward(x.to(self.weight.dtype)).to(x.dtype)
+
+
+def quantized(x):
+    """x in e4m3, with a scale of each row."""
+    wide = x.flatten(0, -2).float()
+    scale = (wide.abs().amax(dim=-1, keepdim=True) / 448).clamp(min=1 / (448 * 512))
+    return (wide * scale.reciprocal()).clamp(-448, 448).to(torch.float8_e4m3fn), scale
+
+
+class Float8Linear(torch.nn.Linear):
+    """A product in e4m3 by cuBLASLt, with a scale of each row of both matrices. What several of them read is quantized
+    once, by torch.compile, unless a norm has done it: see norms_that_quantize()."""
+
+    compiled = staticmethod(torch.compile(quantized, dynamic=False))
+
+    def quantize_weight(self):
+        codes, self.scale = quantized(self.weight)
+        self.scale, self.weight = self.scale.t(), torch.nn.Parameter(codes, requires_grad=False)
+
+    def forward(self, x):
+        if not hasattr(x, "codes"):
+            x.codes = self.compiled(x)
+        codes, scale = x.codes
+        y = torch._scaled_mm(codes, self.weight.t(), scale, self.scale, out_dtype=x.dtype, use_fast_accum=True)
+        return y.view(*x.shape[:-1], -1)
 
 
 class WideEmbedding(torch.nn.Embedding):
@@ -124,7 +150,7 @@ def build(name, kind, device, tiny=False, layers=None, seed=1):
     text = config.get_text_config()
     maker = transformers.AutoModelForCausalLM if text is config else transformers.AutoModelForImageTextToText
     with torch.device(device), without_initialization():
-        dtype = torch.float16 if kind == "mixed" else getattr(torch, kind)
+        dtype = getattr(torch, {"mixed": "float16", "float8": "bfloat16"}.get(kind, kind))
         model = maker.from_config(config, dtype=dtype, attn_implementation="sdpa").eval().requires_grad_(False)
     torch.manual_seed(seed)
     with torch.no_grad():
@@ -133,6 +159,11 @@ def build(name, kind, device, tiny=False, layers=None, seed=1):
         for module in model.modules():
             if type(module) in (torch.nn.Linear, torch.nn.Embedding):
                 module.__class__ = HalfLinear if type(module) is torch.nn.Linear else WideEmbedding
+    if kind == "float8":
+        for module in body_of(model).layers.modules():
+            if type(module) is torch.nn.Linear:
+                module.__class__ = Float8Linear
+                module.quantize_weight()
     sys.modules[type(body_of(model)).__module__].create_causal_mask = given_mask
     return model
 
@@ -300,10 +331,37 @@ def patched(model, **options):
     import rms_norm.torch as ours
 
     ours.patch_transformers(model, **options)
+    in_float8 = any(isinstance(module, Float8Linear) for module in model.modules())
+    try:
+        with norms_that_quantize(model, **options) if in_float8 else contextlib.nullcontext():
+            yield
+    finally:
+        ours.unpatch(model)
+
+
+@contextlib.contextmanager
+def norms_that_quantize(model, **options):
+    """The norms before float8 products end in float8: what they return is never read, and has the codes beside it."""
+    from rms_norm import _transformers, rms_norm_quantized
+
+    first = {
+        id(norm) for layer in body_of(model).layers for norm in (layer.input_layernorm, layer.post_attention_layernorm)
+    }
+    stock = _transformers._computed
+
+    def computed(norm, x, residual=None, in_place=False):
+        if id(norm) not in first:
+            return stock(norm, x, residual, in_place)
+        codes, scale, *total = rms_norm_quantized(x, norm.weight, formula_of(norm)[0], residual=residual, **options)
+        y = x.view_as(x)
+        y.codes = codes.flatten(0, -2), scale.flatten(0, -2)
+        return (y, *total) if total else y
+
+    _transformers._computed = computed
     try:
         yield
     finally:
-        ours.unpatch(model)
+        _transformers._computed = stock
 
 
 def liger_norms(model):
