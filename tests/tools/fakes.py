@@ -79,7 +79,7 @@ NVIDIA_SMI = """\
 #!/bin/bash
 case "$*" in
   *=name*) echo "${FAKE_GPU-NVIDIA Fake 9000}" ;;
-  *clocks.*sm* | *clocks.*mem*) [ "$FAKE_CLOCKS" = none ] || echo "1234 MHz" ;;
+  *clocks.*) [ "$FAKE_CLOCKS" = none ] || echo "1234 MHz" ;;
   *driver_version*) echo 999.99 ;;
   *) exit 6 ;;
 esac

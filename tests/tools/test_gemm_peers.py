@@ -273,7 +273,6 @@ def fake_run(monkeypatch, tmp_path, outcomes, *words):
 
     gpu = types.SimpleNamespace(gpu="NVIDIA Fake 9000", stream=None, facts={"cuda_runtime": "13.0"})
     monkeypatch.setattr(machine, "find_nvcc", lambda: "nvcc")
-    monkeypatch.setattr(machine, "query", lambda field: "1980 MHz")
     monkeypatch.setattr(peers, "requirements", FakeTorch)
     monkeypatch.setattr(peers, "Gpu", lambda torch: gpu)
     monkeypatch.setattr(gemm_peers, "build", lambda work: ["library.so", "norms"][: 1 + (NORM in work)])

@@ -20,7 +20,7 @@ SETTINGS = {
     "GPU memory": "memory.total",
     "driver": "driver_version",
 }
-NEEDED = ("GPU", "CUDA runtime", "host compiler", "driver", *(f"{clock} at most" for clock in CLOCKS))
+NEEDED = ("driver", *(f"{clock} at most" for clock in CLOCKS))
 # Set by a make that started this; a make that is started from here decides for itself.
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BACKEND", "BACKEND_SAID", "ARGS", "S")
 
@@ -51,19 +51,17 @@ def no_gpu(job, instead):
 
 
 def clocks():
-    """What the clocks are now; every job that measures asks first, so one that cannot be stored ends before it starts."""
-    found = {name: query(field) for name, field in CLOCKS.items()}
-    refuse_without(found, found)
-    return found
+    return {name: query(field) for name, field in CLOCKS.items()}
 
 
-def refuse_without(names, facts):
-    """Raises Unusable if one of the facts is missing: times are compared with others by GPU, driver and clocks."""
-    missing = [name for name in names if not facts.get(name)]
+def refuse_silent():
+    """Raises Unusable if nvidia-smi does not say what a stored time is compared by: clocks and driver."""
+    asked = {**CLOCKS, **{name: SETTINGS[name] for name in NEEDED}}
+    missing = [name for name, field in asked.items() if not query(field)]
     if missing:
         raise Unusable(
-            f"this machine does not say its {', '.join(missing)} (nvidia-smi --query-gpu prints nothing), and times "
-            "without them cannot be compared with others; nothing was stored"
+            f"nvidia-smi does not say this machine's {', '.join(missing)}, and times without them cannot be compared "
+            "with others; nothing was measured"
         )
 
 
@@ -133,7 +131,6 @@ def environment(gpu, runtime, before, after, datasheet=""):
         facts[f"{name} before"], facts[f"{name} right after"] = before[name], after[name]
     facts[results.DATASHEET] = datasheet
     facts.update((name, query(field)) for name, field in SETTINGS.items())
-    refuse_without(NEEDED, facts)
     return "".join(f"{name}: {value}\n" for name, value in facts.items() if value)
 
 

@@ -139,6 +139,7 @@ def run(given):
         return machine.no_gpu(
             "bench", "make plots and make readme work from the stored files in profiling_results/, and need no GPU."
         )
+    machine.refuse_silent()
     climbed, header, only = chosen(given.what)
     ranks = next((many for many in (8, 4) if many <= machine.gpus()), 2)
     climbed = [ladder.with_ranks(ranks) for ladder in climbed]
