@@ -433,9 +433,12 @@ cudaError_t query_resident_blocks(int threads, int& blocks) {
   return cudaSuccess;
 }
 
-// Up to so many bytes that a rank sends in one shot, one shot takes less time. With two ranks, both forms send as much,
-// and two shots share the work on the rows; with more, one shot sends several times as much.
-constexpr int64_t one_shot_bytes(int ranks) { return ranks <= 2 ? int64_t{2} << 20 : int64_t{1} << 20; }
+// Up to so many rows one shot takes less time. With two ranks both forms send as much, and two shots share the work on
+// the rows. With R, one shot sends R / 2 times as much, and the number falls as bytes and trips over the link say: on
+// four H100s it is about 56, for rows of 4096 and of 8192 columns.
+constexpr int64_t one_shot_rows(int ranks, int64_t bytes_of_row) {
+  return ranks <= 2 ? (int64_t{2} << 20) / bytes_of_row : int64_t{84} * ranks / ((ranks - 1) * (ranks - 2));
+}
 
 inline int64_t packs_of_buffer(const Communicator& c) {
   return c.bytes < kRegionHead ? 0 : static_cast<int64_t>(std::min<size_t>((c.bytes - kRegionHead) / 32, INT32_MAX));
@@ -453,7 +456,7 @@ template <class T>
 bool takes_two_shots(const Communicator& c, int64_t rows, int64_t cols, const AllReduceOptions& options) {
   if (options.residual_is_sharded || options.reduction == Reduction::two_shot) return true;
   if (options.reduction == Reduction::one_shot || c.ranks == 1) return false;
-  return rows > one_shot_bytes(c.ranks) / (16 * packs_of_row<T>(cols) * (c.ranks - 1));
+  return rows > one_shot_rows(c.ranks, 16 * packs_of_row<T>(cols));
 }
 
 template <class T, class W, int kThreads, int kVectors, int kPeers>
@@ -613,6 +616,8 @@ cudaError_t all_reduce_fused_add_rms_norm(const Communicator& communicator, cons
   if (rows == 0) return cudaSuccess;
   if (communicator.ranks <= 2)
     return detail::run_all_reduce<1>(communicator, x, residual, residual_out, factors, y, rows, cols, options, stream);
+  if (communicator.ranks <= 4)  // with fewer registers, twice as many threads fit on an SM
+    return detail::run_all_reduce<3>(communicator, x, residual, residual_out, factors, y, rows, cols, options, stream);
   return detail::run_all_reduce<kMostRanks - 1>(communicator, x, residual, residual_out, factors, y, rows, cols,
                                                 options, stream);
 }
