@@ -265,11 +265,12 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
   Device device;
   if (const cudaError_t error = query(device)) return error;
-  WeightProblem<W> w = {nullptr, 0, partial_pitch(call.cols), call.dweight, call.cols};
+  const bool dependent = options.dependent_launch && device.has_clusters;
+  WeightProblem<W> w = {nullptr, 0, partial_pitch(call.cols), call.dweight, call.cols, dependent};
   if (call.rows > 0) {
     constexpr int N = 16 / sizeof(X);
     auto p = problem_of<kHasRstd>(call, options);
-    p.dependent = options.dependent_launch && device.has_clusters;
+    p.dependent = dependent;
     const auto is_row_aligned = [&](const void* row) { return is_aligned({row, sizeof(W), {}, 1, p.cols}, N); };
     const Matrix tensors[] = {call.matrix(call.x), call.matrix(call.dy), call.matrix(call.dx), call.matrix(call.dsum)};
     const bool aligned = p.cols % N == 0 && is_row_aligned(call.weight) && is_row_aligned(call.dweight) &&
@@ -286,7 +287,7 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
   const int64_t weight_rows = std::clamp<int64_t>((w.count + 3) / 4 * 4, 4, kWeightRows);
   Grid grid = {dim3(static_cast<unsigned>(weight_blocks(call.cols))),
                dim3(kWeightLanes, static_cast<unsigned>(weight_rows))};
-  grid.dependent = device.has_clusters && (call.rows > 0 || options.dependent_launch);
+  grid.dependent = dependent || (device.has_clusters && call.rows > 0);
   return launch(stream, grid, weight_gradient<W>, w);
 }
 

@@ -26,12 +26,14 @@ struct FewRows {
 inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
   const int row_warps = (packs + 63) / 64;
   if (!has_clusters || row_warps > kGradientWarps) return {};
-  const int parts = row_warps <= 4 ? 4 : 8, own_warps = (row_warps + parts - 1) / parts, most = kFewWarps / own_warps;
   const int count = static_cast<int>(std::min<int64_t>(rows, INT32_MAX));
-  const int at_once = count == 1 ? 1 : std::clamp((count + 3) / 4 * 4, 4, most);
-  if (count <= most) return {parts, 1, at_once, 1};
-  if (own_warps == 1)
-    return row_warps > 4 && count > 96 && count <= 128 ? FewRows{parts, (count + 7) / 8, 8, 1} : FewRows{};
+  if (count == 1) return {(row_warps + 3) / 4, 1, 1, 1};
+  const int parts = row_warps <= 4 ? 4 : 8, own_warps = (row_warps + parts - 1) / parts, most = kFewWarps / own_warps;
+  if (count <= most) return {parts, 1, std::clamp((count + 3) / 4 * 4, 4, most), 1};
+  if (own_warps == 1) {  // a block for each row, and a row in two or four blocks
+    if (row_warps <= 4 || count <= 48 || count > 128) return {};
+    return count <= 96 ? FewRows{4, (count + 3) / 4, 4, 1} : FewRows{2, (count + 1) / 2, 2, 1};
+  }
   if (count <= 2 * most) return {parts, 1, most, 2};
   return count > 64 && count <= 240 ? FewRows{parts, (count + 2 * most - 1) / (2 * most), most, 2} : FewRows{};
 }
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int 
   const Mailboxes<2> boxes{arrived};
   if (parts > 1) boxes.open();
   if (p.dependent) wait_for_previous_kernel();
-  let_next_kernel_start();
+  p.let_next_kernel_start();
 
   float dweight[kVectors][N] = {};
   const int64_t step = groups * slots;

@@ -53,6 +53,10 @@ struct BackwardProblem {
   Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows; nothing where dx takes their place
 
   __device__ float load_rstd(int64_t) const { return 0.0f; }
+  // The next kernel is the call's own, or the one that a dependent launch lets in.
+  __device__ void let_next_kernel_start() const {
+    if (dependent || partial != nullptr) cuda_bits::let_next_kernel_start();
+  }
 };
 
 // A problem whose rows' rstd was stored by the forward pass. It is a type of its own, so that kernels that compute it
@@ -254,7 +258,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
   constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
+  constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
   extern __shared__ uint4 shared_memory[];
+  __shared__ float fetched_rstd[kMostStages + 1];  // a thread fetches the next one before all have read theirs
   __shared__ alignas(16) BlockSums block_sums;
   __shared__ alignas(16) ClusterSums cluster_sums;
 
@@ -283,7 +289,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
         if (pack_of(v) < packs) weight[v] = load_any(p.weight, v);
   if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
   if (p.dependent) wait_for_previous_kernel();
-  let_next_kernel_start();
+  p.let_next_kernel_start();
 
   const bool has_sum = p.dsum.data != nullptr;
   using Memory = Stage<Shape, X, Y>;
@@ -301,8 +307,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     for (int v = 0; v < kVectors; ++v) do_chunk(pack_of(v));
     if (threadIdx.x == 0) do_chunk(kVectors * lanes);
   };
-  // Starts to copy the thread's packs or chunks of a row, if there is one.
-  const auto fetch = [&](int64_t number, int to) {
+  // Starts to copy the thread's packs or chunks of the row of that turn, if there is one.
+  const auto fetch = [&](int64_t number, int to, [[maybe_unused]] int turn) {
     if (number < p.rows) {
       const RowPlace place = place_of(number, p.heads);
       const auto start = [&](const auto* row, uint4* memory, const Span& tensor) {
@@ -321,6 +327,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       start(p.x.row(place), stage.x(), p.x_memory);
       start(p.dy.row(place), stage.dy(), p.dy_memory);
       if (has_sum) start(p.dsum.row(place), stage.dsum(), p.dsum_memory);
+      // A load would keep all warps of the block waiting.
+      if constexpr (kFetchesRstd)
+        if (tid == 0) __pipeline_memcpy_async(fetched_rstd + turn % (kMostStages + 1), p.rstd + number, sizeof(float));
     }
     __pipeline_commit();
   };
@@ -335,19 +344,19 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 
   float dweight[kVectors][N] = {};
   int64_t number = static_cast<int64_t>(group) * teams + team;
-  for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s);
+  for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
   int at = 0;
-  float next_rstd = p.load_rstd(number);
+  [[maybe_unused]] float next_rstd = kFetchesRstd ? 0.0f : p.load_rstd(number);
   // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
   for (int turn = 0; number - team < p.rows; ++turn, number += step) {
     const bool has_row = number < p.rows;
     const int own = has_row ? packs : 0;
     const auto stage = stage_of(at);
     const RowPlace place = place_of(has_row ? number : 0, p.heads);
-    [[maybe_unused]] const float stored_rstd = next_rstd;
-    next_rstd = p.load_rstd(number + step);
+    [[maybe_unused]] float stored_rstd = next_rstd;
+    if constexpr (!kFetchesRstd) next_rstd = p.load_rstd(number + step);
     Pack<X, N> x[kVectors];
     Pack<Y, N> dy[kVectors];
     if (p.stages == kMostStages)
@@ -394,6 +403,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       sums = lane_sums(sums, lanes);
     else
       sums = block_sums.add(sums, turn);
+    if constexpr (kFetchesRstd) stored_rstd = fetched_rstd[turn % (kMostStages + 1)];
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
     const float rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
@@ -424,7 +434,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       const auto chunks = chunks_of(dx);
       if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
     }
-    fetch(number + p.stages * step, at);
+    fetch(number + p.stages * step, at, turn + p.stages);
     at = at + 1 == p.stages ? 0 : at + 1;
   }
 
@@ -444,13 +454,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
           to[k / 4] = {dweight[v][k], dweight[v][k + 1], dweight[v][k + 2], dweight[v][k + 3]};
       }
     __syncthreads();
-    for (int i = tid; i < p.cols; i += threads) {
+    for (int i = tid; i < width; i += threads) {
       float sum = 0.0f;
 #pragma unroll 8
       for (int k = 0; k < teams; ++k) sum += of_teams[k * width + i];
-      if (partial)
+      if (partial)  // rows of it have room for whole packs
         partial[i] = sum;
-      else
+      else if (i < p.cols)
         p.dweight[i] = rounded_to<W>(sum);
     }
     return;
@@ -458,7 +468,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     if (pack_of(v) >= packs) continue;
-    if (partial)  // rows of it have room for whole packs
+    if (partial)
       store<false>(partial + element_of(v), round_to<float>(dweight[v]));
     else if constexpr (kAligned)
       store<false>(p.dweight + element_of(v), round_to<W>(dweight[v]));
@@ -478,8 +488,10 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p
   using X = typename P::Input;
   using Y = typename P::Output;
   if (p.dependent) wait_for_previous_kernel();
-  let_next_kernel_start();
+  p.let_next_kernel_start();
   float* const partial = p.partial ? p.partial + blockIdx.x * p.pitch : nullptr;
+  // weight_gradient() reads four columns at a time.
+  if (partial && threadIdx.x < (-p.cols & 3)) partial[p.cols + threadIdx.x] = 0.0f;
   const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
   for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
     const RowPlace place = place_of(number, p.heads);
@@ -522,6 +534,7 @@ struct WeightProblem {
   int64_t count, pitch;  // rows of partial, and from one to the next
   W* dweight;
   int64_t cols;
+  bool dependent;
 };
 
 constexpr int kWeightLanes = 8, kWeightRows = 64, kWeightColumns = 4 * kWeightLanes;  // a line of 128 bytes
@@ -532,15 +545,16 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(con
   constexpr int kWarps = kWeightLanes * kWeightRows / 32;
   __shared__ alignas(16) float sums[kWarps][kWeightColumns];
   wait_for_previous_kernel();
-  let_next_kernel_start();
+  if (p.dependent) let_next_kernel_start();
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * kWeightColumns;
   const float* const from = p.partial + begin + 4 * threadIdx.x;
   float4 sum = {};
+  if (begin + 4 * threadIdx.x < p.cols)
 #pragma unroll 4
-  for (int64_t k = threadIdx.y; k < p.count; k += blockDim.y) {
-    const float4 four = *reinterpret_cast<const float4*>(from + k * p.pitch);
-    sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
-  }
+    for (int64_t k = threadIdx.y; k < p.count; k += blockDim.y) {
+      const float4 four = *reinterpret_cast<const float4*>(from + k * p.pitch);
+      sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
+    }
   const int tid = threadIdx.y * kWeightLanes + threadIdx.x;
 #pragma unroll
   for (int mask = kWeightLanes; mask < 32; mask *= 2) {
