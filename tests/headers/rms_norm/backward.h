@@ -155,7 +155,8 @@ void answers_in_packs(const Expect& expect, bool quick) {
   expect({5, 1288, rows, 0, true, true, true, true});
   if (!quick)
     for (const int64_t cols : {2056, 4096, 8192})
-      for (const int64_t count : {1, 2, 12, 16, 64, 100}) expect({count, cols, rows, 0, true, count == 12, true, false});
+      for (const int64_t count : {1, 2, 12, 16, 64, 100})
+        expect({count, cols, rows, 0, true, count == 12, true, false});
   expect({2, 4096, {4104}, 0, false, true, false, true});
   expect({6, 16, {128, 3, 32}, 0, true, false, true, false});
   expect({6, 16, {48, 3, 16}, 0, true, false, true, true});  // heads that follow each other as rows do
