@@ -11,7 +11,10 @@
 
 #include <cuda_runtime.h>
 #include <nccl.h>
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #include <nccl_device.h>
+#pragma GCC diagnostic pop
 
 #include <cstddef>
 
