@@ -71,7 +71,9 @@ def test_what_the_documents_numbers_exclude():
 
 @pytest.mark.full
 @pytest.mark.builds(REPLAY)
-@pytest.mark.parametrize("model, calls, heads", [("Qwen3-8B-AWQ", 73, 72), ("Qwen2.5-7B", 57, 0)])
+@pytest.mark.parametrize(
+    "model, calls, heads", [("Qwen3-8B-AWQ", 73, 72), ("Qwen2.5-7B", 57, 0), ("Qwen2.5-7B-fp16", 57, 0)]
+)
 def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
     result = run(
         program(REPLAY), "--model", model, "--phase", "decode", "--no-timing", "--csv", tmp_path / "replay.csv"
@@ -83,6 +85,7 @@ def test_the_calls_of_a_step_are_right(tmp_path, model, calls, heads):
         "after",
         "header",
         "header, dependent launch",
+        *(["header, dependent launch, to float8"] if model.endswith("fp16") else []),
         "empty kernels",
     ]
     assert {(row["calls"], row["head_norms"], row["step"]) for row in rows} == {(str(calls), str(heads), "decode")}

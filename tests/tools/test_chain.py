@@ -13,7 +13,7 @@ from ladder import __main__ as command_line
 from ladder.core import ladders
 
 from bench.norm import chain, chain_tables, chain_timing, competitors
-from bench.norm.chain_timing import ATTENTION, RESIDUAL
+from bench.norm.chain_timing import ATTENTION, FLOAT8, RESIDUAL
 
 
 def row(competitor, added=None, rows=16, form=RESIDUAL, **values):
@@ -98,9 +98,10 @@ def test_the_error_is_of_the_median_of_the_places():
 
 
 @pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
-def test_the_activations_move_and_a_pass_gives_the_same():
+@pytest.mark.parametrize("form, kind", [(RESIDUAL, "Layers"), (FLOAT8, "Float8Layers")])
+def test_the_activations_move_and_a_pass_gives_the_same(form, kind):
     torch = pytest.importorskip("torch")
-    layers = chain_timing.Layers(torch, chain_timing.Shape(RESIDUAL, 2, 64, 128), 2, "cpu")
+    layers = getattr(chain_timing, kind)(torch, chain_timing.Shape(form, 2, 64, 128), 2, "cpu")
 
     def one_pass():
         layers.restart()
@@ -115,6 +116,27 @@ def test_the_activations_move_and_a_pass_gives_the_same():
         assert layers.gap % chain_timing.ALIGNMENT == 0 and layers.h.shape == (2, 128)
         assert all(torch.equal(*pair) for pair in zip(one_pass(), before))
     assert len(met) == 3
+
+
+@pytest.mark.skipif(not TORCH, reason="TORCH=1 installs PyTorch")
+def test_a_pass_in_float8_tells_right_norms_from_wrong_ones():
+    torch = pytest.importorskip("torch")
+    layers = chain_timing.Float8Layers(torch, chain_timing.Shape(FLOAT8, 32, 64, 128), 3, "cpu")
+
+    def error(norm):
+        layers.restart()
+        return chain_timing.worst_row_error(zip(layers.run(norm), expected))
+
+    def twice_as_large(x, r, weight):
+        y, total = layers.reference(x, r, weight)
+        return layers.activation(2 * layers.SCALE * y.float()), total
+
+    expected = [tensor.clone() for tensor in layers.run(layers.reference)]
+    norm = chain.norm_of(competitors.Torch(torch), layers, new_memory=True)
+    assert error(norm) <= layers.tolerance < error(twice_as_large) and layers.y.dtype == torch.float8_e4m3fn
+    asked = types.SimpleNamespace(torch=torch, shape=layers.shape, layers=layers)
+    assert chain.Contest.check_norm(asked, norm) == ""
+    assert "wrong elements" in chain.Contest.check_norm(asked, twice_as_large)
 
 
 class Matrix:
@@ -194,6 +216,9 @@ def test_the_default_run_covers_both_forms_and_only_it_or_parts_of_it_are_stored
         assert not chosen(*words.split()).default_run, words
     assert [one.rows for one in chosen("--residual", "--hidden", "4096", "--rows", "16,128").work] == [16, 128]
     assert chosen("--residual", "--hidden", "64", "--inner", "128", "--rows", "1").work[0].inner == 128
+    float8 = chosen("--float8")
+    assert float8.default_run and [one.form for one in float8.work] == 6 * [RESIDUAL] + 6 * [FLOAT8]
+    assert {(one.hidden, one.inner, one.down_in) for one in float8.work} == {(4096, 12288, 12288)}
 
 
 @pytest.mark.parametrize(
@@ -315,6 +340,19 @@ def stored(path, rows=ROWS):
     path.parent.mkdir(parents=True, exist_ok=True)
     chain_tables.store(path, rows)
     return path
+
+
+def test_a_table_shows_what_a_layer_gains_in_float8(tmp_path):
+    rows = [row("ours_pdl", 1.75), row("nothing", 0.0)]
+    rows += [
+        row("ours", 3.0, form=FLOAT8, chain_microseconds=26.0),
+        row("ours_pdl", 2.0, form=FLOAT8, chain_microseconds=25.0),
+    ]
+    rows += [row("apart", 7.5, form=FLOAT8, chain_microseconds=30.0), row("nothing", 0.0, form=FLOAT8)]
+    rows += [row("torch_compile", form=FLOAT8, verdict="refused", reason="too new")]
+    text = chain_tables.gains(stored(tmp_path / "chain_float8.csv", rows), tmp_path / "page.md")
+    assert "| 4096 → 12288 → 4096 | 16 | 50.00 | 30.00 |  | 26.00 | 25.00 | 2.00 | 1.20 |  |" in text
+    assert "torch.compile at 1 shape: refuses (too new)." in text
 
 
 def test_the_tables_show_the_error_and_who_is_missing(tmp_path):

@@ -1,6 +1,7 @@
 // The RMSNorm calls of one step of a model, in the model's order and shapes, and what they take.
 #pragma once
 
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "assignment1/rms_norm/inference/experiments/engine.h"
 #include "assignment1/rms_norm/inference/experiments/production.h"
+#include "assignment1/rms_norm/inference/experiments/to_float8.h"
 #include "common/experiment.h"
 #include "common/memory.h"
 #include "common/operators/typed_rms_norm.h"
@@ -38,9 +40,12 @@ constexpr Model kModels[] = {
     {"Qwen3-VL-8B-fp16", Type::float16, Type::float16, 4096, 36, 32, 8, 128},
 };
 
-enum class Variety { before, after, header, dependent, empty };
-constexpr Variety kVarieties[] = {Variety::before, Variety::after, Variety::header, Variety::dependent, Variety::empty};
-constexpr const char* kVarietyNames[] = {"before", "after", "header", "header, dependent launch", "empty kernels"};
+// float8: the norms of the hidden state, which products follow, end in float8 with a scale of each row.
+enum class Variety { before, after, header, dependent, float8, empty };
+constexpr Variety kVarieties[] = {Variety::before,    Variety::after,  Variety::header,
+                                  Variety::dependent, Variety::float8, Variety::empty};
+constexpr const char* kVarietyNames[] = {
+    "before", "after", "header", "header, dependent launch", "header, dependent launch, to float8", "empty kernels"};
 
 static __global__ void empty_kernel() {}
 
@@ -78,7 +83,7 @@ class Step {
     run(stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     for (size_t i = 0; i < calls_.size(); ++i) {
-      const std::string wrong = fault(calls_[i]);
+      const std::string wrong = fault(calls_[i], variety);
       if (!wrong.empty())
         throw std::runtime_error(text("%s, %s, call %zu of %zu: %s", model_.name,
                                       kVarietyNames[static_cast<int>(variety)], i + 1, calls_.size(), wrong.c_str()));
@@ -151,9 +156,14 @@ class Step {
       CUDA_CHECK(cudaGetLastError());
       return;
     }
-    if (variety == Variety::header || variety == Variety::dependent)
+    if (ends_in_float8(call, variety)) {
+      auto* const codes = reinterpret_cast<__nv_fp8_e4m3*>(call.output.get());
+      return production_norm_to_float8(from.device.get(), call.weight.device.get(), codes, scales_of(call), from.rows,
+                                       from.cols, kEps, stream);
+    }
+    if (variety == Variety::header || variety == Variety::dependent || variety == Variety::float8)
       return production_norm(model_.x, model_.weight, from.device.get(), call.weight.device.get(), call.output.get(),
-                             from.rows, from.cols, kEps, variety == Variety::dependent, stream);
+                             from.rows, from.cols, kEps, variety != Variety::header, stream);
     const bool dim = tokens_ > 1 || from.cols != model_.hidden;
     const auto dims = dim ? std::vector<int64_t>{from.rows, from.cols} : std::vector<int64_t>{from.cols};
     const auto tensor = [](const std::shared_ptr<char>& data, Type type, const std::vector<int64_t>& of) {
@@ -166,8 +176,17 @@ class Step {
           tensor(call.output, model_.x, dims), kEps, stream);
   }
 
-  std::string fault(const Call& call) const {
+  bool ends_in_float8(const Call& call, Variety variety) const {
+    return variety == Variety::float8 && call.from.cols == model_.hidden;
+  }
+  // The codes have one byte each, and the scales follow them, where 16-bit numbers would be.
+  static float* scales_of(const Call& call) {
+    return reinterpret_cast<float*>(call.output.get() + call.from.rows * call.from.cols);
+  }
+
+  std::string fault(const Call& call, Variety variety) const {
     const Source& from = call.from;
+    const bool in_float8 = ends_in_float8(call, variety);
     std::vector<char> got(bytes(from));
     CUDA_CHECK(cudaMemcpy(got.data(), call.output.get(), got.size(), cudaMemcpyDeviceToHost));
     const double scalars[] = {static_cast<double>(kEps), 0.0, 0.0};
@@ -177,8 +196,18 @@ class Step {
                             call.weight.host.data(), scalars, TypedRmsNorm::float_error(from.cols),
                             {expected.data(), low.data(), high.data()});
       for (int64_t col = 0; col < from.cols; ++col) {
-        const double y = element(model_.x, got.data(), row * from.cols + col);
-        if (!(y >= low[col] && y <= high[col]))
+        double y = 0, allowed = 0;
+        if (in_float8) {  // rounded to 4 digits, or to a multiple of 2^-9
+          __nv_fp8_e4m3 code;
+          std::memcpy(&code, got.data() + row * from.cols + col, sizeof code);
+          float scale;
+          std::memcpy(&scale, got.data() + from.rows * from.cols + row * sizeof scale, sizeof scale);
+          y = double{static_cast<float>(code)} * scale;
+          allowed = std::max(std::abs(expected[col]) / 16, 0x1p-10 * scale);
+        } else {
+          y = element(model_.x, got.data(), row * from.cols + col);
+        }
+        if (!(y >= low[col] - allowed && y <= high[col] + allowed))
           return text("row %lld, column %lld is %.9g, expected %.9g", static_cast<long long>(row),
                       static_cast<long long>(col), y, expected[col]);
       }
@@ -254,6 +283,7 @@ inline Table replay_table(const ReplayOptions& options, const std::function<void
       std::unique_ptr<Step> measured;
       if (options.timed) measured = std::make_unique<Step>(model, tokens, options.seed, false);
       for (const Variety variety : kVarieties) {
+        if (variety == Variety::float8 && model.x != Type::float16) continue;  // products of wider numbers have no use
         const char* const name = kVarietyNames[static_cast<int>(variety)];
         say(text("%s, %s: %s", model.name, step_name.c_str(), name));
         // Launches come before captures, since a kernel is loaded when it is launched first.
