@@ -68,6 +68,38 @@ def markdown(path, page):
     return table(*lines(shapes)) + "\n\n" + caption
 
 
+LINK = "stores to the peer, both directions, each"  # of the tensor-parallel ladder's experiment
+
+
+def modelled(ranks, rows, cols, first, rate, sends):
+    """Microseconds: those of one row, and the bytes that a rank sends of the others, at `rate` GB/s."""
+    return first + sends(ranks) * (rows - 1) * cols * 2 / rate / 1e3
+
+
+@registry.csv_table("header/all_reduce_model", file="all_reduce.csv")
+def model_beside_times(path, page):
+    """What the bytes of one shot and of two shots would take, by the measured link, beside the measured times."""
+    shapes, link_csv = read(path), path.parent.parent / "tensor_parallel/link.csv"
+    rate = next(results.number(row, "gb_per_s") for row in results.read(link_csv, ["gb_per_s"]) if row["what"] == LINK)
+    first = next(times for (_, rows, cols, _), times in shapes.items() if (rows, cols) == ("1", "4096"))
+    forms = {"header_one_shot": lambda ranks: ranks - 1, "header_two_shot": lambda ranks: 2 * (ranks - 1) / ranks}
+    body = []
+    for (ranks, rows, cols, _), times in shapes.items():
+        if cols != "4096" or not all(form in times for form in forms):
+            continue
+        cells = []
+        for form, sends in forms.items():
+            told = modelled(int(ranks), int(rows), int(cols), first[form], rate, sends)
+            cells += [f"{told:.2f}" if rows != "1" else "", f"{times[form]:.2f}"]
+        body.append([f"{rows} × {cols}", *cells])
+    head = ["rows × cols", "one shot, model", "measured", "two shots, model", "measured"]
+    caption = (
+        f"Microseconds, {ranks} ranks, plain launches. From {link(results.shown(path), path, page)} and "
+        f"{link(results.shown(link_csv), link_csv, page)}."
+    )
+    return table(head, body) + "\n\n" + caption
+
+
 def printed(path):
     """The same for a terminal."""
     return "\n".join(aligned(*lines(read(path)), (0,)))
