@@ -102,13 +102,13 @@ def points(folder, ladder, rows):
 
 
 def of_ladders(folder, climbed):
-    """{ladder: its points}, without the ladder of the ceilings."""
+    """{ladder: its points}, without the ladder of the ceilings and without those that compute nothing in floats."""
     found = {}
     for ladder in climbed:
         path = folder / ladder.id / results.MAIN
         if ladder.id != LADDER and path.is_file():
             found[ladder] = points(folder, ladder, timed.read(path, ladder))
-    return found
+    return {ladder: places for ladder, places in found.items() if places}
 
 
 def of_intensity(folder, climbed):
