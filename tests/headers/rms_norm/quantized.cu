@@ -100,36 +100,36 @@ void arguments(Tally& tally) {
 }
 
 // A problem that does not stay in L2 has another kernel, whose numbers are those of a row alone.
-void large_problem(Tally& tally) {
+void large_problem(Tally& tally, int64_t cols) {
   using E = __nv_bfloat16;
   using Q = __nv_fp8_e4m3;
-  constexpr int64_t kRows = 1400, kCols = 4096, kBlocks = kCols / 128, kStep = 97;
-  const auto x = ladder::allocate<E>(kRows * kCols), weight = ladder::allocate<E>(kCols);
-  const auto q = ladder::allocate<Q>(kRows * kCols), q_alone = ladder::allocate<Q>(kCols);
-  const auto scales = ladder::allocate<float>(kRows * kBlocks), scales_alone = ladder::allocate<float>(kBlocks);
-  std::vector<E> numbers(kRows * kCols);
+  const int64_t rows = 5'800'000 / cols, of_row = cols / 128, step = rows / 14;
+  const auto x = ladder::allocate<E>(rows * cols), weight = ladder::allocate<E>(cols);
+  const auto q = ladder::allocate<Q>(rows * cols), q_alone = ladder::allocate<Q>(cols);
+  const auto scales = ladder::allocate<float>(rows * of_row), scales_alone = ladder::allocate<float>(of_row);
+  std::vector<E> numbers(rows * cols);
   uint32_t state = 1;
   for (E& number : numbers) {
     state = state * 1664525u + 1013904223u;
     number = __float2bfloat16(static_cast<float>(static_cast<int>(state >> 8) - (1 << 23)) / 4e6f);
   }
   CUDA_CHECK(cudaMemcpy(x.get(), numbers.data(), numbers.size() * sizeof(E), cudaMemcpyDefault));
-  CUDA_CHECK(cudaMemcpy(weight.get(), numbers.data() + 1, kCols * sizeof(E), cudaMemcpyDefault));
+  CUDA_CHECK(cudaMemcpy(weight.get(), numbers.data() + 1, cols * sizeof(E), cudaMemcpyDefault));
   const auto bytes_of = [](const void* from, int64_t count) {
     std::vector<char> bytes(count);
     CUDA_CHECK(cudaMemcpy(bytes.data(), from, count, cudaMemcpyDefault));
     return bytes;
   };
   for (const int64_t block : {0, 128}) {
-    const int64_t blocks = block == 0 ? 1 : kBlocks;
+    const int64_t blocks = block == 0 ? 1 : of_row;
     CUDA_CHECK(rms_norm::forward_quantized(x.get(), weight.get(), q.get(), {nullptr, scales.get(), block}, nullptr,
-                                           kRows, kCols));
-    for (int64_t row = 0; row < kRows; row += kStep) {
-      CUDA_CHECK(rms_norm::forward_quantized(x.get() + row * kCols, weight.get(), q_alone.get(),
-                                             {nullptr, scales_alone.get(), block}, nullptr, 1, kCols));
+                                           rows, cols));
+    for (int64_t row = 0; row < rows; row += step) {
+      CUDA_CHECK(rms_norm::forward_quantized(x.get() + row * cols, weight.get(), q_alone.get(),
+                                             {nullptr, scales_alone.get(), block}, nullptr, 1, cols));
       CUDA_CHECK(cudaDeviceSynchronize());
       const int64_t of_scales = blocks * static_cast<int64_t>(sizeof(float));
-      tally.expect(bytes_of(q.get() + row * kCols, kCols) == bytes_of(q_alone.get(), kCols) &&
+      tally.expect(bytes_of(q.get() + row * cols, cols) == bytes_of(q_alone.get(), cols) &&
                        bytes_of(scales.get() + row * blocks, of_scales) == bytes_of(scales_alone.get(), of_scales),
                    "row " + std::to_string(row) + " with " + std::to_string(blocks) + " scales");
     }
@@ -144,7 +144,10 @@ std::vector<Group> quantized(bool quick) {
   add_quantized<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, int8_t>(groups, quick);
   for (const AddQuantized add : quantized_forms()) add(groups, quick);
   groups.push_back({"quantized: arguments", arguments});
-  if (!quick) groups.push_back({"quantized: a large problem", large_problem});
+  for (const int64_t cols : {4096, 12288, 16384})
+    if (!quick)
+      groups.push_back({"quantized: a large problem of " + std::to_string(cols) + " columns",
+                        [=](Tally& tally) { large_problem(tally, cols); }});
   return groups;
 }
 
