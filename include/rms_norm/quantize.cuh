@@ -143,8 +143,10 @@ cudaError_t launch_quantized(const P& p, int64_t packs, int64_t bytes, cudaStrea
   if constexpr (access != Access::unaligned && N == 8 && !P::kAdds) {
     constexpr int64_t kLargeBytes = 16 << 20;
     const bool halves =
-        packs > 2 * 32 && packs <= 4 * 256 && threads_of(static_cast<int>(packs), 2, kMostThreads) % 64 == 0;
-    if (halves && bytes > kLargeBytes) return launch_quantized<N, 4, 256, access, true>(p, stream);
+        packs > 2 * 32 && packs <= 4 * 512 && threads_of(static_cast<int>(packs), 2, kMostThreads) % 64 == 0;
+    if (halves && bytes > kLargeBytes)
+      return packs <= 4 * 256 ? launch_quantized<N, 4, 256, access, true>(p, stream)
+                              : launch_quantized<N, 4, 512, access, true>(p, stream);
   }
   const bool fits = packs <= 2 * kMostThreads;
   if constexpr (access == Access::contiguous)

@@ -211,7 +211,7 @@ __device__ SumAndMost over_row(const float (&sums)[kSums], float most, int threa
     if (lane % (32 / kSums) == 0) sum_of_warps[warp + (lane == 0 ? 0 : warps)] = sum;
     if (kMost && lane == 0) most_of_warps[warp] = most;
     __syncthreads();
-    if (kTeam <= 256 || parts <= 8)
+    if (kTeam * kSums <= 256 || parts <= 8)
       return {of_eight(sum_of_warps, [](float a, float b) { return a + b; }),
               kMost ? of_eight(most_of_warps, [](float a, float b) { return fmaxf(a, b); }) : 0.0f};
     return {warp_sum(lane < parts ? sum_of_warps[lane] : 0.0f),
@@ -364,7 +364,7 @@ struct QuantizedShare {
 template <int kVectors>
 constexpr int sums_of = kVectors == 4 ? 2 : 1;
 template <int kVectors, int kTeam>
-constexpr int blocks_at_once = kVectors == 4 ? 3 : kMostThreads / most_threads<kTeam>;
+constexpr int blocks_at_once = kVectors == 4 ? kTeam == 512 ? 2 : 3 : kMostThreads / most_threads<kTeam>;
 
 // A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
 // not kWhole are longer than what the threads of a block keep in registers, and are read again. The rows of contiguous

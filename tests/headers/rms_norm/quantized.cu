@@ -144,7 +144,7 @@ std::vector<Group> quantized(bool quick) {
   add_quantized<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, int8_t>(groups, quick);
   for (const AddQuantized add : quantized_forms()) add(groups, quick);
   groups.push_back({"quantized: arguments", arguments});
-  for (const int64_t cols : {4096, 12288, 16384})
+  for (const int64_t cols : {4096, 8192, 12288, 16384})
     if (!quick)
       groups.push_back({"quantized: a large problem of " + std::to_string(cols) + " columns",
                         [=](Tally& tally) { large_problem(tally, cols); }});
