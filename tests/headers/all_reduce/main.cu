@@ -222,8 +222,8 @@ __global__ void fail() {
 #endif
 }
 
-// After some launches the last rank's next one never comes; on GPUs it may have failed. The others fail, too, and say
-// who it is.
+// After some launches the last rank's next one never comes. The others fail, too, and say who it is; where the rank's
+// GPU itself has failed, CUDA ends the launches on the process's other GPUs before these have to say it.
 void absent(int ranks, int launches_before, bool dies) {
   Group group(ranks, rms_norm::region_bytes(ranks, 1 << 15));
   Chain<float> chain(group, 1, 256, 12);
@@ -254,7 +254,7 @@ void absent(int ranks, int launches_before, bool dies) {
     check(group.late(rank) == ranks - 1, "a rank says that it waits for rank " + std::to_string(group.late(rank)));
     ++said;
   }
-  check(said > 0, "no rank says for whom it waits");
+  check(said > 0 || dies, "no rank says for whom it waits");
 }
 
 }  // namespace
