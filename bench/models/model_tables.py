@@ -155,7 +155,7 @@ def caption(path, page, shapes):
         ", but compiled ones in eager mode as soon as each is compiled" if apart else ""
     )
     return (
-        f"Random weights; median of {min(counts)} to {max(counts)} samples of a step, {order}. "
+        f"Random weights; median of {' to '.join(map(str, sorted({min(counts), max(counts)})))} samples of a step, {order}. "
         f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(shapes)}. "
         f"From {link(results.shown(path), path, page)}."
     )

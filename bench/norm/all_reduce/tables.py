@@ -79,7 +79,9 @@ def modelled(ranks, rows, cols, first, rate, sends):
 @registry.csv_table("header/all_reduce_model", file="all_reduce.csv")
 def model_beside_times(path, page):
     """What the bytes of one shot and of two shots would take, by the measured link, beside the measured times."""
-    shapes, link_csv = read(path), path.parent.parent / "tensor_parallel/link.csv"
+    shapes, gpu = read(path), path.parents[1].name
+    stored = path.parents[2].glob(f"{gpu.rpartition('x')[0]}x*/tensor_parallel/link.csv")
+    link_csv = min(stored, key=lambda one: (one.parents[1].name != gpu, one))  # of as many GPUs, if it is stored
     rate = next(results.number(row, "gb_per_s") for row in results.read(link_csv, ["gb_per_s"]) if row["what"] == LINK)
     first = next(times for (_, rows, cols, _), times in shapes.items() if (rows, cols) == ("1", "4096"))
     forms = {"header_one_shot": lambda ranks: ranks - 1, "header_two_shot": lambda ranks: 2 * (ranks - 1) / ranks}
