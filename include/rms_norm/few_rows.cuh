@@ -22,7 +22,8 @@ struct FewRows {
   int parts = 0, clusters = 0, rows = 0, rows_of_thread = 1;
 };
 // As measured on an H100: with one cluster there are no partial sums to add up, and of more there are as many as a GPU
-// has room for at once. Between them, blocks that have whole rows take less time.
+// has room for at once. A row's warps should divide evenly among the blocks; else blocks that have whole rows take less
+// time.
 inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
   const int row_warps = (packs + 63) / 64;
   if (!has_clusters || row_warps > kGradientWarps) return {};
@@ -30,12 +31,17 @@ inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
   if (count == 1) return {(row_warps + 3) / 4, 1, 1, 1};
   const int parts = row_warps <= 4 ? 4 : 8, own_warps = (row_warps + parts - 1) / parts, most = kFewWarps / own_warps;
   if (count <= most) return {parts, 1, std::clamp((count + 3) / 4 * 4, 4, most), 1};
-  if (own_warps == 1) {  // a block for each row, and a row in two or four blocks
-    if (row_warps <= 4 || count <= 48 || count > 128) return {};
-    return count <= 96 ? FewRows{4, (count + 3) / 4, 4, 1} : FewRows{2, (count + 1) / 2, 2, 1};
+  const auto many = [&](int blocks, int at_once, int of_thread = 1) {
+    return FewRows{blocks, (count + at_once * of_thread - 1) / (at_once * of_thread), at_once, of_thread};
+  };
+  if (own_warps > 1) {
+    if (count <= 2 * most) return many(parts, most, 2);
+    if (row_warps > 14 && count <= 64) return many(8, 4);
+    return count > 64 && count <= 240 ? many(parts, most, 2) : FewRows{};
   }
-  if (count <= 2 * most) return {parts, 1, most, 2};
-  return count > 64 && count <= 240 ? FewRows{parts, (count + 2 * most - 1) / (2 * most), most, 2} : FewRows{};
+  if (row_warps > 6 && count <= 96) return many(4, 4);
+  if (row_warps < 4 || count <= 96 || count > 128) return {};
+  return row_warps == 4 ? many(4, 4) : row_warps > 6 ? many(2, 2) : many(8, 8);
 }
 
 template <int kPackElements, int kRowsOfThread>

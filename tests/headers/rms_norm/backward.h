@@ -154,7 +154,7 @@ void answers_in_packs(const Expect& expect, bool quick) {
   // Few rows: one cluster, two rows of a thread, and several clusters of either kind.
   expect({5, 1288, rows, 0, true, true, true, true});
   if (!quick)
-    for (const int64_t cols : {2056, 4096, 8192})
+    for (const int64_t cols : {2048, 2056, 4096, 8192})
       for (const int64_t count : {1, 2, 12, 16, 64, 100})
         expect({count, cols, rows, 0, true, count == 12, true, false});
   expect({2, 4096, {4104}, 0, false, true, false, true});
