@@ -16,7 +16,7 @@ def draw_forward(folder, _, target):
 
 @registry.plot(
     "header_peers_quantized",
-    "header/peers_quantized_plot",
+    "header/peers_fp8_token_plot",
     "Speed of the norms that end in 8 bits and their peers beside a copy of the same bytes",
 )
 def draw_quantized(folder, _, target):
