@@ -401,6 +401,8 @@ def run(given):
         raise Unusable(f"the package of python/ is needed (pip install ./python): {error}")
     complete(given, models)
     device = Device(torch, given.tiny)
+    if not device.is_gpu and any(kind == "float8" for _, kind, _ in given.work):
+        raise Unusable("float8 products with a scale of each row need an NVIDIA GPU")
     if given.tiny and not given.output:
         raise ladders.BadCommand("--tiny needs --output: tiny models are no results")
     output = (given.output or results.target("", device.facts["gpu"]) / results.HEADER).absolute()
