@@ -186,8 +186,8 @@ class Contest:
         self.rows = {}
         with models.exact_norms(model):
             self.exact = self.logits(one.step)
-        # The products of "mixed" are of float16, and "float8" has bfloat16 between its products. Where stock is exact, as in an encoder without RMSNorm, one rounding.
-        kind = {"mixed": "float16", "float8": "bfloat16"}.get(self.kind, self.kind)
+        # Where stock is exact, as in an encoder without RMSNorm, one rounding.
+        kind = models.MADE_IN.get(self.kind, self.kind)
         self.limit = TIMES_STOCK * max(self.error(self.logits(one.step)), graph_timing.UNIT_ROUNDOFF[kind])
 
     def note(self, key, verdict, reason="", **values):

@@ -154,8 +154,9 @@ def caption(path, page, shapes):
     order = "all variants of an input in turn" + (
         ", but compiled ones in eager mode as soon as each is compiled" if apart else ""
     )
+    samples = " to ".join(map(str, sorted({min(counts), max(counts)})))
     return (
-        f"Random weights; median of {' to '.join(map(str, sorted({min(counts), max(counts)})))} samples of a step, {order}. "
+        f"Random weights; median of {samples} samples of a step, {order}. "
         f"PyTorch {row['torch']}, transformers {row['transformers']}. {peer_tables.measured_on(shapes)}. "
         f"From {link(results.shown(path), path, page)}."
     )

@@ -64,6 +64,7 @@ TYPES = {
     "mixed": "float32 activations, float16 weights",
     "float8": "bfloat16, and products of the layers in float8",
 }
+MADE_IN = {"mixed": "float16", "float8": "bfloat16"}  # the weights' type, where TYPES names another
 
 
 def configuration(name, tiny, layers):
@@ -150,7 +151,7 @@ def build(name, kind, device, tiny=False, layers=None, seed=1):
     text = config.get_text_config()
     maker = transformers.AutoModelForCausalLM if text is config else transformers.AutoModelForImageTextToText
     with torch.device(device), without_initialization():
-        dtype = getattr(torch, {"mixed": "float16", "float8": "bfloat16"}.get(kind, kind))
+        dtype = getattr(torch, MADE_IN.get(kind, kind))
         model = maker.from_config(config, dtype=dtype, attn_implementation="sdpa").eval().requires_grad_(False)
     torch.manual_seed(seed)
     with torch.no_grad():

@@ -155,11 +155,10 @@ class Gpu:
 def load(torch, lib, arguments):
     """{name: competitor, or the Missing that says why there is none}."""
     makers = {peer_tables.OURS: lambda: competitors.Ours(torch, lib)}
-    if not arguments.no_pdl:
-        makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
     makers[peer_tables.OURS_INVARIANT] = lambda: competitors.Ours(torch, lib, batch_invariant=True)
     makers[peer_tables.OURS_RSTD] = lambda: competitors.OursWithRstd(torch, lib)
     if not arguments.no_pdl:
+        makers[peer_tables.OURS_PDL] = lambda: competitors.Ours(torch, lib, dependent_launch=True)
         makers[peer_tables.OURS_RSTD_PDL] = lambda: competitors.OursWithRstd(torch, lib, dependent_launch=True)
     makers.update((name, lambda name=name: competitors.PEERS[name](torch)) for name in arguments.peers)
     if any(operator == "step" for operator, _ in arguments.work):

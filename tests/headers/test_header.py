@@ -416,11 +416,7 @@ MUTANTS = {
     "rows_in_turn_stored_at_one_place": (r"row\.advance_output\(step\);", "", "forward: row counts"),
     "unaligned_weight_not_shifted": (r"odd \? 16 : 32\)", "32)", "forward: alignment"),
     "eps_not_checked": (r"!\(options\.eps >= 0\.0f\) \|\|", "false ||", "forward: arguments"),
-    "gradient_without_the_mean": (
-        r"add_product\(-value, slope, from_y \* factor\)",
-        "from_y * factor",
-        "backward",
-    ),
+    "gradient_without_the_mean": (r"add_product\(-value, slope, from_y \* factor\)", "from_y * factor", "backward"),
     "gradient_with_rstd_once": (r"p\.inverse_cols \* rstd \* rstd;", "p.inverse_cols * rstd;", "backward"),
     "gradient_of_one_row": (r"dweight\[v\]\[k\] \+=", "dweight[v][k] =", "backward"),
     "gradient_of_one_long_row": (r"number == blockIdx\.x \? 0\.0f : partial\[i\]", "0.0f", "backward"),
@@ -450,11 +446,7 @@ MUTANTS = {
     ),
     "scales_of_other_columns": (r"\(i >> p\.block_log\)", "((i >> p.block_log) + 1)", "quantized"),
     "fours_of_another_row": (r"row % 128 / 32 \* 4", "row % 64 / 32 * 4", "nvfp4"),
-    "scale_rounded_after_its_use": (
-        r"static_cast<float>\(rounded\) \* scale",
-        "most / 6.0f",
-        "nvfp4",
-    ),
+    "scale_rounded_after_its_use": (r"static_cast<float>\(rounded\) \* scale", "most / 6.0f", "nvfp4"),
     "overlap_not_checked": (r"!rows_are_apart\(", "false && !rows_are_apart(", "forward: arguments"),
 }
 

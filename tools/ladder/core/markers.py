@@ -8,7 +8,8 @@
 
 NAME is a table of the ladder in whose folder the page lies; on another page the ladder stands before it: matrix/counters.
 python3 -m ladder readme --names prints every NAME with its words and values. Where input=NAME is one, the counters are
-those of a profile of ladder.json, not of the main input. gpu=h100x4 takes the results of that GPU. What cpu_device claims of a stage's accesses is WANTED below.
+those of a profile of ladder.json, not of the main input. gpu=h100x4 takes the results of that GPU. What
+cpu_device claims of a stage's accesses is WANTED below.
 
 A page of several stages names the stage first: <!-- stage reduction5 change="..." -->.
 """

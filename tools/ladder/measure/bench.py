@@ -9,8 +9,9 @@ A lecture whose ladder.json lists its stages has experiments too, and its progra
 header/shapes.csv is the production header on shapes outside the peers' tables, beside copies of the same bytes.
 environment.txt says which GPU, driver, compilers and clocks there were. All is put in place together, after the last
 program has ended, and only if every kernel above 50 us repeats within 2 percent. No setting of the GPU is changed.
-LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of controls. A ladder of several GPUs takes eight,
-four or two, as many as programs see (CUDA_VISIBLE_DEVICES), and its results are stored in profiling_results/<gpu>x<how many>/.
+LADDER/SWEEP measures and stores the CSV of one sweep alone, for example of controls. A ladder of several GPUs takes
+eight, four or two, as many as programs see (CUDA_VISIBLE_DEVICES), and its results are stored in
+profiling_results/<gpu>x<how many>/.
 """
 
 import os

@@ -6,7 +6,7 @@ value, one counter a line; and, of the stages that a profile of ladder.json name
 <ladder>/ncu_<profile>/<stage>.csv. A counter that this GPU or this ncu lacks stands there as missing. Of the stages in
 ladder.json's details, ncu's whole report without its rooflines goes to <ladder>/ncu_details/<stage>.txt as text; of
 those in its reports, one of fewer sections goes to <ladder>/reports/<stage>.ncu-rep if it has at most 1,000,000 bytes;
-it is made with the stage's own program, since a report contains the machine code of all kernels beside the one profiled.
+it is made with the stage's own program, since a report contains the machine code of all kernels of a program.
 Clocks are left as found (--clock-control none); before each replay the caches are emptied (ncu's default,
 --cache-control all).
 """

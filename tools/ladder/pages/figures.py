@@ -13,7 +13,8 @@ A marker never begins a line or a list item, where Markdown would end the paragr
              ROW     a stage by name or number, with its ladder before it where the page has another: vector/05; or what
                      stands in the column stage, competitor or variant, else in the first one. No ROW: all of them
              FILE    main if not said; controls, by_columns, ...; header/peers_forward; of another ladder vector/main
-             KEY=VALUE, 16384x4096   the input, where a file has several; the ladder's main one if not said. gpu=h100x4: of that GPU
+             KEY=VALUE, 16384x4096   the input, where a file has several; the ladder's main one if not said
+             gpu=h100x4   of that GPU
     EXPR     CELL, 1.5, + - * / ( ), and of two values less(a, b), more(a, b): by how many percent a is less, more than b;
              of several min, max, sum, mean, geomean, count, lowest, highest (the latter two: the name of the row);
              round(a, 10) for "about 180"
@@ -220,9 +221,7 @@ class Where:
 
     def path(self, figures, column):
         """The CSV that holds the column, or the folder with a CSV of counters for each stage."""
-        store = results.measured(figures.folder, self.folder, self.file)
-        if self.gpu:
-            store = results.stored(self.gpu)
+        store = results.stored(self.gpu) if self.gpu else results.measured(figures.folder, self.folder, self.file)
         profile = store / self.folder / (f"ncu_{self.file[:-4]}" if self.file != results.MAIN else "ncu")
         found = [folder / self.folder / self.file for folder in (store, results.store() / results.CPU_DEVICE)]
         found = [path for path in found if path.is_file()]

@@ -72,10 +72,11 @@ def build(block, folder):
     if block.name.startswith("index/") and block.name in registry.TABLES:  # of the whole tree
         return registry.TABLES[block.name].make(folder, None, block)
     ladder, name = ladder_of(block)
-    folder = results.measured(folder, own_folder(ladder), f"{name.removesuffix('_plot')}.csv")
-    if gpu := block.values.get("gpu"):
-        folder = results.stored(gpu)
-        block = replace(block, values={key: value for key, value in block.values.items() if key != "gpu"})
+    values = dict(block.values)
+    if gpu := values.pop("gpu", None):
+        folder, block = results.stored(gpu), replace(block, values=values)
+    else:
+        folder = results.measured(folder, own_folder(ladder), f"{name.removesuffix('_plot')}.csv")
     own = registry.TABLES.get(f"{own_folder(ladder)}/{name}")
     found = own or (registry.TABLES.get("<sweep>" if name in ladder.sweeps else name) if ladder else None)
     if not found:
