@@ -99,7 +99,7 @@ run:
 test:
 	@[ -d tests ] || { echo 'test: this tree has no tests of the course; make grade checks your exercises' >&2; exit 2; }
 	@scripts/setup.sh test
-	@.venv/bin/python -m pytest -rsfE -n "$$(python3 -B simt/driver/jobs.py)" --dist loadfile --no-loadscope-reorder --durations=10 tests $$ARGS
+	@.venv/bin/python -m pytest -rsfE -n "$$(python3 -B simt/driver/jobs.py)" --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --durations=10 tests $$ARGS
 
 # The jobs of tools/ladder: python3 -m ladder --help, with tools/ on PYTHONPATH, and after it what the user has there.
 bench profile stage analyze peers chain tune plots readme site start exercise grade try hint solution watch quiz class \

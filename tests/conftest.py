@@ -5,7 +5,8 @@ collected tests are marked with, for the CPU device unless BACKEND says otherwis
 The programs stay below build/<backend>/: the links that make leaves beside the sources are not touched.
 
 make test runs two or more processes of pytest (pytest-xdist). All tests of a file run in one of them, so a long test
-that shares no fixture with others stands in a file of its own. Tests that are marked `full` run with FULL=1 only.
+that shares no fixture with others stands in a file of its own. No process replaces one that crashes: pytest-xdist would
+then wait for ever for the tests that it still had. Tests that are marked `full` run with FULL=1 only.
 """
 
 import fcntl

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 
 #include "environment.h"
@@ -17,8 +16,7 @@ thread_local int current = 0;
 DeviceSet enabled[kMostDevices] = {};  // guarded by api_mutex()
 
 int asked() {
-  const char* text = std::getenv("SIMT_DEVICES");
-  const int count = text ? std::atoi(text) : 1;
+  const int count = std::atoi(setting("SIMT_DEVICES").value_or("1").c_str());
   return count >= 1 && count <= kMostDevices ? count : 0;
 }
 
@@ -31,7 +29,7 @@ int device_count() {
 
 std::string devices_refused() {
   if (asked()) return "";
-  return std::string("SIMT_DEVICES is '") + std::getenv("SIMT_DEVICES") + "'; it must be a number from 1 to " +
+  return "SIMT_DEVICES is '" + setting("SIMT_DEVICES").value_or("") + "'; it must be a number from 1 to " +
          std::to_string(kMostDevices);
 }
 

@@ -1,10 +1,12 @@
 #include "environment.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "device_limits.h"
 #include "devices.h"
 #include "launch.h"
+#include "simt/analysis.h"
 
 namespace simt {
 
@@ -22,25 +25,41 @@ namespace {
 
 constexpr int kMostWorkers = 1024, kMostMultiprocessors = 1024;
 
-std::string is_not_allowed(const char* variable, const std::string& allowed) {
-  return std::string(variable) + " is '" + std::getenv(variable) + "'; it must be " + allowed;
+struct Settings {
+  std::mutex mutex;
+  bool are_read = false;
+  std::map<std::string, std::string, std::less<>> texts;  // by the variables' names
+
+  void read() {
+    texts.clear();
+    for (char** variable = environ; variable && *variable; ++variable) {
+      const std::string_view text = *variable;
+      const size_t equals = text.find('=');
+      if (text.substr(0, 5) == "SIMT_" && equals != text.npos)
+        texts.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    are_read = true;
+  }
+};
+
+// Never destroyed: threads that read it outlive main.
+Settings& settings() {
+  static auto* all = new Settings;
+  return *all;
 }
 
-bool is_set(const char* variable, const char* value) {
-  const char* text = std::getenv(variable);
-  return text && std::strcmp(text, value) == 0;
+std::string is_not_allowed(const char* variable, const std::string& allowed) {
+  return std::string(variable) + " is '" + setting(variable).value_or("") + "'; it must be " + allowed;
 }
+
+bool is_set(const char* variable, const char* value) { return setting(variable) == value; }
 
 int asked_number(const char* variable, int most) {  // 0 if there is none, or what there is makes no sense
-  const char* text = std::getenv(variable);
-  const int asked = text ? std::atoi(text) : 0;
+  const int asked = std::atoi(setting(variable).value_or("0").c_str());
   return asked >= 1 && asked <= most ? asked : 0;
 }
 
-std::string order_asked() {
-  const char* text = std::getenv("SIMT_ORDER");
-  return text ? text : "forward";
-}
+std::string order_asked() { return setting("SIMT_ORDER").value_or("forward"); }
 
 bool is_seed(const std::string& order) {
   return !order.empty() && order.find_first_not_of("0123456789") == std::string::npos;
@@ -78,13 +97,30 @@ std::string set_order(Launch& launch) {
 
 // SIMT_COPIES: whether asynchronous copies land early or late. By default the order decides.
 std::string set_copies(Launch& launch) {
-  if (!std::getenv("SIMT_COPIES")) return "";
+  if (!setting("SIMT_COPIES")) return "";
   launch.copies_land_early = is_set("SIMT_COPIES", "early");
   return launch.copies_land_early || is_set("SIMT_COPIES", "late") ? ""
                                                                    : is_not_allowed("SIMT_COPIES", "early or late");
 }
 
 }  // namespace
+
+void read_settings() {
+  const std::lock_guard<std::mutex> lock(settings().mutex);
+  settings().read();
+}
+
+std::optional<std::string> setting(std::string_view variable) {
+  const std::lock_guard<std::mutex> lock(settings().mutex);
+  if (!settings().are_read) settings().read();
+  const auto found = settings().texts.find(variable);
+  return found == settings().texts.end() ? std::nullopt : std::optional<std::string>(found->second);
+}
+
+double timeout_seconds() {
+  const double seconds = std::atof(setting("SIMT_TIMEOUT").value_or("0").c_str());
+  return seconds > 0 ? seconds : kAnalysis ? 120 : 20;
+}
 
 std::vector<uint32_t> order_of(uint32_t count) {
   std::vector<uint32_t> order(count);
@@ -104,7 +140,7 @@ std::string read_environment(Launch& launch) {
   launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");
   for (const auto& [variable, most] :
        {std::pair{"SIMT_WORKERS", kMostWorkers}, std::pair{"SIMT_MULTIPROCESSORS", kMostMultiprocessors}})
-    if (std::getenv(variable) && !asked_number(variable, most))
+    if (setting(variable) && !asked_number(variable, most))
       return is_not_allowed(variable, "a number from 1 to " + std::to_string(most));
   const std::string wrong = set_order(launch);
   return wrong.empty() ? set_copies(launch) : wrong;

@@ -1,12 +1,20 @@
 // The environment variables that say how kernels run. A program may set them between its launches.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simt {
 
 struct Launch;
+
+// A thread that changes the environment, as any line of a Python program may, makes getenv() read freed memory in all
+// other threads. So the threads of the device itself never call it: the program's own calls note what is set.
+void read_settings();                                           // called with every operation that is enqueued
+std::optional<std::string> setting(std::string_view variable);  // as it was noted last; empty where it is not set
+double timeout_seconds();                                       // SIMT_TIMEOUT
 
 // Puts what they say into the launch. The sentence says which of them has a value that is not allowed; empty if none.
 std::string read_environment(Launch& launch);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "environment.h"
 #include "fault.h"
 #include "memory.h"
 #include "places.h"
@@ -188,12 +189,6 @@ void make_yield(Worker& w) {
   w.must_yield = false;
 }
 
-double timeout_seconds() {
-  const char* text = std::getenv("SIMT_TIMEOUT");
-  const double seconds = text ? std::atof(text) : 0;
-  return seconds > 0 ? seconds : kAnalysis ? 120 : 20;
-}
-
 // A worker whose lanes neither exit nor meet for the timeout hangs; so does one where only barriers come and go for
 // ten times as long.
 void watch_one_device() {
@@ -217,7 +212,7 @@ void watch_one_device() {
       s.since_step = idle || exits != s.exits || steps != s.steps ? 0 : s.since_step + kPeriod / 1000.0;
       s.steps = steps;
       s.exits = exits;
-      if (s.since_step > timeout_seconds() || s.since_exit > 10 * timeout_seconds()) {
+      if (!idle && (s.since_step > timeout_seconds() || s.since_exit > 10 * timeout_seconds())) {
         s = {};
         end_kernel_of(w);
       }
@@ -257,7 +252,7 @@ void watch_several_devices() {
     last_ended = ended;
     since_exit = exit ? 0 : since_exit + kPeriod / 1000.0;
     since_step = exit || steps ? 0 : since_step + kPeriod / 1000.0;
-    if (since_step <= timeout_seconds() && since_exit <= 10 * timeout_seconds()) continue;
+    if (idle || (since_step <= timeout_seconds() && since_exit <= 10 * timeout_seconds())) continue;
     since_step = since_exit = 0;
     say_what_hangs(in_progress());
     give_up_waiting();

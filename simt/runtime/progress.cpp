@@ -6,10 +6,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "environment.h"
 #include "fault.h"
 #include "launch.h"
 
@@ -49,8 +50,8 @@ Progress::~Progress() {
 
 void show_progress() {
   static const bool is_wanted = [] {
-    const char* asked = std::getenv("SIMT_PROGRESS");
-    return asked ? std::strcmp(asked, "0") != 0 : isatty(2) != 0;
+    const std::optional<std::string> asked = setting("SIMT_PROGRESS");
+    return asked ? asked != "0" : isatty(2) != 0;
   }();
   if (!is_wanted) return;
   const std::lock_guard<std::mutex> lock(shown().mutex);

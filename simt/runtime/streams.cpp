@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "environment.h"
 #include "in_flight.h"
 #include "memory.h"
 
@@ -175,6 +176,7 @@ cudaError_t join(Stream& stream, const Tasks& tasks, DeviceSet devices) {
 
 cudaError_t enqueue(cudaStream_t handle, Operation operation, cudaGraphNodeType type) {
   std::lock_guard<std::recursive_mutex> lock(api_mutex());
+  read_settings();
   if (is_stopped()) return record(sticky());
   Stream* stream = find_stream(handle);
   if (!stream) return record(cudaErrorInvalidResourceHandle);

@@ -377,6 +377,24 @@ TEST_CASE("a wait that nothing will end is named, with what each device does") {
   reset_all();
 }
 
+TEST_CASE("a kernel that runs later does not read the environment, since the program may change it meanwhile") {
+  int *flag, *filled;
+  REQUIRE(cudaMallocHost(&flag, 4) == cudaSuccess);
+  *flag = 0;
+  const On on(1);
+  REQUIRE(cudaMalloc(&filled, 4) == cudaSuccess);
+  wait_for_ever<<<1, 1>>>(flag);
+  fill<<<1, 1>>>(filled, 1);
+  {
+    const UnreadableEnvironment unreadable;
+    usleep(50000);
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  }
+  cudaFreeHost(flag);
+  reset_all();
+}
+
 TEST_CASE("a fault ends the kernels that would wait for ever") {
   enable_peers();
   int* flag;

@@ -359,6 +359,12 @@ TEST_CASE("an environment variable with a value that is not allowed") {
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
+TEST_CASE("the device's own threads read no environment variable, since the program may change them at any time") {
+  nothing<<<8, 1024>>>();
+  const UnreadableEnvironment unreadable;
+  usleep(300000);  // the watchdog looks every 100 ms
+}
+
 TEST_CASE("every way to launch a kernel") {
   Device<int> out(100);
   const auto all = [&](int value) { return out.host() == std::vector<int>(100, value); };

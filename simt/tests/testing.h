@@ -2,6 +2,7 @@
 #pragma once
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -83,4 +84,16 @@ struct Environment {  // set for a scope, or unset for a nullptr
     value ? setenv(name, value, 1) : unsetenv(name);
   }
   ~Environment() { had ? setenv(name, old.c_str(), 1) : unsetenv(name); }
+};
+
+// For a scope, a thread that reads the environment faults. It may do so in any program whose main thread calls
+// setenv(), which frees what getenv() reads.
+struct UnreadableEnvironment {
+  char** const before = environ;
+  void* const page = mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  UnreadableEnvironment() { environ = static_cast<char**>(page); }
+  ~UnreadableEnvironment() {
+    environ = before;
+    munmap(page, 1);
+  }
 };

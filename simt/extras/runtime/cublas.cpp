@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cublas_context.h"
+#include "environment.h"
 #include "memory.h"
 
 using namespace simt;
@@ -28,10 +29,10 @@ struct Blas {
 const Blas& blas() {
   static const Blas found = [] {
     Blas blas;
-    const char* chosen = std::getenv("SIMT_BLAS");
+    const std::optional<std::string> chosen = setting("SIMT_BLAS");
     std::vector<const char*> names = {"libopenblas.so.0", "libopenblas.so", "libmkl_rt.so", "libblas.so.3",
                                       "libblas.so"};
-    if (chosen) names = {chosen};
+    if (chosen) names = {chosen->c_str()};
     for (const char* name : names) {
       void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       if (!library) continue;

@@ -1,8 +1,8 @@
 // Groups: what a thread asks for between ncclGroupStart and ncclGroupEnd is done when the group ends.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
+#include "environment.h"
 #include "nccl_parts.h"
 
 namespace simt::nccl {
@@ -118,12 +118,6 @@ ncclResult_t planned(ncclComm* comm, const char* function, cudaStream_t stream, 
   return ncclSuccess;
 }
 
-double timeout() {
-  const char* text = std::getenv("SIMT_TIMEOUT");
-  const double seconds = text ? std::atof(text) : 0;
-  return seconds > 0 ? seconds : 20;
-}
-
 }  // namespace
 
 ncclResult_t spoil_group(ncclResult_t result) {
@@ -201,7 +195,7 @@ ncclResult_t Meeting::wait() {
     if (came != came_ || ended != operations_ended()) moved = Clock::now();
     came = came_;
     ended = operations_ended();
-    if (result_ != ncclInProgress || Clock::now() - moved < std::chrono::duration<double>(timeout())) continue;
+    if (result_ != ncclInProgress || Clock::now() - moved < std::chrono::duration<double>(timeout_seconds())) continue;
     std::vector<int> missing;
     for (size_t r = 0; r < has_come_.size(); ++r)
       if (!has_come_[r]) missing.push_back(static_cast<int>(r));
