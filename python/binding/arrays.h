@@ -164,10 +164,22 @@ inline int64_t row_stride(const Array& a) {
   return stride;
 }
 
+// The options of a call from Python, which has checked them.
+inline rms_norm::Options options_of(double eps, double weight_offset, bool llama, bool dependent_launch, int cache,
+                                    bool batch_invariant) {
+  rms_norm::Options options;
+  options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
+  options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
+  options.dependent_launch = dependent_launch, options.cache = static_cast<rms_norm::Cache>(cache);
+  options.batch_invariant = batch_invariant;
+  return options;
+}
+
 // The arrays of a norm, nullptr where there is none, and what sentences call them.
 struct Arrays {
   const DLTensor *x, *residual, *residual_out, *weight, *y;
   rms_norm::Names names = {"x", "residual", "residual_out", "weight", "out"};
+  float* rstd = nullptr;  // memory for that of each row, in the order of the rows, where it is to be stored
 };
 
 // y = the norm of x, or with a residual of residual_out = x + residual. Finds the workspace by itself. Throws a

@@ -12,9 +12,9 @@
 
 namespace rms_norm_binding {
 
-Instance& instance(Type x, Type residual, Type weight, Type y) {
-  static Instance all[kTypes][kTypes + 1][kTypes][kTypes];
-  return all[x][residual][weight][y];
+Instance& instance(Type x, Type residual, Type weight, Type y, bool stores_rstd) {
+  static Instance all[2][kTypes][kTypes + 1][kTypes][kTypes];
+  return all[stores_rstd][x][residual][weight][y];
 }
 
 void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream, DLDataTypeCode bfloat16_code) {
@@ -33,14 +33,14 @@ void norm(const Arrays& arrays, rms_norm::Options options, cudaStream_t stream, 
   if (sum != types[1])
     TVM_FFI_THROW(TypeError) << "residual is " << name_of(types[1]) << " and residual_out is " << name_of(sum)
                              << "; they must have the same type";
-  const Instance run = instance(types[0], types[1], types[2], types[3]);
+  const Instance run = instance(types[0], types[1], types[2], types[3], arrays.rstd != nullptr);
   if (run == nullptr)
     TVM_FFI_THROW(TypeError) << x.name << " in " << name_of(types[0]) << ", "
                              << (residual.tensor ? std::string("residual in ") + name_of(types[1]) + ", " : "")
                              << weight.name << " in " << name_of(types[2]) << " and " << y.name << " in "
                              << name_of(types[3])
                              << " are not among the types that this build has; build it with RMS_NORM_TYPES=all";
-  call.weight = weight.data();
+  call.weight = weight.data(), call.rstd = arrays.rstd;
   call.cols = x.cols();
   call.options = options;
   call.names = names;
@@ -64,11 +64,6 @@ template <DLDataTypeCode kBFloat16Code>
 void norm_of_python(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, double eps,
                     double weight_offset, bool llama, bool dependent_launch, int cache, bool batch_invariant,
                     GivenNames names) {
-  rms_norm::Options options;
-  options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
-  options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
-  options.dependent_launch = dependent_launch, options.cache = static_cast<rms_norm::Cache>(cache);
-  options.batch_invariant = batch_invariant;
   Arrays arrays = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
   std::vector<tvm::ffi::String> called;
   if (names.has_value()) {
@@ -76,7 +71,8 @@ void norm_of_python(DLTensor* x, Given residual, Given residual_out, Given weigh
     arrays.names = {called.at(0).c_str(), called.at(1).c_str(), called.at(2).c_str(), called.at(3).c_str(),
                     called.at(4).c_str()};
   }
-  norm(arrays, options, stream_of(x->device), kBFloat16Code);
+  norm(arrays, options_of(eps, weight_offset, llama, dependent_launch, cache, batch_invariant), stream_of(x->device),
+       kBFloat16Code);
 }
 
 // Waits for what was launched on the stream of x's device.

@@ -15,6 +15,7 @@ rms_norm::Tensor<T> of_type(const Tensor& tensor) {
 struct Call {
   Tensor x{}, residual{}, residual_out{}, y{};
   const void* weight = nullptr;
+  float* rstd = nullptr;  // of each row, where it is to be stored
   int64_t rows = 0, cols = 0;
   rms_norm::Options options;
   rms_norm::Names names;
@@ -24,6 +25,6 @@ struct Call {
 using Instance = cudaError_t (*)(const Call&, cudaStream_t, const char** refusal);
 
 // Where the instance of these types stands; nullptr if it is not compiled.
-Instance& instance(Type x, Type residual, Type weight, Type y);
+Instance& instance(Type x, Type residual, Type weight, Type y, bool stores_rstd = false);
 
 }  // namespace rms_norm_binding

@@ -1,4 +1,5 @@
-// The gradients as a function of Python, for the mixtures of types whose norms are compiled.
+// The gradients as a function of Python, for the mixtures of types whose norms are compiled; and the norm that stores
+// each row's rstd for them.
 #include <tvm/ffi/function.h>
 
 #include "arrays.h"
@@ -7,16 +8,26 @@
 
 namespace rms_norm_binding {
 
-GradientsInstance& gradients_instance(Type x, Type weight, Type y) {
-  static GradientsInstance all[kTypes][kTypes][kTypes];
-  return all[x][weight][y];
+GradientsInstance& gradients_instance(Type x, Type weight, Type y, bool reads_rstd) {
+  static GradientsInstance all[2][kTypes][kTypes][kTypes];
+  return all[reads_rstd][x][weight][y];
 }
 
 namespace {
 
-// dx, and dweight unless it is None, for the norm of x.
-void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given weight_given, DLTensor* dx_given,
-              Given dweight_given, Given workspace_given, double eps, double weight_offset) {
+// As norm(). rstd is float32 and dense; the rows must be walked in the order of x's dimensions, as they are if the
+// arrays are dense.
+void norm_with_rstd(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, DLTensor* rstd,
+                    double eps, double weight_offset, bool llama, bool dependent_launch, int cache,
+                    bool batch_invariant) {
+  Arrays arrays = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
+  arrays.rstd = static_cast<float*>(Array{"rstd", rstd}.data());
+  norm(arrays, options_of(eps, weight_offset, llama, dependent_launch, cache, batch_invariant), stream_of(x->device));
+}
+
+// dx, and dweight unless it is None, for the norm of x, whose rows' rstd may be None.
+void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given weight_given, Given rstd,
+              DLTensor* dx_given, Given dweight_given, Given workspace_given, double eps, double weight_offset) {
   const Array dy{"dy", dy_given}, dsum{"dsum", tensor_of(dsum_given)}, x{"x", x_given}, dx{"dx", dx_given};
   const Array weight{"weight", tensor_of(weight_given)}, dweight{"dweight", tensor_of(dweight_given)};
   const Array workspace{"workspace", tensor_of(workspace_given)};
@@ -28,7 +39,8 @@ void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given wei
       (dweight.tensor && weight.tensor && type_of(dweight) != type_of(weight)))
     TVM_FFI_THROW(TypeError) << "dx and dsum must have the type of x, and dweight that of weight";
   const Type types[] = {type_of(x), type_of(weight.tensor ? weight : dy), type_of(dy)};
-  const GradientsInstance run = gradients_instance(types[0], types[1], types[2]);
+  call.rstd = static_cast<const float*>(Array{"rstd", tensor_of(rstd)}.data());
+  const GradientsInstance run = gradients_instance(types[0], types[1], types[2], call.rstd != nullptr);
   if (run == nullptr)
     TVM_FFI_THROW(TypeError) << "gradients of x in " << name_of(types[0]) << ", weight in " << name_of(types[1])
                              << " and a result in " << name_of(types[2])
@@ -48,6 +60,7 @@ int64_t workspace_bytes(int64_t rows, int64_t cols) {
 
 }  // namespace
 
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(norm_with_rstd, norm_with_rstd)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(backward, backward)
 TVM_FFI_DLL_EXPORT_TYPED_FUNC(backward_workspace_bytes, workspace_bytes)
 

@@ -10,6 +10,7 @@ namespace rms_norm_binding {
 struct GradientsCall {
   Tensor dy{}, dsum{}, x{}, dx{};
   const void* weight;
+  const float* rstd;  // of each row of x; nullptr if it is to be computed again
   void *dweight, *workspace;
   int64_t rows = 0, cols = 0;
   rms_norm::Options options;
@@ -18,6 +19,6 @@ struct GradientsCall {
 using GradientsInstance = cudaError_t (*)(const GradientsCall&, cudaStream_t, const char** refusal);
 
 // Where the instance of these types stands, of which x is what was normalized; nullptr if it is not compiled.
-GradientsInstance& gradients_instance(Type x, Type weight, Type y);
+GradientsInstance& gradients_instance(Type x, Type weight, Type y, bool reads_rstd = false);
 
 }  // namespace rms_norm_binding

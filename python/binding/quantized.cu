@@ -99,10 +99,7 @@ void quantized(DLTensor* x_given, Given residual_given, Given residual_out_given
   call.cols = x.cols();
   call.names = {"x", "residual", "residual_out", "weight", "y", "out"};
   if (are_same(residual.tensor, residual_out.tensor)) call.names.residual_out = "residual";
-  call.options.eps = static_cast<float>(eps), call.options.weight_offset = static_cast<float>(weight_offset);
-  call.options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
-  call.options.dependent_launch = dependent_launch, call.options.cache = static_cast<rms_norm::Cache>(cache);
-  call.options.batch_invariant = batch_invariant;
+  call.options = options_of(eps, weight_offset, llama, dependent_launch, cache, batch_invariant);
   const CurrentDevice device(x.tensor->device.device_id);
   const char* refusal = nullptr;
   const cudaError_t error = run(call, stream_of(x.tensor->device), &refusal);

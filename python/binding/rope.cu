@@ -76,10 +76,8 @@ void qk_norm_rope(DLTensor* qkv_given, Given q_given, Given k_given, DLTensor* c
     if (tokens > 0 && a.data() == nullptr)
       TVM_FFI_THROW(ValueError) << a.name << " has no memory, as a fake tensor or a DTensor of PyTorch has none";
   }
-  rms_norm::Options options;
-  options.eps = static_cast<float>(eps), options.weight_offset = static_cast<float>(weight_offset);
-  options.rounding = llama ? rms_norm::Rounding::llama : rms_norm::Rounding::gemma;
-  options.dependent_launch = dependent_launch, options.batch_invariant = batch_invariant;
+  const rms_norm::Options options =
+      options_of(eps, weight_offset, llama, dependent_launch, /*cache=*/0, batch_invariant);
   const Type own = type_of(qkv, kBFloat16Code);
   const int64_t stride = row_stride(qkv);
   if (const int64_t heads = (q_heads + kv_heads) * head_dim; tokens > 1 && std::abs(stride) < heads)

@@ -20,9 +20,12 @@ _PARTS = {  # what RMS_NORM_PARTS may leave out
 }
 
 
+BUILT = _build.PARTS.split(";")
+
+
 def _function(name, part="norm"):
     """A function of the library; if its part was not built, one that says so."""
-    if part in _build.PARTS.split(";"):
+    if part in BUILT:
         return _module.get_function(name)
 
     def refuse(*arguments):
@@ -41,6 +44,7 @@ qk_norm_rope = _function("qk_norm_rope", "rope")
 _qk_norm_rope_of_numpy = _function("qk_norm_rope_of_numpy", "rope")
 _quantized = _function("quantized", "quantized")
 _quantized_of_numpy = _function("quantized_of_numpy", "quantized")
+norm_with_rstd = _function("norm_with_rstd", "gradients")
 backward = _function("backward", "gradients")
 backward_workspace_bytes = _function("backward_workspace_bytes", "gradients")
 register_operators = _function("register_operators")

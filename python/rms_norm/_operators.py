@@ -129,10 +129,13 @@ _library.define(
     "rms_norm_quantized_(Tensor x, Tensor(a!)? residual, Tensor? weight, Tensor(b!) out, Tensor(c!)? y, Tensor? scale,"
     f" Tensor(d!)? scales, Tensor? upper_bound, int block, {_OPTIONS}) -> ()"
 )
+# The norm, the sum if there is a residual, and each row's rstd, of the shape of x without its last dimension, for:
+_library.define(f"_norm_with_rstd(Tensor x, Tensor? residual, Tensor? weight, {_OPTIONS}) -> (Tensor, Tensor, Tensor)")
 _library.define(
-    # wants_dweight is no bool: of the calls that it has seen, DTensor tells those apart that have other ints.
-    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, int wants_dweight)"
-    " -> (Tensor, Tensor)"
+    # wants_dweight is no bool: of the calls that it has seen, DTensor tells those apart that have other ints. What is new
+    # comes last, with a default, since torch.compile keeps graphs on disk, whose calls are those of an older version.
+    "backward(Tensor dy, Tensor? dsum, Tensor x, Tensor? weight, float eps, float weight_offset, int wants_dweight,"
+    " Tensor? rstd=None) -> (Tensor, Tensor)"
 )
 
 
@@ -186,19 +189,34 @@ _WRITING = {
 }
 
 
-def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+def _norm_with_rstd(x, residual, weight, options):
+    x = x.contiguous()  # rstd is in the order of the rows
+    y, rstd = torch.empty_like(x), x.new_empty(x.shape[:-1], dtype=torch.float32)
+    total = None
+    if residual is not None:
+        residual = residual.contiguous()
+        total = torch.empty_like(residual)
+    try:
+        _arrays.norm_with_rstd(x, residual, total, weight, y, rstd, *options.numbers)
+    except _arrays.REFUSALS as refused:
+        raise _arrays.explained(refused, (x, residual, total, weight, y)) from None
+    return y, x.new_empty(0) if total is None else total, rstd
+
+
+def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight, rstd=None):
     dx = torch.empty_like(x)
     if not wants_dweight:
-        _arrays.backward(dy, dsum, x, weight, dx, None, None, eps, weight_offset)
+        _arrays.backward(dy, dsum, x, weight, rstd, dx, None, None, eps, weight_offset)
         return dx, x.new_empty(0)
     rows = x.numel() // x.shape[-1]
     workspace = x.new_empty(_arrays.backward_workspace_bytes(rows, x.shape[-1]), dtype=torch.uint8)
     dweight = torch.empty_like(weight)
-    _arrays.backward(dy, dsum, x, weight, dx, dweight, workspace, eps, weight_offset)
+    _arrays.backward(dy, dsum, x, weight, rstd, dx, dweight, workspace, eps, weight_offset)
     return dx, dweight
 
 
 _in_python = {name: _with_options(call, count) for name, (call, count, _) in _WRITING.items()}
+_in_python["_norm_with_rstd"] = _with_options(_norm_with_rstd, 3)
 _in_python["backward"] = _backward
 if not _arrays.register_operators():  # PyTorch before 2.10 does not have what C++ needs
     for _prefix in ("", "_"):
@@ -288,8 +306,15 @@ def _(x, residual, weight, out, y, scale, scales, upper_bound, block, eps=1e-6, 
     _arrays.check_quantized(arrays, block)
 
 
+@torch.library.register_fake("rms_norm::_norm_with_rstd", lib=_library)
+def _(x, residual, weight, eps=1e-6, **options):
+    _check(x, weight, residual=residual)
+    total = x.new_empty(0) if residual is None else torch.empty_like(residual)
+    return torch.empty_like(x), total, x.new_empty(x.shape[:-1], dtype=torch.float32)
+
+
 @torch.library.register_fake("rms_norm::backward", lib=_library)
-def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+def _(dy, dsum, x, weight, eps, weight_offset, wants_dweight, rstd=None):
     return torch.empty_like(x), torch.empty_like(weight) if wants_dweight else x.new_empty(0)
 
 
@@ -338,45 +363,74 @@ class _Backward(torch.autograd.Function):
         raise NotImplementedError("rms_norm has no second derivative; torch.nn.functional.rms_norm has one")
 
 
-def _gradients(ctx, dy, dsum, x, weight):
+_BYTES_OF_ROW = (
+    4096  # for shorter rows, computing rstd again takes less time than reading it (include/rms_norm/README.md)
+)
+
+
+def _wants_rstd(x, *others):
+    """Whether the forward pass stores each row's rstd for the backward pass: where that pays, and where it is compiled,
+    which is for tensors of one type."""
+    return (
+        is_grad_enabled()
+        and _any_requires_grad(x, *others)
+        and "gradients" in _arrays.BUILT
+        and x.ndim > 0
+        and x.shape[-1] * x.element_size() >= _BYTES_OF_ROW
+        and all(t is None or t.dtype == x.dtype and t.is_contiguous() for t in (x, *others))
+    )
+
+
+def _gradients(ctx, dy, dsum, x, weight, rstd):
     """dx in x's type, and dweight or None. What autograd hands over may be expanded or transposed: it is made dense."""
     wants_dweight = weight is not None and ctx.needs_input_grad[ctx.weight_at]
     dsum = None if dsum is None else dsum.contiguous()
     backward = _Backward.apply if is_grad_enabled() else torch.ops.rms_norm.backward  # with create_graph, or without
     numbers = ctx.options.eps, ctx.options.weight_offset
-    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, *numbers, int(wants_dweight))
+    dx, dweight = backward(dy.contiguous(), dsum, x.contiguous(), weight, *numbers, int(wants_dweight), rstd)
     return dx, dweight if wants_dweight else None
 
 
 class _Norm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, weight, options):
-        _save(ctx, 1, options, x, weight)
-        return _below_autograd(torch.ops.rms_norm._rms_norm, direct_norm, (x, weight), options)
+    def forward(ctx, x, weight, options, wants_rstd):
+        if wants_rstd:
+            y, _, rstd = _below_autograd(
+                torch.ops.rms_norm._norm_with_rstd, _norm_with_rstd, (x, None, weight), options
+            )
+        else:
+            y, rstd = _below_autograd(torch.ops.rms_norm._rms_norm, direct_norm, (x, weight), options), None
+        _save(ctx, 1, options, x, weight, rstd)
+        return y
 
     @staticmethod
     def backward(ctx, dy):
         if dy is None:
-            return None, None, None
-        return *_gradients(ctx, dy, None, *ctx.saved_tensors), None
+            return None, None, None, None
+        return *_gradients(ctx, dy, None, *ctx.saved_tensors), None, None
 
 
 class _FusedAdd(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, residual, weight, options):
-        operator = torch.ops.rms_norm._fused_add_rms_norm
-        y, total = _below_autograd(operator, direct_fused_add, (x, residual, weight), options)
-        _save(ctx, 2, options, total, weight)
+    def forward(ctx, x, residual, weight, options, wants_rstd):
+        operators = torch.ops.rms_norm
+        tensors = x, residual, weight
+        if wants_rstd:
+            y, total, rstd = _below_autograd(operators._norm_with_rstd, _norm_with_rstd, tensors, options)
+        else:
+            y, total = _below_autograd(operators._fused_add_rms_norm, direct_fused_add, tensors, options)
+            rstd = None
+        _save(ctx, 2, options, total, weight, rstd)
         ctx.x_type = x.dtype
         return y, total
 
     @staticmethod
     def backward(ctx, dy, dsum):
-        total, weight = ctx.saved_tensors
+        total, weight, rstd = ctx.saved_tensors
         if dy is None:
-            return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None
-        dtotal, dweight = _gradients(ctx, dy, dsum, total, weight)
-        return dtotal.to(ctx.x_type), dtotal, dweight, None
+            return None if dsum is None else dsum.to(ctx.x_type), dsum, None, None, None
+        dtotal, dweight = _gradients(ctx, dy, dsum, total, weight, rstd)
+        return dtotal.to(ctx.x_type), dtotal, dweight, None, None
 
 
 def _with_gradients(tensors, direct, function):
@@ -390,7 +444,7 @@ def _with_gradients(tensors, direct, function):
         _has_dtensor(*given)
         if _is_transformed():
             raise NotImplementedError("rms_norm has no rules for torch.func; torch.nn.functional.rms_norm has them")
-        return function.apply(*given, options)
+        return function.apply(*given, options, _wants_rstd(*given))
 
     return call
 

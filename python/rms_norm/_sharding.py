@@ -36,13 +36,20 @@ def _fused_add(x, residual, weight, *numbers, **options):
     return list(_shardings(x, [_as_x, _as_x], [_as_x, _as_x, weight and _whole]))
 
 
-def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight):
+def _norm_with_rstd(x, residual, weight, *numbers, **options):
+    results = [_as_x, _as_x if residual else _whole, _as_x]
+    return list(_shardings(x, results, [_as_x, residual and _as_x, weight and _whole]))
+
+
+def _backward(dy, dsum, x, weight, eps, weight_offset, wants_dweight, rstd=None):
     of_weight = _summed if wants_dweight else _whole
-    return list(_shardings(x, [_as_x, of_weight], [_as_x, dsum and _as_x, _as_x, weight and _whole]))
+    given = [_as_x, dsum and _as_x, _as_x, weight and _whole, None, None, None, rstd and _as_x]  # None is a number's
+    return list(_shardings(x, [_as_x, of_weight], given))
 
 
 def register():
     operators = torch.ops.rms_norm
     register_sharding([operators.rms_norm.default, operators._rms_norm.default])(_norm)
     register_sharding([operators.fused_add_rms_norm.default, operators._fused_add_rms_norm.default])(_fused_add)
+    register_sharding(operators._norm_with_rstd.default)(_norm_with_rstd)
     register_sharding(operators.backward.default)(_backward)

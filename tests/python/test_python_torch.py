@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 install()
 import rms_norm
 import rms_norm.torch as ours
-from rms_norm import flashinfer, vllm
+from rms_norm import _operators, flashinfer, vllm
 
 TYPES = [torch.float32, torch.float16, torch.bfloat16]
 OPERATORS = torch.ops.rms_norm
@@ -89,7 +89,12 @@ OPCHECKS = {
         *(OPERATORS.qk_norm_rope_, torch.randn(3, 40), torch.randn(8), None),
         *(torch.randn(5, 8), torch.arange(3), 2, 1, 8, True),
     ),
-    "backward": lambda: (OPERATORS.backward, *torch.randn(3, 3, 20), torch.randn(20), 1e-6, 0.0, 1),
+    "_norm_with_rstd": lambda: (OPERATORS._norm_with_rstd, torch.randn(3, 20), None, torch.randn(20)),
+    "_norm_with_rstd of a sum": lambda: (OPERATORS._norm_with_rstd, *torch.randn(2, 3, 20), None),
+    "backward": lambda: (
+        *(OPERATORS.backward, *torch.randn(3, 3, 20), torch.randn(20), 1e-6, 0.0, 1),
+        torch.ones(3),
+    ),
     "backward to x": lambda: (OPERATORS.backward, torch.randn(3, 20), None, torch.randn(3, 20), None, 1e-6, 0.0, 0),
 }
 
@@ -120,6 +125,40 @@ def test_compiles_without_a_break():
 # --- Gradients ----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=[False, True], ids=["rstd computed again", "rstd stored"])
+def rstd(request, monkeypatch):
+    """Whatever the length of the rows."""
+    monkeypatch.setattr(_operators, "_BYTES_OF_ROW", 0 if request.param else 2**30)
+    torch._dynamo.reset()
+
+
+def test_long_rows_of_one_type_keep_their_rstd():
+    x, residual, weight = leaves((5, 1024), (5, 1024), 1024)
+    y, total = ours.fused_add_rms_norm(x, residual, weight)
+    for result, normalized in ((ours.rms_norm(x, weight), x), (y, total)):
+        *_, rstd = result.grad_fn.saved_tensors
+        close(rstd, torch.rsqrt(normalized.detach().square().mean(-1) + 1e-6))
+    short, half = leaves((5, 1023), 1023), (x.detach().half().requires_grad_(), weight)
+    strided = torch.randn(5, 2048)[:, :1024].requires_grad_(), weight
+    for x, weight in (short, half, strided):
+        y = ours.rms_norm(x, weight)
+        assert y.grad_fn.saved_tensors[2] is None
+    with torch.no_grad():
+        assert ours.rms_norm(residual).grad_fn is None
+
+
+def test_what_is_wrong_is_refused_with_a_stored_rstd_too():
+    x, weight = leaves((3, 2048), 2048)
+    for call in (
+        lambda: ours.rms_norm(x, weight[1:]),
+        lambda: ours.fused_add_rms_norm(x, x[:2], weight),
+        lambda: torch.compile(ours.rms_norm, backend="aot_eager")(x, weight[1:]),
+    ):
+        with pytest.raises((ValueError, RuntimeError), match="is wanted|must be the same"):
+            call()
+
+
+@pytest.mark.usefixtures("rstd")
 @pytest.mark.parametrize("offset", [0.0, 1.0])
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_gradients(dtype, offset):
@@ -132,6 +171,7 @@ def test_gradients(dtype, offset):
     close(weight.grad, weight64.grad.to(dtype))
 
 
+@pytest.mark.usefixtures("rstd")
 def test_gradients_through_the_sum():
     """Both outputs are used, by an expanded gradient and by a transposed one."""
     leaf = leaves((5, 40), (5, 40), 40)
@@ -147,6 +187,7 @@ def test_gradients_through_the_sum():
         torch.testing.assert_close(got.grad.double(), expected.grad, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.usefixtures("rstd")
 def test_gradients_that_are_not_wanted():
     x, weight = torch.randn(3, 20), torch.randn(20, requires_grad=True)
     ours.rms_norm(x, weight).sum().backward()
@@ -165,6 +206,7 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(ours.rms_norm, (x, weight), eps=1e-2, atol=1e-2, rtol=1e-2, nondet_tol=0.0)
 
 
+@pytest.mark.usefixtures("rstd")
 def test_gradients_compile():
     x, weight = leaves((4, 64), 64)
     ours.rms_norm(x, weight).sum().backward()
@@ -175,6 +217,7 @@ def test_gradients_compile():
     close(weight.grad, expected[1])
 
 
+@pytest.mark.usefixtures("rstd")
 def test_gradients_have_no_gradients():
     x, residual, weight = leaves((3, 8), (3, 8), 8)
     for y in (ours.rms_norm(x, weight), ours.fused_add_rms_norm(x, residual, weight)[0]):

@@ -6,6 +6,7 @@ part that is right.
 """
 
 import copy
+import itertools
 import os
 import sys
 
@@ -14,7 +15,7 @@ import rms_norm
 import rms_norm.torch as ours
 import torch
 import torch.distributed as dist
-from rms_norm import distributed
+from rms_norm import _operators, distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -50,7 +51,8 @@ def distributed_tensors(mesh):
     plain = [torch.randn(SHAPE).requires_grad_(), torch.randn(SHAPE).requires_grad_(), torch.randn(32).requires_grad_()]
     x, residual, weight = plain
     placements = Replicate(), Shard(0), Shard(1), Shard(2), Partial()
-    for of_x in placements:
+    for of_x, bytes_of_row in itertools.product(placements, (2**30, 0)):  # rstd is computed again, or stored
+        _operators._BYTES_OF_ROW = bytes_of_row
         spread_x, of_weight = spread(x.detach(), mesh, of_x), spread(weight.detach(), mesh, Replicate())
         for wanted in ([0], [0, 1]):  # without the gradient of the weight, and with it
             for got, expected in zip(
