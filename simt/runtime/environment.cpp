@@ -134,7 +134,7 @@ std::vector<uint32_t> order_of(uint32_t count) {
   return order;
 }
 
-std::string read_environment(Launch& launch) {
+std::string apply_settings(Launch& launch) {
   if (const std::string refused = devices_refused(); !refused.empty()) return refused;
   launch.exited_threads_arrive = is_set("SIMT_EXITED", "arrive");
   launch.barriers_may_differ = is_set("SIMT_BARRIERS", "any");

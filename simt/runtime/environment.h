@@ -17,7 +17,7 @@ std::optional<std::string> setting(std::string_view variable);  // as it was not
 double timeout_seconds();                                       // SIMT_TIMEOUT
 
 // Puts what they say into the launch. The sentence says which of them has a value that is not allowed; empty if none.
-std::string read_environment(Launch& launch);
+std::string apply_settings(Launch& launch);
 std::vector<uint32_t> order_of(uint32_t count);  // of so many devices, by SIMT_ORDER
 unsigned workers_asked();                        // SIMT_WORKERS, or as many as there are cores
 unsigned multiprocessors();  // SIMT_MULTIPROCESSORS as it is when this is called first, or kMultiprocessors

@@ -157,7 +157,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   launch.blocks_per_gang = blocks_in_gang(launch, blocks);
   launch.gangs = (blocks + launch.blocks_per_gang - 1) / launch.blocks_per_gang;
   launch.shared_used = (config.shared + 127) / 128 * 128;
-  const std::string wrong = read_environment(launch);
+  const std::string wrong = apply_settings(launch);
   if (!wrong.empty()) return fault(cudaErrorInitializationError, wrong);
   launch.stats.blocks = blocks;
   launch.stats.threads = blocks * launch.threads;
