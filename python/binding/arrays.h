@@ -89,6 +89,13 @@ inline void check_place(const Array& a, const Array& x) {
                               << a.stride(a.last()) << " elements); make a contiguous copy first";
 }
 
+inline void check_contiguous(const Array& a) {
+  int64_t stride = 1;
+  for (int i = a.last(); i >= 0; stride *= a.tensor->shape[i--])
+    if (a.tensor->shape[i] > 1 && a.stride(i) != stride)
+      TVM_FFI_THROW(ValueError) << a.name << " is not contiguous; make a contiguous copy first";
+}
+
 inline void check_weight(const Array& weight, const Array& x) {
   if (weight.tensor == nullptr) return;
   check_place(weight, x);

@@ -12,6 +12,15 @@ rms_norm::Tensor<T> of_type(const Tensor& tensor) {
   return {static_cast<T*>(tensor.data), tensor.layout};
 }
 
+// The tensor, with memory for its rows' rstd or without.
+template <bool has_rstd, class T, class F>
+auto with_rstd(const rms_norm::Tensor<T>& tensor, F* rstd) {
+  if constexpr (has_rstd)
+    return rms_norm::WithRstd{tensor, rstd};
+  else
+    return tensor;
+}
+
 struct Call {
   Tensor x{}, residual{}, residual_out{}, y{};
   const void* weight = nullptr;

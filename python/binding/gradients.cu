@@ -15,13 +15,26 @@ GradientsInstance& gradients_instance(Type x, Type weight, Type y, bool reads_rs
 
 namespace {
 
-// As norm(). rstd is float32 and dense; the rows must be walked in the order of x's dimensions, as they are if the
-// arrays are dense.
+// The memory of rstd, of which each row of a tensor has one; nullptr for None. find_rows() walks rows in the order in
+// which this tensor lies in memory, so that must be the order of its dimensions.
+float* rstd_of(const DLTensor* given, const Array& walked) {
+  const Array rstd{"rstd", given};
+  if (rstd.tensor == nullptr) return nullptr;
+  check_contiguous(walked), check_contiguous(rstd), check_place(rstd, walked);
+  if (type_of(rstd) != kFloat32) TVM_FFI_THROW(TypeError) << "rstd is " << name_of(type_of(rstd)) << ", not float32";
+  const int64_t* const shape = walked.tensor->shape;
+  if (rstd.tensor->ndim != walked.last() || !std::equal(shape, shape + walked.last(), rstd.tensor->shape))
+    TVM_FFI_THROW(ValueError) << "rstd has the shape " << rstd.shape() << ", and " << walked.name << " has the shape "
+                              << walked.shape() << "; the same without the last dimension is wanted";
+  return static_cast<float*>(rstd.data());
+}
+
+// As norm(), with the memory of each row's rstd.
 void norm_with_rstd(DLTensor* x, Given residual, Given residual_out, Given weight, DLTensor* y, DLTensor* rstd,
                     double eps, double weight_offset, bool llama, bool dependent_launch, int cache,
                     bool batch_invariant) {
   Arrays arrays = {x, tensor_of(residual), tensor_of(residual_out), tensor_of(weight), y};
-  arrays.rstd = static_cast<float*>(Array{"rstd", rstd}.data());
+  arrays.rstd = rstd_of(rstd, {"out", y});
   norm(arrays, options_of(eps, weight_offset, llama, dependent_launch, cache, batch_invariant), stream_of(x->device));
 }
 
@@ -39,7 +52,7 @@ void backward(DLTensor* dy_given, Given dsum_given, DLTensor* x_given, Given wei
       (dweight.tensor && weight.tensor && type_of(dweight) != type_of(weight)))
     TVM_FFI_THROW(TypeError) << "dx and dsum must have the type of x, and dweight that of weight";
   const Type types[] = {type_of(x), type_of(weight.tensor ? weight : dy), type_of(dy)};
-  call.rstd = static_cast<const float*>(Array{"rstd", tensor_of(rstd)}.data());
+  call.rstd = rstd_of(tensor_of(rstd), dy);
   const GradientsInstance run = gradients_instance(types[0], types[1], types[2], call.rstd != nullptr);
   if (run == nullptr)
     TVM_FFI_THROW(TypeError) << "gradients of x in " << name_of(types[0]) << ", weight in " << name_of(types[1])

@@ -6,12 +6,7 @@ namespace rms_norm_binding {
 
 template <class X, class W, class Y, bool reads_rstd = false>
 cudaError_t run_gradients(const GradientsCall& c, cudaStream_t stream, const char** refusal) {
-  const auto x = [&] {
-    if constexpr (reads_rstd)
-      return rms_norm::WithRstd{of_type<const X>(c.x), c.rstd};
-    else
-      return of_type<const X>(c.x);
-  }();
+  const auto x = with_rstd<reads_rstd>(of_type<const X>(c.x), c.rstd);
   const auto with_arguments = [&](const auto& function) {
     return function(of_type<const Y>(c.dy), of_type<const X>(c.dsum), x, static_cast<const W*>(c.weight),
                     of_type<X>(c.dx), static_cast<W*>(c.dweight), c.workspace, c.rows, c.cols, c.options);

@@ -10,12 +10,7 @@ cudaError_t run(const Call& c, cudaStream_t stream, const char** refusal) {
   const auto residual = of_type<const R>(c.residual);  // of type void, it is none
   const auto residual_out = of_type<R>(c.residual_out);
   const auto* const weight = static_cast<const W*>(c.weight);
-  const auto y = [&] {
-    if constexpr (stores_rstd)
-      return rms_norm::WithRstd{of_type<Y>(c.y), c.rstd};
-    else
-      return of_type<Y>(c.y);
-  }();
+  const auto y = with_rstd<stores_rstd>(of_type<Y>(c.y), c.rstd);
   const cudaError_t error =
       rms_norm::fused_add_rms_norm(x, residual, residual_out, weight, y, c.rows, c.cols, c.options, stream);
   if (error == cudaErrorInvalidValue)

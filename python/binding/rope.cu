@@ -10,13 +10,6 @@
 namespace rms_norm_binding {
 namespace {
 
-void check_contiguous(const Array& a) {
-  int64_t stride = 1;
-  for (int i = a.last(); i >= 0; stride *= a.tensor->shape[i--])
-    if (a.tensor->shape[i] > 1 && a.stride(i) != stride)
-      TVM_FFI_THROW(ValueError) << a.name << " is not contiguous; make a contiguous copy first";
-}
-
 // function(0 of the heads' type, or of float32)
 template <class T, class Function>
 cudaError_t with_own_or_float(const Array& a, Type given, Type own, const Function& function) {

@@ -363,9 +363,8 @@ class _Backward(torch.autograd.Function):
         raise NotImplementedError("rms_norm has no second derivative; torch.nn.functional.rms_norm has one")
 
 
-_BYTES_OF_ROW = (
-    4096  # for shorter rows, computing rstd again takes less time than reading it (include/rms_norm/README.md)
-)
+# For shorter rows, computing rstd again takes less time than reading it: include/rms_norm/README.md.
+_BYTES_OF_ROW = 4096
 
 
 def _wants_rstd(x, *others):

@@ -27,9 +27,9 @@ constexpr int kMostWorkers = 1024, kMostMultiprocessors = 1024;
 
 struct Settings {
   std::mutex mutex;
-  bool are_read = false;
   std::map<std::string, std::string, std::less<>> texts;  // by the variables' names
 
+  Settings() { read(); }
   void read() {
     texts.clear();
     for (char** variable = environ; variable && *variable; ++variable) {
@@ -38,7 +38,6 @@ struct Settings {
       if (text.substr(0, 5) == "SIMT_" && equals != text.npos)
         texts.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
-    are_read = true;
   }
 };
 
@@ -112,7 +111,6 @@ void read_settings() {
 
 std::optional<std::string> setting(std::string_view variable) {
   const std::lock_guard<std::mutex> lock(settings().mutex);
-  if (!settings().are_read) settings().read();
   const auto found = settings().texts.find(variable);
   return found == settings().texts.end() ? std::nullopt : std::optional<std::string>(found->second);
 }
