@@ -160,14 +160,14 @@ def test_what_is_wrong_is_refused_with_a_stored_rstd_too():
 
 def test_an_rstd_that_does_not_fit_is_refused():
     x, dy = torch.randn(2, 3, 20), torch.randn(2, 3, 20)
-    for dy, rstd, sentence in (
+    for given, rstd, sentence in (
         (dy, torch.ones(6), r"rstd has the shape \(6,\).*without the last dimension"),
         (dy, torch.ones(2, 3, dtype=torch.float16), "rstd is float16, not float32"),
         (dy, torch.ones(3, 2).T, "rstd is not contiguous"),
         (torch.randn(3, 2, 20).transpose(0, 1), torch.ones(2, 3), "dy is not contiguous"),
     ):
         with pytest.raises((TypeError, ValueError), match=sentence):
-            OPERATORS.backward(dy, None, x, None, 1e-6, 0.0, 0, rstd)
+            OPERATORS.backward(given, None, x, None, 1e-6, 0.0, 0, rstd)
 
 
 @pytest.mark.usefixtures("rstd")
