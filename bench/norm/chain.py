@@ -180,8 +180,8 @@ def norm_of(competitor, layers, new_memory):
 def quantized_norm_of(competitor, layers, new_memory):
     def norm(x, r, weight):
         given = {"x": x, "r": r, "s": layers.other_sum(r) if new_memory else r, "q": layers.y}
-        entry = types.SimpleNamespace(**given, scale=layers.scale, scales=None)
-        q, _, s = competitor.quantized(competitors.ADD_STATIC, entry, weight)
+        entry = types.SimpleNamespace(**given, scale=layers.scale, scales=None, y=None)
+        q, _, s, _ = competitor.quantized(competitors.FORMS["add_fp8_static"], entry, weight)
         return q, s
 
     return norm
@@ -212,10 +212,11 @@ class Contest:
         """What is wrong with a norm of fresh random input, or ""."""
         shape, residual = self.shape, self.shape.form == RESIDUAL
         if shape.form == FLOAT8:
-            about = (competitors.ADD_STATIC, competitors.BLOCK, self.layers.scale)
+            form = competitors.FORMS["add_fp8_static"]
+            about = (form, competitors.BLOCK, self.layers.scale)
             entry = graph_timing.QuantizedEntry(self.torch, shape.rows, shape.hidden, chain_timing.DTYPE, *about)
             q, s = norm(entry.x.clone(), entry.r.clone(), self.layers.norms[0])
-            about = (self.torch, entry, competitors.ADD_STATIC, self.layers.norms[0], q, None, s)
+            about = (self.torch, entry, form, self.layers.norms[0], q, None, s, None)
             return graph_timing.quantized_errors(*about, chain_timing.DTYPE)[1]
         entry = graph_timing.Entry(self.torch, shape.rows, shape.hidden, chain_timing.DTYPE, residual)
         x, r = entry.x.clone(), entry.r.clone() if residual else None

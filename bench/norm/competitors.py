@@ -4,7 +4,7 @@ A competitor has .forward(x, weight, y) -> y and .residual(x, r, weight, y, s) -
 and y and s are outputs of the pool that it may use or leave; what it returns holds the result. One that has gradients
 has .backward(dy, x, weight, rstd, dx, dweight) -> (dx, dweight), with rstd of rows × 1 in float32. One that quantizes
 has .step(x, weight, dy) -> ((y, dx), dweight), forward and backward through autograd. One of norms that end in 8 bits
-has .quantized(form, entry, weight) -> (q, scales, s), with a Form and a graph_timing.QuantizedEntry. It works on
+has .quantized(form, entry, weight) -> (q, scales, s, y), with a Form and a graph_timing.QuantizedEntry. It works on
 PyTorch's current stream. in_place says that residual() overwrites x and r, backward_in_place that backward() overwrites
 dy. Making one raises Missing where it is not installed;
 a call raises whatever the library raises where it refuses a shape or a type.
@@ -24,11 +24,12 @@ DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2}
 @dataclasses.dataclass(frozen=True)
 class Form:
     """What a norm ends in: codes of this type, one scale for the tensor ("tensor", which is given), for each row ("row")
-    or for each 128 columns ("block")."""
+    or for each 128 columns ("block"). One that keeps the norm stores it in x's type, too."""
 
     code: str = "float8_e4m3fn"
     scaling: str = "row"
     adds: bool = False
+    keeps_norm: bool = False
 
     @property
     def largest(self):
@@ -45,8 +46,9 @@ FORMS = {
     "fp8_block": Form(scaling="block"),
     "int8_token": Form(code="int8"),
     "add_fp8_token": Form(adds=True),
+    "add_fp8_static": Form(scaling="tensor", adds=True),
+    "add_fp8_block": Form(scaling="block", adds=True, keeps_norm=True),
 }
-ADD_STATIC = Form(scaling="tensor", adds=True)
 BLOCK = 128
 
 
@@ -199,9 +201,9 @@ class Ours:
             how.scale = e.scale.data_ptr()
         else:
             how.scales = e.scales.data_ptr()
-        kind = int(form.code == "int8")
-        checked(self.lib, self.lib.rms_norm_quantized(code, kind, *pointers, ctypes.byref(how), None, *last))
-        return e.q, e.scales, e.s
+        kind, y = int(form.code == "int8"), None if e.y is None else e.y.data_ptr()
+        checked(self.lib, self.lib.rms_norm_quantized(code, kind, *pointers, ctypes.byref(how), y, *last))
+        return e.q, e.scales, e.s, e.y
 
 
 class OursWithRstd(Ours):
@@ -292,7 +294,8 @@ class Torch:
     def quantized(self, form, e, weight):
         def plain(x, r, weight, scale):
             s = None if r is None else x + r
-            return (*self.quantize(form, self.plain_forward(x if r is None else s, weight), scale), s)
+            y = self.plain_forward(x if r is None else s, weight)
+            return (*self.quantize(form, y, scale), s, y if form.keeps_norm else None)
 
         return self.run(plain, form, e.x, e.r, weight, e.scale)
 
@@ -329,7 +332,7 @@ class Apart(Torch):
         def quantize(y, scale):
             return self.quantize(form, y, scale)
 
-        return (*self.run(quantize, form, y, e.scale), e.s)
+        return (*self.run(quantize, form, y, e.scale), e.s, y)
 
 
 class Liger:
@@ -389,6 +392,7 @@ class FlashInfer:
             self.run_add = lambda x, r, weight: norm.fused_add_rmsnorm(x, r, weight, eps=EPS)
             self.run_quantized = lambda q, x, weight, scale: norm.rmsnorm_quant(q, x, weight, scale, EPS)
             self.run_add_quantized = lambda *tensors: norm.fused_add_rmsnorm_quant(*tensors, EPS)
+        self.run_add_block = getattr(norm, "fused_add_rmsnorm_fp8_block_quant", None)  # in CUDA C++ only
         self.ones = {}
 
     def weight_of(self, x, weight):
@@ -409,13 +413,18 @@ class FlashInfer:
         return x, r
 
     def quantized(self, form, e, weight):
+        weight = self.weight_of(e.x, weight)
+        if form.scaling == "block" and form.keeps_norm:
+            scales = e.scales.new_empty(e.scales.shape[1], -(-len(e.x) // 4) * 4)
+            self.run_add_block(e.q, scales, e.y, e.x, e.r, weight, EPS)
+            return e.q, scales.T[: len(e.x)], e.r, e.y
         if form.scaling != "tensor":
             raise NotImplementedError("FlashInfer has no norm that ends in such numbers")
         if form.adds:
-            self.run_add_quantized(e.q, e.x, e.r, self.weight_of(e.x, weight), e.scale)
-            return e.q, e.scales, e.r
-        self.run_quantized(e.q, e.x, self.weight_of(e.x, weight), e.scale)
-        return e.q, e.scales, e.s
+            self.run_add_quantized(e.q, e.x, e.r, weight, e.scale)
+            return e.q, e.scales, e.r, e.y
+        self.run_quantized(e.q, e.x, weight, e.scale)
+        return e.q, e.scales, e.s, e.y
 
 
 class Quack:
@@ -461,6 +470,8 @@ class Vllm:
         return x, r
 
     def quantized(self, form, e, weight):
+        if form.keeps_norm:
+            raise NotImplementedError("vLLM's norms that end in 8 bits do not store the norm")
         if form.scaling == "tensor" and form.adds:
             self.operators.fused_add_rms_norm_static_fp8_quant(e.q, e.x, e.r, weight, e.scale, EPS)
         elif form.scaling == "tensor":
@@ -469,7 +480,7 @@ class Vllm:
             self.operators.rms_norm_dynamic_per_token_quant(e.q, e.x, weight, e.scales, EPS, None, e.r)
         else:
             self.operators.rms_norm_per_block_quant(e.q, e.x, weight, e.scales, EPS, None, e.r, BLOCK, False)
-        return e.q, e.scales, e.r
+        return e.q, e.scales, e.r, None
 
 
 PEERS = {

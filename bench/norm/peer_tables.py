@@ -19,6 +19,8 @@ FILES = {
     "peers_fp8_block": "RMSNorm to float8, a scale of each 128 columns",
     "peers_int8_token": "RMSNorm to int8, a scale of each row",
     "peers_add_fp8_token": "residual add + RMSNorm to float8, a scale of each row",
+    "peers_add_fp8_static": "residual add + RMSNorm to float8, the scale given",
+    "peers_add_fp8_block": "residual add + RMSNorm to float8, a scale of each 128 columns, and the norm itself",
 }
 COLUMNS = (
     "rows cols dtype weight competitor verdict microseconds spread_percent gb_per_s percent_of_copy "

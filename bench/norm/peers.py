@@ -393,7 +393,7 @@ class QuantizedContest(Contest):
         self.form = competitors.FORMS[operator]
         self.scale = gpu.torch and gpu.torch.tensor([self.SCALE], device="cuda")
         item = graph_timing.ITEM_BYTES[shape.dtype]
-        self.moved = shape.rows * shape.cols * (3 * item + 1 if self.form.adds else item + 1)
+        self.moved = shape.rows * shape.cols * (item * (1 + 2 * self.form.adds + self.form.keeps_norm) + 1)
         self.pairs = graph_timing.pair_count(self.moved)
 
     def entry(self):
@@ -403,8 +403,8 @@ class QuantizedContest(Contest):
 
     def launch_of(self, competitor):
         def launch(e):
-            q, scales, s = competitor.quantized(self.form, e, self.weight)
-            return q, (scales, s)
+            q, *others = competitor.quantized(self.form, e, self.weight)
+            return q, others
 
         return launch
 

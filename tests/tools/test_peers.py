@@ -334,10 +334,11 @@ def test_wrong_numbers_of_8_bits_are_seen(name):
     columns = 256 if form.scaling == "block" else 320  # torch.Tensor.view() knows no shorter block
     entry.x, entry.q, weight = entry.x[:, :columns].contiguous(), entry.q[:, :columns], weight[:columns]
     entry.r = entry.r if entry.r is None else entry.r[:, :columns].contiguous()
-    q, scales, s = competitors.Torch(torch).quantized(form, entry, weight)
+    q, scales, s, y = competitors.Torch(torch).quantized(form, entry, weight)
+    assert (y is None) == (entry.y is None) == (not form.keeps_norm)
 
-    def wrong(q, scales, s):
-        return graph_timing.quantized_errors(torch, entry, form, weight, q, scales, s, "bfloat16")[1]
+    def wrong(q, scales, s, y=y):
+        return graph_timing.quantized_errors(torch, entry, form, weight, q, scales, s, y, "bfloat16")[1]
 
     assert wrong(q, scales, s) == ""
     one = q.view(torch.uint8).clone()
@@ -349,6 +350,8 @@ def test_wrong_numbers_of_8_bits_are_seen(name):
         assert "first the scale" in wrong(q, scales * 1.02, s)
     if s is not None:
         assert "first the sum" in wrong(q, scales, s.roll(1, 0))
+    if y is not None:
+        assert "first the norm" in wrong(q, scales, s, y.roll(1, 0))
 
 
 class FakeTorch:

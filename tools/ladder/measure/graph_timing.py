@@ -114,18 +114,24 @@ class BackwardEntry:
 
 
 class QuantizedEntry:
-    """The same of a norm that ends in 8 bits: x and r, q and s, and float32 scales. source and target are what a copy
-    of as many bytes as x, r, q and s have moves."""
+    """The same of a norm that ends in 8 bits: x and r, q, s and y, and float32 scales. source and target are what a copy
+    of as many bytes as x, r, q, s and y have moves."""
 
     def __init__(self, torch, rows, cols, dtype, form, block, scale):
         count, kind = rows * cols, getattr(torch, dtype)
         step = -(-count // 256) * 256
-        self.bytes = step * (7 if form.adds else 3) // 2  # that are read, and that are written
-        self.inputs = torch.empty(step * (1 + form.adds), dtype=kind, device=scale.device).normal_()
-        self.target = torch.empty(-(-self.bytes // 2), dtype=kind, device=scale.device)
-        outputs = self.target.view(torch.uint8)
+        read, written = 2 * step * (1 + form.adds), step * (1 + 2 * form.adds + 2 * form.keeps_norm)
+        self.bytes = (read + written) // 2  # that a copy reads, and that it writes
+        copied = -(-self.bytes // 2)
+        self.inputs = torch.empty(max(read // 2, copied), dtype=kind, device=scale.device).normal_()
+        self.target = torch.empty(max(-(-written // 2), copied), dtype=kind, device=scale.device)
+        outputs, self.target = self.target.view(torch.uint8), self.target[:copied]
         self.q = outputs[:count].view(getattr(torch, form.code)).view(rows, cols)
-        self.s = outputs[step : step + 2 * count].view(kind).view(rows, cols) if form.adds else None
+        begin_of_y = step * (1 + 2 * form.adds)
+        self.s, self.y = (
+            outputs[begin : begin + 2 * count].view(kind).view(rows, cols) if there else None
+            for begin, there in ((step, form.adds), (begin_of_y, form.keeps_norm))
+        )
         blocks = {"tensor": 0, "row": 1, "block": -(-cols // block)}[form.scaling]
         self.scales = torch.empty(rows, blocks, dtype=torch.float32, device=scale.device) if blocks else None
         self.scale, self.rows_and_cols = scale, (rows, cols)
@@ -140,12 +146,12 @@ class QuantizedEntry:
     clone_inputs = BackwardEntry.clone_inputs
 
 
-def quantized_errors(torch, entry, form, weight, q, scales, s, dtype):
+def quantized_errors(torch, entry, form, weight, q, scales, s, norm, dtype):
     """As errors(), of numbers of 8 bits times their scales. A competitor may round the norm to the type once or twice."""
     (rows, cols), u = entry.x.shape, UNIT_ROUNDOFF[dtype]
     if q.shape != entry.x.shape or str(q.dtype).rpartition(".")[2] != form.code:
         return math.nan, f"the output is {tuple(q.shape)} {q.dtype}"
-    found, of_sums = Errors(torch, SMALLEST[dtype]), Errors(torch, SMALLEST[dtype])
+    found, of_sums, of_norms = (Errors(torch, SMALLEST[dtype]) for _ in range(3))
     width = cols if scales is None else -(-cols // scales.shape[1])
     inexact = 3 * u + 2.0**-12  # of the norm, before it is quantized
     digits, unit = (0.0, 0.5) if form.code == "int8" else (2.0**-4, 2.0**-10)
@@ -159,6 +165,8 @@ def quantized_errors(torch, entry, form, weight, q, scales, s, dtype):
         y *= torch.rsqrt(y.square().mean(dim=1, keepdim=True) + EPS)
         if weight is not None:
             y *= weight.double()
+        if form.keeps_norm:
+            of_norms.add(norm[part], y, inexact, begin, "norm")
         scale = entry.scale.double()
         if scales is not None:
             padded = torch.nn.functional.pad(y, (0, -cols % width)).view(len(y), -1, width)
@@ -169,7 +177,7 @@ def quantized_errors(torch, entry, form, weight, q, scales, s, dtype):
         y = torch.minimum(torch.maximum(y, -(form.largest + (form.code == "int8")) * scale), form.largest * scale)
         found.floor = 1.01 * unit * scale.expand_as(y)
         found.add(q[part].double() * scale, y, digits + inexact, begin, "output")
-    wrong = [f"{one.wrong} wrong elements, {one.first}" for one in (found, of_sums) if one.wrong]
+    wrong = [f"{one.wrong} wrong elements, {one.first}" for one in (found, of_sums, of_norms) if one.wrong]
     return found.worst, "; ".join(wrong)
 
 
