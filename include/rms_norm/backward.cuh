@@ -144,22 +144,21 @@ template <class Shape, class P>
 cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
   using Memory = Stage<Shape, typename P::Input, typename P::Output>;
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
-  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr),
-            out_bytes = Memory::out_bytes(lanes, teams);
+  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr);
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
   p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
   const auto kernel = row_gradients<Shape, P>;
-  if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
+  if (std::max(p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
-    p.stages = std::clamp((most_bytes - out_bytes) / stage_bytes, 1, p.stages);
+    p.stages = std::clamp(most_bytes / stage_bytes, 1, p.stages);
     if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   }
-  const int shared_bytes = std::max(out_bytes + p.stages * stage_bytes, sums_bytes);
+  const int shared_bytes = std::max(p.stages * stage_bytes, sums_bytes);
   Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, shared_bytes, parts, p.dependent};
   return launch(stream, grid, kernel, p);
 }
