@@ -41,8 +41,8 @@ template <class Measurement, class Cells>
 std::string csv(const std::string& columns, const std::vector<Measurement>& measurements, Cells cells_of,
                 const ladder::Device& device, int samples) {
   std::string out = columns +
-                    ",verdict,reason,microseconds,spread_percent,gb_per_s,copies,samples,device,sm,driver,runtime,"
-                    "date\n";
+                    ",verdict,reason,microseconds,spread_percent,gb_per_s,copies,samples,device,sm,"
+                    "multiprocessors,driver,runtime,date\n";
   for (const Measurement& m : measurements) {
     std::vector<std::string> cells = cells_of(m);
     const bool timed = m.refusal.empty();
@@ -51,7 +51,8 @@ std::string csv(const std::string& columns, const std::vector<Measurement>& meas
           timed ? ladder::text("%.1f", m.timing.spread_percent) : "",
           timed ? ladder::text("%.1f", m.bytes / m.timing.microseconds / 1e3) : "", std::to_string(m.copies),
           std::to_string(samples), device.name, std::to_string(device.compute_capability),
-          std::to_string(device.driver), std::to_string(device.runtime), ladder::today()})
+          std::to_string(device.multiprocessors), std::to_string(device.driver), std::to_string(device.runtime),
+          ladder::today()})
       cells.push_back(cell);
     out += ladder::csv_line(cells);
   }

@@ -359,7 +359,9 @@ cudaError_t dispatch(P& p, const Options& options, cudaStream_t stream) {
       if (!was_too_large(error)) return error;
     }
   }
-  const Wanted wanted = {p.cols / N, bytes, is_contiguous(p), device.has_clusters, options.batch_invariant};
+  // As many bytes as give each multiprocessor of the GPU that the table was measured on as much as one has here.
+  const int64_t measured = bytes * Policy::kMultiprocessors / device.multiprocessors;
+  const Wanted wanted = {p.cols / N, measured, is_contiguous(p), device.has_clusters, options.batch_invariant};
   if constexpr (!kAligned && N != 8)
     return launch_first<kUnalignedFloats, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (!kAligned && !P::kAdds)

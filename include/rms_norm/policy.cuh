@@ -1,9 +1,11 @@
 // Which shape of kernel a problem gets.
 //
-// A policy is a type with three members, measured on one GPU by `make tune`, which writes it to policies/<gpu>.cuh:
+// A policy is a type with four members, measured on one GPU by `make tune`, which writes it to policies/<gpu>.cuh:
 //
 //   kForward, kFusedAdd     tables of shapes, for calls without and with a residual
 //   kDependentKilobytes     the size of a problem up to which dependent launches are used, if the caller asks for them
+//   kMultiprocessors        of that GPU. Where there are more or fewer, the sizes of kForward and kFusedAdd grow or
+//                           shrink with them, so that each multiprocessor has as much to do.
 //
 // DefaultPolicy is the one of an H200, and the only one that is measured so far. A program for several GPUs includes
 // their policies and chooses at run time. After `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh:

@@ -378,12 +378,43 @@ def test_the_example_of_the_page_runs(tmp_path):
     assert run(tmp_path / "example").stdout == "1.0000\n"
 
 
+# Of GPUs that nobody measured: compute capability, multiprocessors, KB of shared memory that a block may have.
+OTHER_GPUS = {
+    "T4": (75, 40, 64),
+    "A100": (80, 108, 163),
+    "Jetson AGX Orin": (87, 16, 163),
+    "GeForce RTX 4090": (89, 128, 99),
+    "GeForce RTX 5090": (120, 170, 99),
+}
+
+
+@pytest.mark.full
+@builds
+def test_answers_within_the_limits_of_other_gpus(tmp_path):
+    """Beyond them, a launch is refused, as there. The number of multiprocessors is also part of the policy's choice."""
+    shared, capability = (f'std::atoi(std::getenv("{name}"))' for name in ("SHARED", "CAPABILITY"))
+    refused = f"if (grid.shared_bytes > {shared} << 10 || ({capability} < 90 && (grid.cluster > 1 || grid.dependent)))"
+    changes = [
+        (r"#include <atomic>", r"\g<0>\n#include <cstdlib>"),
+        (r"attributes\.ptxVersion", capability),
+        (r"bytes = std::max\(0, bytes", f"bytes = std::max(0, ({shared} << 10)"),
+        (r"config\.gridDim = ", rf"{refused} return cudaErrorInvalidConfiguration;\n  \g<0>"),
+    ]
+    program = build(tmp_path, "-O1", changes=changes)
+    for name, (architecture, multiprocessors, kilobytes) in OTHER_GPUS.items():
+        limits = dict(CAPABILITY=architecture, SHARED=kilobytes, SIMT_MULTIPROCESSORS=multiprocessors)
+        of_run = {variable: str(value) for variable, value in limits.items()}
+        result = run(program, "--quick", "--filter", "bfloat16 f", timeout=600, **of_run)
+        passed, failed, _ = summary(result)
+        assert result.returncode == 0 and failed == 0 and passed > 500, name + result.stdout
+
+
 # --- Known-wrong headers and the analysis -------------------------------------------------------------------
 
 
-def build(folder, *options, change=None, source="bfloat16.cu"):
-    """The tests of one file alone, with a copy of the header in which (pattern, replacement) is applied."""
-    changed_header(HEADER, folder, *([change] if change else []))
+def build(folder, *options, changes=(), source="bfloat16.cu"):
+    """The tests of one file alone, with a copy of the header in which each (pattern, replacement) is applied."""
+    changed_header(HEADER, folder, *changes)
     source = TESTS / source
     # Without the groups of rstd.cu, which --filter would find with those of backward.cu.
     others = {"large.cu", "backward.cu", "quantized.cu", "rope.cu", *(path.name for path in TESTS.glob("*.cpp"))}
@@ -488,7 +519,7 @@ NOT_INVARIANT = {
 @builds
 @pytest.mark.parametrize("name", NOT_INVARIANT)
 def test_a_header_that_is_not_batch_invariant_is_rejected(name, tmp_path):
-    program = build(tmp_path, "-O0", change=NOT_INVARIANT[name], source=less(tmp_path, "float32 forward"))
+    program = build(tmp_path, "-O0", changes=[NOT_INVARIANT[name]], source=less(tmp_path, "float32 forward"))
     result = run(program, "--quick", "--filter", "float32 forward: batch invariance", timeout=300)
     assert result.returncode == 1 and "other bits" in result.stdout, result.stdout + result.stderr
 
@@ -505,7 +536,7 @@ def test_what_wrong_headers_change_is_there():
 def test_wrong_header_is_rejected(name, tmp_path):
     pattern, replacement, group = MUTANTS[name]
     source = less(tmp_path, group.partition(":")[0])
-    program = build(tmp_path, "-O0", change=(pattern, replacement), source=source)
+    program = build(tmp_path, "-O0", changes=[(pattern, replacement)], source=source)
     result = run(program, "--quick", "--filter", f"bfloat16 {group}", timeout=300)
     assert result.returncode == 1 and summary(result)[1] > 0, result.stdout + result.stderr
 
@@ -553,6 +584,6 @@ class TestAnalysis:
         assert summary(result)[1] == 0
 
     def test_sees_a_missing_barrier(self, tmp_path):
-        program = build(tmp_path, "--analyze", change=(r"__syncthreads\(\);", ""))
+        program = build(tmp_path, "--analyze", changes=[(r"__syncthreads\(\);", "")])
         result = analyzed(program, "--rows", "3", "--cols", "4096")
         assert result.returncode == 1 and "hazards: none" not in result.stdout

@@ -53,7 +53,7 @@ def row(shape, microseconds, packs=64, kilobytes=512, operator="forward", **valu
     rows = max(1, kilobytes * 1024 // (packs * 8 * (4 if operator == "forward" else 8)))
     known = dict(operator=operator, rows=rows, cols=packs * 8, packs=packs, kilobytes=kilobytes, role="candidate")
     known.update(launch="plain", verdict="ok" if microseconds else "refused", microseconds=microseconds or "", **shape)
-    known.update(device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
+    known.update(device="NVIDIA Fake 9000", multiprocessors=99, runtime=13000, date="2026-01-31")
     return {name: str({**dict.fromkeys(HEADER, ""), **known, **values}[name]) for name in HEADER}
 
 
@@ -372,6 +372,7 @@ def test_measures_stores_and_writes_a_policy(machine):
         "  static constexpr Shape kForward[] = {\n",
         "  static constexpr Shape kFusedAdd[] = {\n",
         "  static constexpr int kDependentKilobytes = 65536;\n",
+        "  static constexpr int kMultiprocessors = 99;\n",
     ):
         assert words in text, text
     said = " ".join(text.split("\n  // "))
@@ -629,10 +630,12 @@ def test_an_invented_table_compiles_and_answers_right(tmp_path):
     program = build(
         tmp_path,
         "-O1",
-        change=(
-            r'(?s)#include "policies/h200.cuh"(.*using DefaultPolicy = policies::)H200;',
-            rf"{default}\g<1>Fake9000;",
-        ),
+        changes=[
+            (
+                r'(?s)#include "policies/h200.cuh"(.*using DefaultPolicy = policies::)H200;',
+                rf"{default}\g<1>Fake9000;",
+            )
+        ],
     )
     for rows, cols in (("2", "256,264,2048,4096,8192,16384,32768,65536"), ("3000,30000", "8,256,512")):
         result = run(program, "--rows", rows, "--cols", cols)

@@ -22,7 +22,7 @@ SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, 
 CONTIGUOUS_KILOBYTES = 131072  # of a problem; up to it, contiguous shapes go before others
 MOST_PACKS_KILOBYTES = 65536  # up to it, those with the most packs go before other contiguous ones
 
-NUMBERS = "rows cols packs kilobytes vectors block parts kernel_threads".split()
+NUMBERS = "rows cols packs kilobytes vectors block parts kernel_threads multiprocessors".split()
 COLUMNS = [*NUMBERS, *"operator access reads role launch verdict microseconds device runtime date".split()]
 Shape = collections.namedtuple("Shape", "vectors block parts access kernel_threads reads")
 Timed = collections.namedtuple("Timed", "shape microseconds")
@@ -230,6 +230,7 @@ def policy(rows, path):
         text += policies.table("Shape", variable, [(written(line), line.comment) for line in table(operators[name])])
     limit, said = dependent_limit(rows, operators)
     text += [*policies.wrapped(said), f"  static constexpr int kDependentKilobytes = {number(limit)};"]
+    text += [f"  static constexpr int kMultiprocessors = {rows[0]['multiprocessors']};"]
     struct = policies.names(policies.gpu_of(path), POLICIES)[1]
     title = "The policy of one GPU, as make tune wrote it."
     return policies.file(title, "../shape.cuh", "rms_norm::policies", [("", struct, text)])

@@ -79,6 +79,7 @@ struct H200 {
   // Time of a dependent launch over that of a plain one: 0.732 at 64/128 KB, 0.782 at 512/1024 KB, 0.866 at 4096 KB,
   // 0.960 at 32768 KB, 0.986 at 131072 KB, 0.994 at 524288 KB.
   static constexpr int kDependentKilobytes = kAnySize;
+  static constexpr int kMultiprocessors = 132;
 };
 
 }  // namespace rms_norm::policies
