@@ -18,6 +18,7 @@ POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::polic
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a chain
+OTHERS_TOLERANCE = 1.03  # the same of one for rows and GPUs that cannot have a cell's first shape
 SHORT_KILOBYTES, SHORT_BLOCK = range(512, 4096 + 1), 256  # of a small problem, and the threads of its block
 CONTIGUOUS_KILOBYTES = 131072  # of a problem; up to it, contiguous shapes go before others
 MOST_PACKS_KILOBYTES = 65536  # up to it, those with the most packs go before other contiguous ones
@@ -35,10 +36,11 @@ def read(path):
 
 class Operator:
     """What was measured of forward, or of fused_add_rms_norm: the candidates of each cell, a row's packs and a size. Where
-    dependent launches of candidates were measured, those without one are out, and the mean of both times counts."""
+    dependent launches of candidates were measured, those without one are out, and the mean of both times counts; plain
+    has the times of plain launches alone."""
 
     def __init__(self, rows, name):
-        self.cells, self.shown = {}, {}
+        self.cells, self.plain, self.shown = {}, {}, {}
         times = collections.defaultdict(lambda: collections.defaultdict(dict))
         for row in rows:
             if row["operator"] == name and row["role"] == "candidate":
@@ -49,6 +51,7 @@ class Operator:
             plain, dependent = by["plain"], by["dependent"]
             both = {shape: (plain[shape] + dependent[shape]) / 2 for shape in plain if shape in dependent}
             self.cells[cell] = [Timed(shape, time) for shape, time in (both or plain).items()]
+            self.plain[cell] = [Timed(shape, time) for shape, time in plain.items()]
         if not self.cells:
             raise Unusable(f"{CSV} holds no time of {name}; let make tune write it anew")
         self.dependent_sizes = sorted({size for (_, size), by in times.items() if by["dependent"]})
@@ -114,7 +117,7 @@ def choose(candidates, neighbours, size):
 
 def chain(candidates, neighbours, size, is_last):
     """The shapes of one cell in their order: the chosen one, and for the largest size one for whoever cannot have those
-    before it. At smaller sizes they get what the next size has."""
+    before it."""
     chosen = []
     while candidates:
         chosen.append(choose(candidates, neighbours, size))
@@ -138,6 +141,32 @@ def comment(timed, candidates, where):
     return said
 
 
+def is_possible(shape, contiguous, clusters):
+    return (contiguous or shape.access != "contiguous") and (clusters or shape.parts == 1)
+
+
+def as_good(candidates, contiguous, clusters):
+    """Of the candidates that rows and a GPU can have, those about as fast as the fastest."""
+    possible = [timed for timed in candidates if is_possible(timed.shape, contiguous, clusters)]
+    least = min((timed.microseconds for timed in possible), default=0)
+    return [timed for timed in possible if timed.microseconds <= OTHERS_TOLERANCE * least]
+
+
+def others(shape, candidates, kernels):
+    """The shapes for whoever cannot have a cell's first one, in their order: of those about as fast as the fastest, one of
+    these kernels, if there is one. Where no candidate is left, later lines have one."""
+    chosen, contiguous, clusters = [], True, True
+    while shape.access == "contiguous" or shape.parts > 1:
+        contiguous, clusters = contiguous and shape.access != "contiguous", clusters and shape.parts == 1
+        good = as_good(candidates, contiguous, clusters)
+        if not good:
+            break
+        known = [timed for timed in good if kernel(timed.shape) in kernels]
+        chosen.append(min(known or good, key=lambda timed: timed.microseconds))
+        shape = chosen[-1].shape
+    return chosen
+
+
 def all_lines(operator):
     """Every cell's lines, by cell."""
     chosen, lines = {}, {}
@@ -154,36 +183,51 @@ def all_lines(operator):
             lines[packs, size] = [
                 Line(packs, limit, timed.shape, comment(timed, candidates, where)) for timed in chosen[packs, size]
             ]
+    kernels = {kernel(line.shape) for of_cell in lines.values() for line in of_cell}
+    for (packs, size), of_cell in lines.items():
+        plain, where = operator.plain[packs, size], operator.shown[packs, size]
+        if operator.limit(size) != ANY_SIZE:
+            for timed in others(of_cell[0].shape, plain, kernels):
+                of_cell.append(Line(packs, of_cell[0].limit, timed.shape, comment(timed, plain, where)))
+                kernels.add(kernel(timed.shape))
     return lines
 
 
 def taken(lines, packs, limit, contiguous, clusters):
     """The shape that launch_first() takes."""
     for line in lines:
-        possible = (contiguous or line.shape.access != "contiguous") and (clusters or line.shape.parts == 1)
-        if packs <= line.packs and limit <= line.limit and possible:
+        if packs <= line.packs and limit <= line.limit and is_possible(line.shape, contiguous, clusters):
             return line.shape
     return None
 
 
-def shortened(lines, cells):
-    """The lines without those that change nothing for any cell, layout and GPU."""
-    asked = [(*cell, contiguous, clusters) for cell in cells for contiguous in (0, 1) for clusters in (0, 1)]
-    wanted = [taken(lines, *question) for question in asked]
+def shortened(lines, operator, first):
+    """The lines without those that nobody needs: a cell's first shape stays, and whoever cannot have it gets one that is
+    as good as the fastest of those that they can have. first is {cell: its first shape}."""
+    asked = [(cell, contiguous, clusters) for cell in first for contiguous in (0, 1) for clusters in (0, 1)]
+
+    def answers(lines):
+        return [taken(lines, packs, operator.limit(size), *other) for (packs, size), *other in asked]
+
+    allowed = []
+    for shape, (cell, *other) in zip(answers(lines), asked):
+        allowed.append({shape})
+        if not is_possible(first[cell], *other):
+            allowed[-1] |= {timed.shape for timed in as_good(operator.plain[cell], *other)}
     for line in reversed(lines):  # so that what follows a line is what will follow it in the end
         fewer = [other for other in lines if other is not line]
-        if [taken(fewer, *question) for question in asked] == wanted:
+        if all(shape in good for shape, good in zip(answers(fewer), allowed)):
             lines = fewer
     return lines
 
 
 def table(operator):
-    """The table that gives each cell its shape with the fewest kernels, and of two with equally many the shorter one:
+    """The table that gives each cell its shapes with the fewest kernels, and of two with equally many the shorter one:
     ordered by size, or by length."""
     lines = all_lines(operator)
-    cells = [(packs, operator.limit(size)) for packs, size in lines]
+    first = {cell: lines[cell][0].shape for cell in lines}
     orders = [sorted(lines, key=lambda cell: cell[::-1]), sorted(lines)]
-    tables = [shortened([line for cell in order for line in lines[cell]], cells) for order in orders]
+    tables = [shortened([line for cell in order for line in lines[cell]], operator, first) for order in orders]
     return min(tables, key=lambda table: (len({kernel(line.shape) for line in table}), len(table)))
 
 
@@ -224,7 +268,10 @@ def policy(rows, path):
     said = [policies.source_of(rows[0], path, JOB)]
     both = [size for operator in operators.values() for size in operator.dependent_sizes]
     if both:
-        said.append(f"Up to {max(both)} KB a time is the mean of a plain and a dependent launch.")
+        said.append(
+            f"Up to {max(both)} KB a time is the mean of a plain and a dependent launch; of a second or third shape"
+        )
+        said.append("for a length and a size, it is that of a plain one.")
     text = policies.wrapped(said)
     for name, variable in TABLES.items():
         text += policies.table("Shape", variable, [(written(line), line.comment) for line in table(operators[name])])
