@@ -416,7 +416,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
       if constexpr (!kWhole) share.load_weight(i);
       share.load_input(i);
-      WarpsOfRow::clear<kTeam, kMost, sums_of<kVectors>>();
+      if (i == 0) WarpsOfRow::clear<kTeam, kMost, sums_of<kVectors>>();
       share.add_input(i, sums);
       if constexpr (kOnce) share.template compute<rounded>(0.0f);
       if constexpr (kMost) most = fmaxf(most, share.most());
