@@ -144,21 +144,22 @@ template <class Shape, class P>
 cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
   using Memory = Stage<Shape, typename P::Input, typename P::Output>;
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
-  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr);
+  const int stage_bytes = Memory::bytes(lanes, teams, p.dsum.data != nullptr),
+            out_bytes = Memory::out_bytes(lanes, teams);
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
   p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
   const auto kernel = row_gradients<Shape, P>;
-  if (std::max(p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
+  if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
-    p.stages = std::clamp(most_bytes / stage_bytes, 1, p.stages);
+    p.stages = std::clamp((most_bytes - out_bytes) / stage_bytes, 1, p.stages);
     if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   }
-  const int shared_bytes = std::max(p.stages * stage_bytes, sums_bytes);
+  const int shared_bytes = std::max(out_bytes + p.stages * stage_bytes, sums_bytes);
   Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, shared_bytes, parts, p.dependent};
   return launch(stream, grid, kernel, p);
 }
@@ -205,9 +206,11 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
           return few.rows_of_thread == 1 ? launch_few<N, 1>(p, partials, few, stream)
                                          : launch_few<N, 2>(p, partials, few, stream);
       const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
-      // Eight warps on a multiprocessor, but two blocks of a cluster of eight. Such a cluster starts where eight
-      // multiprocessors near each other are free, and a sixteenth of them have no seven others.
-      const int64_t blocks = parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
+      // Eight warps on a multiprocessor, and sixteen if rows are not aligned: they have more instructions to wait for.
+      // But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors near each other are
+      // free, and a sixteenth of them have no seven others.
+      const int64_t alone = kAligned ? (8 + warps - 1) / warps : 16 / warps;
+      const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
       int64_t groups = std::max<int64_t>(1, blocks * (usable / parts));
       if (parts == kMostParts) {  // no more than have as many turns

@@ -107,84 +107,43 @@ __device__ void start_copy_of(Pack<T, N>* to, const T* from, [[maybe_unused]] cu
   }
 }
 
-// Sixteen of 32 bytes, from that byte on; element sizes are even, and so is the byte.
-template <class T, int N>
-__device__ Pack<T, N> bytes_from(int byte, const Pack<T, N>& first, const Pack<T, N>& second) {
-  static_assert(first.kBytes == 16);
-  unsigned word[8];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) word[i] = first.word[i], word[i + 4] = second.word[i];
-#pragma unroll
-  for (int i = 0; i < 6; ++i) word[i] = byte & 8 ? word[i + 2] : word[i];
-#pragma unroll
-  for (int i = 0; i < 5; ++i) word[i] = byte & 4 ? word[i + 1] : word[i];
-  Pack<T, N> pack;
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    pack.word[i] = sizeof(T) == 4 ? word[i] : __funnelshift_r(word[i], word[i + 1], byte % 4 * 8);
-  return pack;
-}
-
-// A row, or a block's part of it, that begins at any element. Memory is copied, loaded and stored in chunks of 16 bytes
-// on 16-byte boundaries, so that a pack lies in two chunks: of the same number, and of the next one. The threads of a
-// warp have a run of neighbouring packs, or those of a row if it has fewer threads.
+// A row, or a block's part of it, that begins at any element. It comes and goes in chunks of 16 bytes on 16-byte
+// boundaries, and in shared memory it is as far from a boundary as in global memory.
 template <class T>
 struct RowChunks {
-  static constexpr int kBytes = 16, N = kBytes / sizeof(T);
+  static constexpr int kBytes = 16, kElements = kBytes / sizeof(T);
   const Span row;
   __device__ RowChunks(const T* begin, int64_t count)
       : row{reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin + count)} {}
   __device__ int shift() const { return static_cast<int>(row.begin % kBytes); }
-  __device__ uintptr_t address(int chunk) const { return row.begin - shift() + static_cast<int64_t>(chunk) * kBytes; }
-  __device__ bool has(const T* element) const { return row.has(reinterpret_cast<uintptr_t>(element), sizeof(T)); }
+  __device__ uintptr_t address(int chunk) const { return row.begin - shift() + static_cast<uintptr_t>(chunk) * kBytes; }
+  // Calls do_element(i) for those elements of the chunk that are the row's.
+  template <class Do>
+  __device__ void for_each(int chunk, Do do_element) const {
+#pragma unroll
+    for (int i = 0; i < kElements; ++i)
+      if (row.has(address(chunk) + i * sizeof(T), sizeof(T))) do_element(i);
+  }
   // What else is in the chunks of a row's ends is copied with them, if it is in the tensor's memory.
   __device__ void start_copy(uint4* memory, int chunk, const Span& tensor, cuda::access_property cache) const {
-    const uintptr_t begin = address(chunk);
-    if (begin >= row.end) return;
-    auto* const to = reinterpret_cast<Pack<T, N>*>(memory);
-    if (row.has(begin, kBytes) || tensor.has(begin, kBytes)) {
-      start_copy_of(to, reinterpret_cast<const T*>(begin), cache);
-      return;
-    }
-    *to = {};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      const auto* const element = reinterpret_cast<const T*>(begin) + i;
-      if (has(element)) reinterpret_cast<T*>(to)[i] = *element;
-    }
+    if (address(chunk) >= row.end) return;
+    const auto* const from = reinterpret_cast<const T*>(address(chunk));
+    auto* const to = reinterpret_cast<T*>(memory + chunk);
+    if (row.has(address(chunk), kBytes) || tensor.has(address(chunk), kBytes))
+      start_copy_of(reinterpret_cast<Pack<T, kElements>*>(to), from, cache);
+    else
+      for_each(chunk, [&](int i) { to[i] = from[i]; });
   }
-  // A pack and zeros past the row's end; memory has its two chunks.
-  __device__ Pack<T, N> pack(const uint4* memory, int number) const {
-    const auto* const chunk = reinterpret_cast<const Pack<T, N>*>(memory);
-    const bool has_next = shift() > 0 && address(number + 1) < row.end;
-    Pack<T, N> pack = bytes_from(shift(), chunk[0], has_next ? chunk[1] : Pack<T, N>{});
-    const int64_t bytes = row.end - row.begin - static_cast<int64_t>(number) * kBytes;
-#pragma unroll
-    for (int i = 0; i < pack.kWords; ++i)
-      if (bytes < 4 * i + 4) pack.word[i] &= bytes > 4 * i ? 0xffffu : 0u;
-    return pack;
+  __device__ T* pack(uint4* memory, int number) const {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(memory + number) + shift());
   }
-  // All threads of a run store their packs: a thread has the chunk of its pack's first elements, and gets the elements
-  // before those from the thread before. The first one gets those of the last one, and stores them where they belong.
-  __device__ void store_run(const Pack<T, N>& pack, int number, int run, bool stores,
-                            cuda::access_property cache) const {
-    Pack<T, N> before;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) before.word[i] = __shfl_sync(0xffffffffu, pack.word[i], (number - 1) & (run - 1), run);
-    if (!stores) return;
-    const int shift = this->shift();
-    const Pack<T, N> chunk = shift > 0 ? bytes_from(kBytes - shift, before, pack) : pack;
-    const bool has_two = shift > 0 && number % run == 0;
-    if (!has_two && row.has(address(number), kBytes)) {
-      store<true>(reinterpret_cast<T*>(address(number)), chunk, cache);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      const bool of_last = has_two && i * static_cast<int>(sizeof(T)) < shift;
-      auto* const element = reinterpret_cast<T*>(address(of_last ? number + run : number)) + i;
-      if (has(element)) store<false>(element, element_of(chunk, i));
-    }
+  __device__ void store_chunk(const uint4* memory, int chunk, cuda::access_property cache) const {
+    auto* const to = reinterpret_cast<T*>(address(chunk));
+    const auto* const from = reinterpret_cast<const T*>(memory + chunk);
+    if (row.has(address(chunk), kBytes))
+      store<true>(to, load<kElements>(from), cache);
+    else
+      for_each(chunk, [&](int i) { to[i] = from[i]; });
   }
 };
 
@@ -258,8 +217,8 @@ struct ClusterSums {
 
 // A kernel for rows of up to kTeam · kVectors packs of N elements, or as many in each block of a cluster. kTeam is 32,
 // and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Of tensors
-// that are not aligned, a thread's packs lie in chunks that other threads of its warp have copied, and are added up in
-// the same order.
+// that are not aligned, a thread's packs come from chunks that other threads have copied, and are added up in the same
+// order.
 template <int kPackElements, int kPacksOfThread, int kTeamThreads, bool kIsAligned>
 struct GradientShape {
   static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads;
@@ -268,20 +227,19 @@ struct GradientShape {
 };
 constexpr int kMostStages = 3;
 
-// The threads of a warp that have neighbouring packs of a row, of a team of `lanes` threads.
-__host__ __device__ constexpr int run_of(int lanes) { return lanes < 32 ? lanes : 32; }
-
-// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Of tensors that are not
-// aligned, each run of packs has one chunk more.
+// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not
+// aligned have one chunk more than a row has packs.
 template <class Shape, class X, class Y>
 struct Stage {
   static constexpr int N = Shape::N, kVectors = Shape::kVectors;
   static constexpr int kXWords = sizeof(Pack<X, N>) / sizeof(uint4), kYWords = sizeof(Pack<Y, N>) / sizeof(uint4);
-  __host__ __device__ static constexpr int packs(int lanes) {
-    return kVectors * lanes + (Shape::kAligned ? 0 : kVectors * lanes / run_of(lanes));
-  }
+  __host__ __device__ static constexpr int packs(int lanes) { return kVectors * lanes + (Shape::kAligned ? 0 : 1); }
   __host__ __device__ static constexpr int bytes(int lanes, int teams, bool has_sum) {
     return teams * packs(lanes) * static_cast<int>((has_sum ? 2 : 1) * sizeof(Pack<X, N>) + sizeof(Pack<Y, N>));
+  }
+  // Where the rows of dx become chunks, beside all stages.
+  __host__ __device__ static constexpr int out_bytes(int lanes, int teams) {
+    return Shape::kAligned ? 0 : teams * packs(lanes) * static_cast<int>(sizeof(uint4));
   }
   uint4* const memory;
   const int lanes, teams, team;
@@ -335,15 +293,20 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 
   const bool has_sum = p.dsum.data != nullptr;
   using Memory = Stage<Shape, X, Y>;
+  uint4* const out = shared_memory + team * Memory::packs(lanes);
   const auto stage_of = [&](int number) {
-    return Memory{shared_memory + number * Memory::bytes(lanes, teams, has_sum) / sizeof(uint4), lanes, teams, team};
+    const int begin = Memory::out_bytes(lanes, teams) + number * Memory::bytes(lanes, teams, has_sum);
+    return Memory{shared_memory + begin / sizeof(uint4), lanes, teams, team};
   };
-  const int run = run_of(lanes);
+  const auto sync_team = [&] { kWarps ? __syncwarp() : __syncthreads(); };
   const int64_t own_elements = min(static_cast<int64_t>(packs) * N, p.cols - static_cast<int64_t>(first) * N);
   const auto chunks_of = [&](auto* row) { return RowChunks(row + static_cast<int64_t>(first) * N, own_elements); };
-  // Where a pack, or its first chunk, lies in shared memory. The chunk behind a run is copied by the run's first
-  // thread.
-  const auto slot_of = [&](int v) { return kAligned ? pack_of(v) : pack_of(v) + pack_of(v) / run; };
+  // Calls do_chunk(i) for the thread's chunks of a row.
+  const auto for_each_chunk = [&](auto do_chunk) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) do_chunk(pack_of(v));
+    if (threadIdx.x == 0) do_chunk(kVectors * lanes);
+  };
   // Starts to copy the thread's packs or chunks of the row of that turn, if there is one.
   const auto fetch = [&](int64_t number, int to, [[maybe_unused]] int turn) {
     if (number < p.rows) {
@@ -354,14 +317,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 #pragma unroll
           for (int v = 0; v < kVectors; ++v)
             if (pack_of(v) < packs)
-              start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory) + slot_of(v), row + element_of(v), p.reads);
+              start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory) + pack_of(v), row + element_of(v), p.reads);
         } else {
           const auto chunks = chunks_of(row);
-#pragma unroll
-          for (int v = 0; v < kVectors; ++v) {
-            chunks.start_copy(memory + slot_of(v), pack_of(v), tensor, p.reads);
-            if (pack_of(v) % run == 0) chunks.start_copy(memory + slot_of(v) + run, pack_of(v) + run, tensor, p.reads);
-          }
+          for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, tensor, p.reads); });
         }
       };
       const auto stage = stage_of(to);
@@ -378,9 +337,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const auto fetched = [&](const auto* row, uint4* memory, int v) {
     using Element = std::remove_const_t<std::remove_pointer_t<decltype(row)>>;
     if constexpr (kAligned)
-      return reinterpret_cast<const Pack<Element, N>*>(memory)[slot_of(v)];
+      return reinterpret_cast<const Pack<Element, N>*>(memory)[pack_of(v)];
     else
-      return chunks_of(row).pack(memory + slot_of(v), pack_of(v));
+      return load_some<N, false>(chunks_of(row).pack(memory, pack_of(v)), count_of(v));
   };
 
   float dweight[kVectors][N] = {};
@@ -406,7 +365,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       __pipeline_wait_prior(1);
     else
       __pipeline_wait_prior(0);
-    if constexpr (!kAligned) __syncwarp();
+    if constexpr (!kAligned) sync_team();
     const auto read = [&](int v) {
       x[v] = {}, dy[v] = {};
       if (pack_of(v) < own)
@@ -452,13 +411,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     X* const dx = p.dx.row(place);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (kAligned && pack_of(v) >= own) continue;
+      if (pack_of(v) >= own) continue;
       if constexpr (!kHoldsRow) read(v);
       float value[N], from_y[N], factor[N], added[N] = {};
       unpack<true>(x[v], value);
       unpack<true>(dy[v], from_y);
       factors_of(v, factor);
-      if (has_sum && pack_of(v) < own) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
+      if (has_sum) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         dweight[v][k] += from_y[k] * (value[k] * rstd);
@@ -468,9 +427,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if constexpr (kAligned)
         store<true>(dx + element_of(v), rounded, p.writes);
       else
-        chunks_of(dx).store_run(rounded, pack_of(v), run, has_row, p.writes);
+        store_unaligned(chunks_of(dx).pack(out, pack_of(v)), rounded);
     }
-    if constexpr (!kAligned) __syncwarp();
+    if constexpr (!kAligned) {
+      sync_team();
+      const auto chunks = chunks_of(dx);
+      if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
+    }
     fetch(number + p.stages * step, at, turn + p.stages);
     at = at + 1 == p.stages ? 0 : at + 1;
   }
