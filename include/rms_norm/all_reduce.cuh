@@ -116,6 +116,7 @@ struct AllReduceProblem {
   size_t buffer_bytes;
   int packs, cols, rank, ranks;  // packs: per row
   int items;                     // of this launch: rows; in the two-shot form, rows of each rank's share
+  int splits;                    // 2^splits blocks share an item: each has every 2^splits-th rank
   int64_t share, rows;           // from a rank's rows to the next one's; from the first row on, how many there are
   float inverse_cols, eps, weight_offset;
   bool round_first, dependent, alone, in_packs, sharded;
@@ -156,6 +157,7 @@ struct RankBlock {
   // The next launch finds that there was one more. Block 0 writes for the blocks that this launch does not have.
   __device__ void end() const {
     auto* const numbers = reinterpret_cast<unsigned*>(p.region);
+    __syncthreads();  // all threads have read the block's number
     if (threadIdx.x == 0) numbers[blockIdx.x] = launches + 1;
     if (blockIdx.x == 0)
       for (int i = gridDim.x + threadIdx.x; i < kMostRankBlocks; i += kThreads) numbers[i] = launches + 1;
@@ -207,6 +209,10 @@ struct RankBlock {
   }
   __device__ int64_t row_of(int rank, int item) const { return rank * p.share + item; }
   __device__ int rank_of(int peer) const { return peer + (peer >= p.rank); }
+  // Whether what an item has for a rank, or of its rows, is this block's.
+  __device__ bool has(int rank) const {
+    return kPeers == 1 || ((static_cast<unsigned>(rank) ^ blockIdx.x) & ((1u << p.splits) - 1)) == 0;
+  }
 
   // --- What ranks send each other
   // -------------------------------------------------------------------------------------
@@ -224,7 +230,7 @@ struct RankBlock {
   __device__ void send_to_all(int item, int i, const TPack& pack, bool second = false) const {
 #pragma unroll
     for (int peer = 0; peer < kPeers; ++peer)
-      if (peer < p.ranks - 1) send(peer, item, i, pack, second);
+      if (peer < p.ranks - 1 && (second || has(rank_of(peer)))) send(peer, item, i, pack, second);
   }
   __device__ uint4* slot_of(int peer, int item, int i, bool second = false) const {
     return reinterpret_cast<uint4*>(p.region + place(peer, item, i, second));
@@ -360,12 +366,12 @@ __global__ void __launch_bounds__(kThreads, kPeers == 1 ? 1024 / kThreads : 1)
   const auto send = [&](int row) {
     block.for_each([&](int, int i) { block.send_to_all(row, i, block.load_x(row, i)); });
   };
-  const int step = gridDim.x;
-  send(blockIdx.x);
+  const int step = gridDim.x >> p.splits, begin = blockIdx.x >> p.splits;
+  send(begin);
   // The next row is on its way while this one is waited for.
-  for (int row = blockIdx.x; row < p.items; row += step) {
+  for (int row = begin; row < p.items; row += step) {
     if (row + step < p.items) send(row + step);
-    block.reduce(row, row, false);
+    if (block.has(p.rank)) block.reduce(row, row, false);
   }
   block.end();
 }
@@ -377,14 +383,14 @@ __global__ void __launch_bounds__(kThreads) all_reduce_in_two_shots(const AllRed
   const auto send = [&](int item) {  // to each peer, a row of its share
 #pragma unroll
     for (int peer = 0; peer < kPeers; ++peer)
-      if (peer < p.ranks - 1)
+      if (peer < p.ranks - 1 && block.has(block.rank_of(peer)))
         if (const int64_t row = block.row_of(block.rank_of(peer), item); row < p.rows)
           block.for_each([&](int, int i) { block.send(peer, item, i, block.load_x(row, i)); });
   };
   const auto receive = [&](int item) {  // from each peer, the sums of that row
     for (int peer = 0; peer < p.ranks - 1; ++peer) {
       const int64_t row = block.row_of(block.rank_of(peer), item);
-      if (row >= p.rows) continue;
+      if (row >= p.rows || !block.has(block.rank_of(peer))) continue;
       typename Block::Packs kept;
       float squares = 0.0f;
       block.for_each([&](int v, int i) {
@@ -403,12 +409,13 @@ __global__ void __launch_bounds__(kThreads) all_reduce_in_two_shots(const AllRed
       });
     }
   };
-  const int step = gridDim.x, begin = blockIdx.x;
+  const int step = gridDim.x >> p.splits, begin = blockIdx.x >> p.splits;
   send(begin);
   // Each shot of one item is on its way while another item is waited for.
   for (int item = begin; item < p.items; item += step) {
     if (item + step < p.items) send(item + step);
-    if (const int64_t row = block.row_of(p.rank, item); row < p.rows) block.reduce(item, row, true);
+    if (const int64_t row = block.row_of(p.rank, item); row < p.rows && block.has(p.rank))
+      block.reduce(item, row, true);
     if (item > begin) receive(item - step);
     if (item + step >= p.items) receive(item);
   }
@@ -436,9 +443,9 @@ cudaError_t query_resident_blocks(int threads, int most, int& blocks) {
 
 // Up to so many rows one shot takes less time. With two ranks both forms send as much, and two shots share the work on
 // the rows. With R, one shot sends R / 2 times as much, and the number falls as bytes and trips over the link say: on
-// four H100s it is about 56, for rows of 4096 and of 8192 columns.
+// four H100s it is about 19 for rows of 4096 columns, and 16 for rows of 8192.
 constexpr int64_t one_shot_rows(int ranks, int64_t bytes_of_row) {
-  return ranks <= 2 ? (int64_t{2} << 20) / bytes_of_row : int64_t{84} * ranks / ((ranks - 1) * (ranks - 2));
+  return ranks <= 2 ? (int64_t{2} << 20) / bytes_of_row : int64_t{29} * ranks / ((ranks - 1) * (ranks - 2));
 }
 
 inline int64_t packs_of_buffer(const Communicator& c) {
@@ -477,7 +484,12 @@ cudaError_t launch_all_reduce(AllReduceProblem<T, W, kPeers> p, const Communicat
   const int64_t most = packs_of_buffer(c) / packs_of_item(p.packs, c.ranks, two_shot);
   for (int64_t left = two_shot ? p.share : p.rows; left > 0; left -= p.items) {
     p.items = static_cast<int>(std::min(most, left));
-    Grid grid = {dim3(static_cast<unsigned>(std::min(resident, p.items))), dim3(kThreads)};
+    // Blocks share few items, so that more SMs send: in two shots; and in one shot a single row (more rows take longer
+    // so), unless y replaces the x that another block has yet to send.
+    p.splits = 0;
+    if (kPeers > 1 && (two_shot || (p.items == 1 && p.x != p.y)))
+      while ((1 << p.splits) < c.ranks && p.items <= resident >> (p.splits + 1)) ++p.splits;
+    Grid grid = {dim3(static_cast<unsigned>(std::min(resident, p.items << p.splits))), dim3(kThreads)};
     grid.dependent = p.dependent;
 #ifdef __SIMT__
     grid.all_at_once = true;  // this is how the CPU device is told that blocks wait for each other

@@ -62,6 +62,14 @@ MUTANTS = {
         "delays",
         "__trap|another",
     ),
+    "number before all threads have read it": (
+        "__syncthreads();  // all threads have read the block's number",
+        "if (!(WRONG)) __syncthreads();",
+        3,
+        "delays",
+        "__trap|another",
+    ),
+    "shared rows in place": ("p.x != p.y", "WRONG || p.x != p.y", 3, "shapes, float32", "residual_out of rank|__trap"),
     "own part first": (
         "peer == p.rank)",
         "peer == (WRONG ? 0 : p.rank))",
@@ -107,7 +115,8 @@ def mutants(tmp_path_factory):
 def test_wrong_protocol_is_rejected(mutants, name):
     number = 0 if name is None else list(MUTANTS).index(name) + 1
     _, _, ranks, group, said = MUTANTS[name or "one buffer"]
-    result = run(mutants, "--launches", "40", group, SIMT_DEVICES=str(ranks), MUTANT=str(number), timeout=300)
+    environment = {"SIMT_DEVICES": str(ranks), "SIMT_ORDER": "2", "MUTANT": str(number)}
+    result = run(mutants, "--launches", "40", group, **environment, timeout=300)
     if name is None:
         assert counts(result) == (1, 0), result.stdout + result.stderr
     else:
