@@ -10,7 +10,8 @@ constexpr int64_t kAnySize = INT64_MAX;
 // For products of up to most_columns columns, most_m rows of weights and most_k weights of a row: blocks with `tiles`
 // times 16 rows, of which a warp has `warp_tiles`, and `phases` warps for each of these; slots for `depth` chunks of
 // them per warp; `columns` columns; at most `together` blocks on a multiprocessor; whether quantized x comes into the
-// slots, with the weights; and `cluster` blocks that share k, a power of two, where there are clusters.
+// slots, with the weights; and `cluster` blocks that share k, a power of two: more than one only where there are
+// clusters.
 struct FewChoice {
   int64_t most_columns, most_m, most_k;
   int tiles, warp_tiles, phases, depth, columns, together;

@@ -135,8 +135,9 @@ cudaError_t launch_quantize(const Columns<X>& x, void* quantized, int64_t n, int
 
 // Whether a row of a table takes the product. A batch-invariant one, whose number of columns does not count, gets what
 // the table has for any number.
-constexpr bool takes(const FewChoice& c, int64_t m, int64_t n, int64_t k, bool batch_invariant) {
-  return m <= c.most_m && k <= c.most_k && (batch_invariant ? c.most_columns == kAnySize : n <= c.most_columns);
+constexpr bool takes(const FewChoice& c, int64_t m, int64_t n, int64_t k, bool batch_invariant, bool has_clusters) {
+  return m <= c.most_m && k <= c.most_k && (c.cluster == 1 || has_clusters) &&
+         (batch_invariant ? c.most_columns == kAnySize : n <= c.most_columns);
 }
 
 // The first row of a table that takes the product, and for which a multiprocessor has the shared memory. The table is
@@ -147,10 +148,9 @@ cudaError_t launch_first(const P& p, int64_t k, bool batch_invariant, const Devi
     return launch_few<LeastShape>(p, k, 1, device, stream, batch_invariant);
   } else {
     constexpr FewChoice c = table[i];
-    if (takes(c, p.m, p.n, k, batch_invariant)) {
+    if (takes(c, p.m, p.n, k, batch_invariant, device.has_clusters)) {
       using S = FewShape<c.tiles, c.warp_tiles, c.phases, c.depth, c.columns, c.together, c.x_in_slots>;
-      const cudaError_t error =
-          launch_few<S>(p, k, device.has_clusters ? c.cluster : 1, device, stream, batch_invariant);
+      const cudaError_t error = launch_few<S>(p, k, c.cluster, device, stream, batch_invariant);
       if (error != kTooLarge) return error;
     }
     return launch_first<table, i + 1>(p, k, batch_invariant, device, stream);

@@ -123,6 +123,13 @@ def test_a_neighbour_s_shape_is_kept_within_half_a_percent(time, chosen):
     assert [line[-1] for line in lines] == list(dict.fromkeys([A, chosen]))
 
 
+@pytest.mark.parametrize("time, chosen", [(1.54, A), (1.55, C)])
+def test_without_clusters_a_kernel_that_is_there_is_chosen_within_three_percent(time, chosen):
+    alone, other = A._replace(parts=1), C._replace(parts=1)
+    lines = few((A, 1.0, SMALL, 1), (alone, time, SMALL, 1), (other, 1.5, SMALL, 1))
+    assert [line[-1] for line in lines] == [A, chosen._replace(parts=1)]
+
+
 @pytest.mark.parametrize("time, chosen", [(1.009, B), (1.011, C)])
 def test_a_kernel_more_is_compiled_only_if_it_gains_a_percent(time, chosen):
     lines = few(

@@ -19,6 +19,7 @@ CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
 NEAR = 1.01  # so much slower than the fastest the best of kFew's kernels may be
 TOLERANCE = 1.005  # and a shape that a neighbour has
+ALONE = 1.03  # and, where blocks have no clusters, one that needs none
 GAIN = 1.002  # so much faster one more shape of kMany has to make the products
 PARTS = tuple(range(1, 9))
 
@@ -97,15 +98,23 @@ def choose(times, kernels, neighbours):
     return next((shape for shape in neighbours if shape in good), min(good, key=good.get))
 
 
-def taken(lines, columns, m, k):
+def as_good_alone(times):
+    """Those without a cluster that are about as fast as the fastest of them."""
+    alone = {shape: time for shape, time in times.items() if shape.parts == 1}
+    return {shape: time for shape, time in alone.items() if time <= ALONE * min(alone.values())}
+
+
+def taken(lines, columns, m, k, clusters=True):
     """The shape that launch_first() takes."""
-    return next(line.shape for line in lines if columns <= line.columns and m <= line.m and k <= line.k)
+    possible = (line for line in lines if clusters or line.shape.parts == 1)
+    return next((line.shape for line in possible if columns <= line.columns and m <= line.m and k <= line.k), None)
 
 
 def few_lines(times):
-    """The rows of kFew, without those that change nothing."""
+    """The rows of kFew, without those that nobody needs: without clusters, another row is as good that is about as fast."""
     cells, lines, chosen = cells_of(times), [], {}
     kernels = few_kernels(cells)
+    there = {*kernels}
     counts = sorted({n for n, _, _ in cells})
     for n, m, k in cells:
         rows = sorted({cell[1] for cell in cells if cell[0] == n})
@@ -113,14 +122,27 @@ def few_lines(times):
         beside = [shape for (columns, _, _), shape in chosen.items() if columns == n][-1:]
         beside += [chosen.get((count, m, k)) for count in reversed(counts) if count < n][:1]
         found = cells[n, m, k]
-        shape = chosen[n, m, k] = choose(found, kernels, beside)
-        comment = f"{m} x {k}: {found[shape]:.2f} us, fastest {min(found.values()):.2f}"
+        shapes = [choose(found, kernels, beside)]
+        chosen[n, m, k] = shapes[0]
+        good = as_good_alone(found)
+        if shapes[0].parts > 1 and good:
+            shapes.append(min([shape for shape in good if kernel(shape) in there] or good, key=good.get))
+            there.add(kernel(shapes[1]))
         columns = ANY_SIZE if n == counts[-1] else n
-        lines.append(Line(columns, limit(rows, m), limit(lengths, k), shape, comment))
-    wanted = [taken(lines, *cell) for cell in cells]
+        for shape in shapes:
+            comment = f"{m} x {k}: {found[shape]:.2f} us, fastest {min(found.values()):.2f}"
+            lines.append(Line(columns, limit(rows, m), limit(lengths, k), shape, comment))
+    asked = [(cell, clusters) for cell in cells for clusters in (True, False)]
+    allowed = []
+    for cell, clusters in asked:
+        allowed.append({taken(lines, *cell, clusters)})
+        if not clusters and chosen[cell].parts > 1:
+            allowed[-1] |= as_good_alone(cells[cell]).keys()
     for line in reversed(lines):
         fewer = [other for other in lines if other is not line]
-        if fewer and fewer[-1][:3] == (ANY_SIZE,) * 3 and [taken(fewer, *cell) for cell in cells] == wanted:
+        answers = [taken(fewer, *cell, clusters) for cell, clusters in asked]
+        last = fewer and fewer[-1][:3] == (ANY_SIZE,) * 3
+        if last and all(map(set.__contains__, allowed, answers)):
             lines = fewer
     return lines
 
