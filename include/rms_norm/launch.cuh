@@ -37,12 +37,15 @@ static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64
 struct Device {
   int multiprocessors = 0;
   bool has_clusters = false;  // and dependent launches
+  bool is_narrow = false;     // its memory is
 };
 inline cudaError_t query(Device& device) {
-  int number = 0, architecture = 0;
+  int number = 0, architecture = 0, bits = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   device.has_clusters = architecture >= 90;
+  if (const cudaError_t error = cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, number)) return error;
+  device.is_narrow = bits > 0 && bits < kWideMemory;  // the CPU device says 0
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
@@ -277,6 +280,14 @@ constexpr bool takes(const Shape& shape, const Wanted& wanted) {
          (shape.access != Access::contiguous || wanted.is_contiguous);
 }
 
+template <class Policy, bool kAdds>
+constexpr const auto& table_of() {
+  if constexpr (kAdds)
+    return Policy::kFusedAdd;
+  else
+    return Policy::kForward;
+}
+
 // The first shape of a table that takes the problem. The table is known at compile time, so that no kernel is compiled
 // that it does not name.
 template <const auto& shapes, int N, Access longer, size_t i = 0, class P>
@@ -310,11 +321,8 @@ cudaError_t launch_in_order(P& p, cudaStream_t stream) {
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters;
   const Wanted wanted = {p.cols / N, 0, false, device.has_clusters, true};
-  Order order;
-  if constexpr (P::kAdds)
-    order = order_of(Policy::kFusedAdd, wanted, P::kAdds);
-  else
-    order = order_of(Policy::kForward, wanted, P::kAdds);
+  const Order order = device.is_narrow ? order_of(table_of<NarrowPolicy<Policy>, P::kAdds>(), wanted, P::kAdds)
+                                       : order_of(table_of<Policy, P::kAdds>(), wanted, P::kAdds);
   return in_grids(p, INT32_MAX, [&] {
     return launch(stream, grid_of(p, p.rows, dim3(std::max(32, order.threads))), row_in_order<N, P>, p, order);
   });
@@ -370,10 +378,10 @@ cudaError_t dispatch(P& p, const Options& options, cudaStream_t stream) {
     return launch_first<kUnalignedFusedAdd, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (is_narrow<N, P>)
     return launch_first<kNarrow, N, longer>(p, wanted, cache, device, stream);
-  else if constexpr (!P::kAdds)
-    return launch_first<Policy::kForward, N, longer>(p, wanted, cache, device, stream);
+  else if (device.is_narrow)
+    return launch_first<table_of<NarrowPolicy<Policy>, P::kAdds>(), N, longer>(p, wanted, cache, device, stream);
   else
-    return launch_first<Policy::kFusedAdd, N, longer>(p, wanted, cache, device, stream);
+    return launch_first<table_of<Policy, P::kAdds>(), N, longer>(p, wanted, cache, device, stream);
 }
 
 // A call: checked, made a problem, and launched by the widest accesses that its tensors allow. kStoresRstd: the call

@@ -7,20 +7,28 @@
 //   kMultiprocessors        of that GPU. Where there are more or fewer, the sizes of kForward and kFusedAdd grow or
 //                           shrink with them, so that each multiprocessor has as much to do.
 //
-// DefaultPolicy is the one of an H200, and the only one that is measured so far. A program for several GPUs includes
-// their policies and chooses at run time. After `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh:
+// DefaultPolicy is the one of an H200, or of an H100 where a GPU's memory is no wider than an H100's. For another GPU,
+// after `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh, a program chooses at run time:
 //
 //   device_is_a_4090 ? rms_norm::forward<rms_norm::policies::Rtx4090>(…) : rms_norm::forward(…);
 #pragma once
 
+#include <type_traits>
+
+#include "policies/h100.cuh"
 #include "policies/h200.cuh"
 #include "shape.cuh"
 
 namespace rms_norm {
 
-using DefaultPolicy = policies::H200;
+struct DefaultPolicy : policies::H200 {};
 
 namespace detail {
+
+// The policy where memory has fewer bits than an H200's.
+constexpr int kWideMemory = 6144;
+template <class Policy>
+using NarrowPolicy = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
 
 // For rows that begin at any element, of 16-bit types. Up to two packs per thread, rows come in turn: see in_turn. A
 // large problem gets clusters for longer rows, of other sizes with a residual, which takes more registers. The last

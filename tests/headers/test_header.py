@@ -391,12 +391,14 @@ OTHER_GPUS = {
 @pytest.mark.full
 @builds
 def test_answers_within_the_limits_of_other_gpus(tmp_path):
-    """Beyond them, a launch is refused, as there. The number of multiprocessors is also part of the policy's choice."""
+    """Beyond them, a launch is refused, as there. The table is that of an H100, whose memory is as narrow or wider; the
+    number of multiprocessors is also part of the choice."""
     shared, capability = (f'std::atoi(std::getenv("{name}"))' for name in ("SHARED", "CAPABILITY"))
     refused = f"if (grid.shared_bytes > {shared} << 10 || ({capability} < 90 && (grid.cluster > 1 || grid.dependent)))"
     changes = [
         (r"#include <atomic>", r"\g<0>\n#include <cstdlib>"),
         (r"attributes\.ptxVersion", capability),
+        (r"bits > 0 && bits < kWideMemory", "true"),
         (r"bytes = std::max\(0, bytes", f"bytes = std::max(0, ({shared} << 10)"),
         (r"config\.gridDim = ", rf"{refused} return cudaErrorInvalidConfiguration;\n  \g<0>"),
     ]
