@@ -65,6 +65,7 @@ def competitors(distributed, package, device, rows, cols):
     inputs.normal_()
     residual, weight = torch.zeros_like(inputs), torch.ones(cols, dtype=torch.bfloat16, device=device)
     plain = inputs.clone()
+    torch.compiler.reset()  # after some shapes it would compile no more, and call the functions as they are
     compiled = torch.compile(add_and_norm, dynamic=False)
     kept = []  # so that no call gets the memory of the one before
 
