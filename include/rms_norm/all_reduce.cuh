@@ -157,7 +157,7 @@ struct RankBlock {
   // The next launch finds that there was one more. Block 0 writes for the blocks that this launch does not have.
   __device__ void end() const {
     auto* const numbers = reinterpret_cast<unsigned*>(p.region);
-    __syncthreads();  // all threads have read the block's number
+    if (kPeers > 1 && uses == 0) __syncthreads();  // as in rstd(): all threads have read the block's number
     if (threadIdx.x == 0) numbers[blockIdx.x] = launches + 1;
     if (blockIdx.x == 0)
       for (int i = gridDim.x + threadIdx.x; i < kMostRankBlocks; i += kThreads) numbers[i] = launches + 1;

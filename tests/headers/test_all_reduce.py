@@ -63,8 +63,8 @@ MUTANTS = {
         "__trap|another",
     ),
     "number before all threads have read it": (
-        "__syncthreads();  // all threads have read the block's number",
-        "if (!(WRONG)) __syncthreads();",
+        "uses == 0) __syncthreads()",
+        "uses == 0 && !(WRONG)) __syncthreads()",
         3,
         "delays",
         "__trap|another",
