@@ -182,7 +182,7 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
   p.weight_offset = norm.weight ? options.weight_offset : 1.0f;
-  p.round_first = options.rounding == Rounding::llama;
+  p.round_first = options.rounding == Rounding::llama, p.rounds_once = !p.round_first;
   p.scale = call.how.scale, p.scales = call.how.scales, p.upper_bound = call.how.upper_bound;
   p.block_packs = static_cast<int>(call.how.block / N);
   while (p.block_packs >> p.block_log > 1) ++p.block_log;
@@ -199,8 +199,13 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   const bool aligned =
       p.cols % N == 0 && m.all_aligned(N) && is_aligned(q, N) && is_aligned({norm.weight, sizeof(W), {}, 1, p.cols}, N);
   const auto is_dense = [&](const Matrix& t) { return t.layout.stride == p.cols || p.rows == 1; };
-  bool contiguous = aligned && p.heads == 1 && p.y == nullptr && p.rows <= INT32_MAX && is_dense(m.x) && is_dense(q);
-  if constexpr (p.kAdds) contiguous = contiguous && is_dense(m.residual) && is_dense(m.residual_out);
+  bool contiguous = aligned && p.heads == 1 && p.rows <= INT32_MAX && is_dense(m.x) && is_dense(q);
+  if constexpr (p.kAdds) {
+    contiguous = contiguous && is_dense(m.residual) && is_dense(m.residual_out);
+    contiguous = contiguous && (p.y == nullptr || (p.block_packs != 0 && is_dense(m.y)));
+  } else {
+    contiguous = contiguous && p.y == nullptr;
+  }
   return contiguous ? launch_quantized<N, Access::contiguous>(p, packs, bytes, stream)
          : aligned  ? launch_quantized<N, Access::strided>(p, packs, bytes, stream)
                     : launch_quantized<N, Access::unaligned>(p, packs, bytes, stream);

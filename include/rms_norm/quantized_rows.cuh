@@ -102,7 +102,6 @@ __device__ inline float inverse_of_scale(float scale) {
 // What shares a scale: the whole tensor, whose scale is given; a row; or some columns of one.
 enum class Scaling { tensor, row, block };
 
-// What every kernel reads comes first, as in Problem.
 template <class Q>
 struct QuantizeOutput {
   Q* q = nullptr;
@@ -112,9 +111,11 @@ struct QuantizeOutput {
   int64_t scales_row = 0, scales_block = 0;  // from one scale to the next, along the rows and along the columns
   int block_packs = 0;                       // that share a scale: a power of two
   int block_log = 0;                         // its logarithm
+  bool rounds_once = true;                   // not round_first; its branch is compiled to follow its condition
 };
+// What every kernel reads comes first, as in Problem: it reads the row before the rest.
 template <class X, class R, class W, class Q>
-struct QuantizeProblem : QuantizeOutput<Q>, Problem<X, R, W, X> {  // y may be nullptr
+struct QuantizeProblem : Problem<X, R, W, X>, QuantizeOutput<Q> {  // y may be nullptr
   using Norm = Problem<X, R, W, X>;
   Steps q_steps = {};
   int64_t first = 0, end = 0;  // the rows of this launch
@@ -368,7 +369,8 @@ constexpr int blocks_at_once = kVectors == 4 ? kTeam == 512 ? 2 : 3 : kMostThrea
 
 // A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
 // not kWhole are longer than what the threads of a block keep in registers, and are read again. The rows of contiguous
-// problems follow each other, and y is not stored: that saves the instructions by which a row is found.
+// problems follow each other, which saves the instructions by which a row is found; and y is stored only where a
+// residual is added and scales are those of blocks.
 template <int N, int kVectors, int kTeam, Access access, bool kWhole, Scaling scaling, class X, class R, class W,
           class Q>
 __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, kTeam>)
@@ -378,13 +380,14 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
   using Row = typename Share::Row;
   const int threads = static_cast<int>(blockDim.x);
   constexpr bool kContiguous = access == Access::contiguous, kAligned = Share::kAligned, kRowOfBlock = kTeam > 32;
+  constexpr bool kStoresNorm = !kContiguous || (P::kAdds && scaling == Scaling::block);
   Row row(p, 0);
   Q* q = p.q;
   std::conditional_t<kContiguous, unsigned, int64_t> number, end;
   if constexpr (kContiguous) {
     number = kRowOfBlock ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y, end = static_cast<unsigned>(p.rows);
     const int64_t begin = static_cast<int64_t>(uint64_t{number} * static_cast<unsigned>(p.packs * N));
-    row.x = p.x + begin, q += begin;
+    row.x = p.x + begin, row.y = p.y + begin, q += begin;
     if constexpr (P::kAdds) row.residual = p.residual + begin, row.residual_out = p.residual_out + begin;
   } else {
     number = p.first + static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y, end = p.end;
@@ -408,7 +411,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
     return fmaxf(over_most<Q>(fminf(fmaxf(most, 0.0f), bound)), least_scale<Q>);  // NaN is 0
   };
 
-  with_rounding(p, [&](auto rounding) {
+  const auto run = [&](auto rounding) {
     constexpr Rounded rounded = rounding.value;
     constexpr bool kOnce = rounded == Rounded::once, kMost = kOnce && scaling == Scaling::row;
     float sums[sums_of<kVectors>] = {}, most = 0.0f;
@@ -491,7 +494,7 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
         const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
         if (i >= share.packs) continue;
         float value[N];
-        if (!kContiguous && p.y != nullptr) {
+        if (kStoresNorm && p.y != nullptr) {
 #pragma unroll
           for (int k = 0; k < N; ++k) value[k] = share.value[v][k] * unit;
           if constexpr (kAligned)
@@ -511,7 +514,11 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       }
       if constexpr (kWhole) break;
     }
-  });
+  };
+  if (p.rounds_once)
+    run(std::integral_constant<Rounded, Rounded::once>());
+  else
+    run(std::integral_constant<Rounded, Rounded::twice>());
 }
 
 }  // namespace rms_norm::detail
