@@ -107,44 +107,82 @@ __device__ void start_copy_of(Pack<T, N>* to, const T* from, [[maybe_unused]] cu
   }
 }
 
+// Sixteen bytes of two packs, from that byte on. Elements have two bytes or four, so that the byte is even.
+template <class T, int N>
+__device__ Pack<T, N> bytes_from(int byte, const Pack<T, N>& first, const Pack<T, N>& second) {
+  static_assert(Pack<T, N>::kBytes == 16);
+  unsigned word[8];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) word[i] = first.word[i], word[i + 4] = second.word[i];
+#pragma unroll
+  for (int i = 0; i < 6; ++i) word[i] = byte & 8 ? word[i + 2] : word[i];
+#pragma unroll
+  for (int i = 0; i < 5; ++i) word[i] = byte & 4 ? word[i + 1] : word[i];
+  Pack<T, N> pack;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    pack.word[i] = sizeof(T) == 4 ? word[i] : __funnelshift_r(word[i], word[i + 1], byte % 4 * 8);
+  return pack;
+}
+
 // A row, or a block's part of it, that begins at any element. It comes and goes in chunks of 16 bytes on 16-byte
-// boundaries, and in shared memory it is as far from a boundary as in global memory.
+// boundaries, and in shared memory it is as far from a boundary as in global memory. Bytes are counted from the first
+// chunk on.
 template <class T>
 struct RowChunks {
-  static constexpr int kBytes = 16, kElements = kBytes / sizeof(T);
-  const Span row;
-  __device__ RowChunks(const T* begin, int64_t count)
-      : row{reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin + count)} {}
-  __device__ int shift() const { return static_cast<int>(row.begin % kBytes); }
-  __device__ uintptr_t address(int chunk) const { return row.begin - shift() + static_cast<uintptr_t>(chunk) * kBytes; }
+  static constexpr int kBytes = 16, kElement = sizeof(T), kElements = kBytes / kElement;
+  using Element = std::remove_const_t<T>;
+  using Chunk = Pack<Element, kElements>;
+  T* const first;
+  const int begin, end;
+  __device__ RowChunks(T* row, int count)
+      : RowChunks(row, count, static_cast<int>(reinterpret_cast<uintptr_t>(row) % kBytes)) {}
+  __device__ T* chunk(int number) const { return first + int64_t{number} * kElements; }
+  __device__ bool has(int byte, int bytes) const { return begin <= byte && byte + bytes <= end; }
+  __device__ bool lies_in(const Span& tensor) const {
+    return tensor.has(reinterpret_cast<uintptr_t>(first), (end + kBytes - 1) / kBytes * kBytes);
+  }
   // Calls do_element(i) for those elements of the chunk that are the row's.
   template <class Do>
-  __device__ void for_each(int chunk, Do do_element) const {
+  __device__ void for_each(int number, Do do_element) const {
 #pragma unroll
     for (int i = 0; i < kElements; ++i)
-      if (row.has(address(chunk) + i * sizeof(T), sizeof(T))) do_element(i);
+      if (has(number * kBytes + i * kElement, kElement)) do_element(i);
   }
-  // What else is in the chunks of a row's ends is copied with them, if it is in the tensor's memory.
-  __device__ void start_copy(uint4* memory, int chunk, const Span& tensor, cuda::access_property cache) const {
-    if (address(chunk) >= row.end) return;
-    const auto* const from = reinterpret_cast<const T*>(address(chunk));
-    auto* const to = reinterpret_cast<T*>(memory + chunk);
-    if (row.has(address(chunk), kBytes) || tensor.has(address(chunk), kBytes))
-      start_copy_of(reinterpret_cast<Pack<T, kElements>*>(to), from, cache);
+  // What else is in the chunks of a row's ends is copied with them, if all chunks are in the tensor's memory.
+  __device__ void start_copy(uint4* memory, int number, bool all, cuda::access_property cache) const {
+    const int byte = number * kBytes;
+    if (byte >= end) return;
+    if (all || has(byte, kBytes)) return start_copy_of(reinterpret_cast<Chunk*>(memory + number), chunk(number), cache);
+    memory[number] = {};
+    for_each(number, [&](int i) { reinterpret_cast<Element*>(memory + number)[i] = chunk(number)[i]; });
+  }
+  // A pack, and zeros past the row's end, out of the two chunks that it lies in.
+  __device__ Chunk load_pack(const uint4* memory, int number) const {
+    const auto* const chunks = reinterpret_cast<const Chunk*>(memory + number);
+    const bool has_next = (number + 1) * kBytes < end;
+    Chunk pack = bytes_from(begin, chunks[0], has_next ? chunks[1] : Chunk{});
+    const int bytes = end - begin - number * kBytes;
+    if (bytes < kBytes)
+#pragma unroll
+      for (int i = 0; i < pack.kWords; ++i)
+        if (bytes < 4 * i + 4) pack.word[i] &= bytes > 4 * i ? 0xffffu : 0u;
+    return pack;
+  }
+  __device__ void store_pack(uint4* memory, int number, const Chunk& pack) const {
+    store_unaligned(reinterpret_cast<Element*>(reinterpret_cast<char*>(memory + number) + begin), pack);
+  }
+  __device__ void store_chunk(const uint4* memory, int number, cuda::access_property cache) const {
+    const auto* const from = reinterpret_cast<const T*>(memory + number);
+    if (has(number * kBytes, kBytes))
+      store<true>(chunk(number), load<kElements>(from), cache);
     else
-      for_each(chunk, [&](int i) { to[i] = from[i]; });
+      for_each(number, [&](int i) { chunk(number)[i] = from[i]; });
   }
-  __device__ T* pack(uint4* memory, int number) const {
-    return reinterpret_cast<T*>(reinterpret_cast<char*>(memory + number) + shift());
-  }
-  __device__ void store_chunk(const uint4* memory, int chunk, cuda::access_property cache) const {
-    auto* const to = reinterpret_cast<T*>(address(chunk));
-    const auto* const from = reinterpret_cast<const T*>(memory + chunk);
-    if (row.has(address(chunk), kBytes))
-      store<true>(to, load<kElements>(from), cache);
-    else
-      for_each(chunk, [&](int i) { to[i] = from[i]; });
-  }
+
+ private:
+  __device__ RowChunks(T* row, int count, int shift)
+      : first(row - shift / kElement), begin(shift), end(shift + count * kElement) {}
 };
 
 // --- Sums of a row ---------------------------------------------------------------------------------------------------
@@ -299,8 +337,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     return Memory{shared_memory + begin / sizeof(uint4), lanes, teams, team};
   };
   const auto sync_team = [&] { kWarps ? __syncwarp() : __syncthreads(); };
-  const int64_t own_elements = min(static_cast<int64_t>(packs) * N, p.cols - static_cast<int64_t>(first) * N);
-  const auto chunks_of = [&](auto* row) { return RowChunks(row + static_cast<int64_t>(first) * N, own_elements); };
+  const int own_elements = static_cast<int>(min(int64_t{packs} * N, p.cols - int64_t{first} * N));
+  const auto chunks_of = [&](auto* row) { return RowChunks(row + int64_t{first} * N, own_elements); };
   // Calls do_chunk(i) for the thread's chunks of a row.
   const auto for_each_chunk = [&](auto do_chunk) {
 #pragma unroll
@@ -320,7 +358,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
               start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory) + pack_of(v), row + element_of(v), p.reads);
         } else {
           const auto chunks = chunks_of(row);
-          for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, tensor, p.reads); });
+          const bool all = chunks.lies_in(tensor);
+          for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, all, p.reads); });
         }
       };
       const auto stage = stage_of(to);
@@ -339,7 +378,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (kAligned)
       return reinterpret_cast<const Pack<Element, N>*>(memory)[pack_of(v)];
     else
-      return load_some<N, false>(chunks_of(row).pack(memory, pack_of(v)), count_of(v));
+      return chunks_of(row).load_pack(memory, pack_of(v));
   };
 
   float dweight[kVectors][N] = {};
@@ -427,7 +466,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if constexpr (kAligned)
         store<true>(dx + element_of(v), rounded, p.writes);
       else
-        store_unaligned(chunks_of(dx).pack(out, pack_of(v)), rounded);
+        chunks_of(dx).store_pack(out, pack_of(v), rounded);
     }
     if constexpr (!kAligned) {
       sync_team();
