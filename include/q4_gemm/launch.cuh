@@ -23,7 +23,7 @@ struct Device {
   int block_bytes = 0, shared_bytes = 0;  // of shared memory: what a block may have, what a multiprocessor has
   bool has_tensor_cores = false;          // for bytes, 16 rows at a time
   bool has_clusters = false;              // and dependent launches
-  bool is_narrow = false;                 // its memory is
+  bool is_h100 = false;                   // or as good as one
 };
 inline cudaError_t query(Device& device) {
   int number = 0, architecture = 0, bits = 0;
@@ -33,7 +33,7 @@ inline cudaError_t query(Device& device) {
   device.has_tensor_cores = architecture >= 80;
   device.has_clusters = architecture >= 90;
   if (const cudaError_t error = get(bits, cudaDevAttrGlobalMemoryBusWidth)) return error;
-  device.is_narrow = bits > 0 && bits < kWideMemory;  // the CPU device says 0
+  device.is_h100 = device.has_clusters && bits == kH100Bits;
   if (const cudaError_t error = get(device.block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin)) return error;
   if (const cudaError_t error = get(device.shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor)) return error;
   return get(device.multiprocessors, cudaDevAttrMultiProcessorCount);
@@ -243,8 +243,7 @@ cudaError_t run(const W& weights, const X& x, Y* y, int64_t m, int64_t n, int64_
     using Problem = FewProblem<decltype(weights_of(weights, m, k)), std::decay_t<decltype(of_x)>, B, Y>;
     Problem p = {weights_of(weights, m, k), of_x, bias, y, stride_of(options.y_stride, m), m, n, /*first_column=*/0};
     p.dependent = waits;
-    if (device.is_narrow)
-      return launch_first<NarrowPolicy<Policy>::kFew>(p, k, options.batch_invariant, device, stream);
+    if (device.is_h100) return launch_first<PolicyOfH100<Policy>::kFew>(p, k, options.batch_invariant, device, stream);
     return launch_first<Policy::kFew>(p, k, options.batch_invariant, device, stream);
   };
   // Many numbers are quantized once, by a kernel of its own; one column, or few numbers, by every block.

@@ -10,8 +10,8 @@
 //   kClusters    how many clusters of 1 to 8 blocks run at the same time, if a multiprocessor has one block, or two
 //   kScales      where the kernels of kMany multiply the scales in
 //
-// DefaultPolicy is the one of an H200, but for kFew where a GPU's memory is no wider than an H100's: there it is an
-// H100's. A program for other GPUs includes their policies and chooses at run time: multiply<MyPolicy>(…).
+// DefaultPolicy is the one of an H200, but for kFew on an H100, which has its own. A program for other GPUs includes
+// their policies and chooses at run time: multiply<MyPolicy>(…).
 #pragma once
 
 #include <type_traits>
@@ -26,10 +26,10 @@ struct DefaultPolicy : policies::H200 {};
 
 namespace detail {
 
-// The policy of kFew where memory has fewer bits than an H200's.
-constexpr int kWideMemory = 6144;
+// The policy of kFew on GPUs with clusters and an H100's number of bits of memory.
+constexpr int kH100Bits = 5120;
 template <class Policy>
-using NarrowPolicy = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
+using PolicyOfH100 = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
 
 }  // namespace detail
 }  // namespace q4_gemm

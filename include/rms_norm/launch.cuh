@@ -37,7 +37,7 @@ static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64
 struct Device {
   int multiprocessors = 0;
   bool has_clusters = false;  // and dependent launches
-  bool is_narrow = false;     // its memory is
+  bool is_h100 = false;       // or as good as one
 };
 inline cudaError_t query(Device& device) {
   int number = 0, architecture = 0, bits = 0;
@@ -45,7 +45,7 @@ inline cudaError_t query(Device& device) {
   if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   device.has_clusters = architecture >= 90;
   if (const cudaError_t error = cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, number)) return error;
-  device.is_narrow = bits > 0 && bits < kWideMemory;  // the CPU device says 0
+  device.is_h100 = device.has_clusters && bits == kH100Bits;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 
@@ -321,8 +321,8 @@ cudaError_t launch_in_order(P& p, cudaStream_t stream) {
   if (const cudaError_t error = query(device)) return error;
   p.dependent = p.dependent && device.has_clusters;
   const Wanted wanted = {p.cols / N, 0, false, device.has_clusters, true};
-  const Order order = device.is_narrow ? order_of(table_of<NarrowPolicy<Policy>, P::kAdds>(), wanted, P::kAdds)
-                                       : order_of(table_of<Policy, P::kAdds>(), wanted, P::kAdds);
+  const Order order = device.is_h100 ? order_of(table_of<PolicyOfH100<Policy>, P::kAdds>(), wanted, P::kAdds)
+                                     : order_of(table_of<Policy, P::kAdds>(), wanted, P::kAdds);
   return in_grids(p, INT32_MAX, [&] {
     return launch(stream, grid_of(p, p.rows, dim3(std::max(32, order.threads))), row_in_order<N, P>, p, order);
   });
@@ -368,7 +368,8 @@ cudaError_t dispatch(P& p, const Options& options, cudaStream_t stream) {
     }
   }
   // As many bytes as give each multiprocessor of the GPU that the table was measured on as much as one has here.
-  const int64_t measured = bytes * Policy::kMultiprocessors / device.multiprocessors;
+  const int64_t shared = bytes * Policy::kMultiprocessors / device.multiprocessors;
+  const int64_t measured = std::max(bytes, std::min(shared, kMostCounted));
   const Wanted wanted = {p.cols / N, measured, is_contiguous(p), device.has_clusters, options.batch_invariant};
   if constexpr (!kAligned && N != 8)
     return launch_first<kUnalignedFloats, N, longer>(p, wanted, cache, device, stream);
@@ -378,8 +379,8 @@ cudaError_t dispatch(P& p, const Options& options, cudaStream_t stream) {
     return launch_first<kUnalignedFusedAdd, N, longer>(p, wanted, cache, device, stream);
   else if constexpr (is_narrow<N, P>)
     return launch_first<kNarrow, N, longer>(p, wanted, cache, device, stream);
-  else if (device.is_narrow)
-    return launch_first<table_of<NarrowPolicy<Policy>, P::kAdds>(), N, longer>(p, wanted, cache, device, stream);
+  else if (device.is_h100)
+    return launch_first<table_of<PolicyOfH100<Policy>, P::kAdds>(), N, longer>(p, wanted, cache, device, stream);
   else
     return launch_first<table_of<Policy, P::kAdds>(), N, longer>(p, wanted, cache, device, stream);
 }

@@ -4,11 +4,11 @@
 //
 //   kForward, kFusedAdd     tables of shapes, for calls without and with a residual
 //   kDependentKilobytes     the size of a problem up to which dependent launches are used, if the caller asks for them
-//   kMultiprocessors        of that GPU. Where there are more or fewer, the sizes of kForward and kFusedAdd grow or
-//                           shrink with them, so that each multiprocessor has as much to do.
+//   kMultiprocessors        of that GPU. Where there are fewer, a problem counts as larger, so that each multiprocessor
+//                           has as much to do, but not as larger than 128 MB.
 //
-// DefaultPolicy is the one of an H200, or of an H100 where a GPU's memory is no wider than an H100's. For another GPU,
-// after `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh, a program chooses at run time:
+// DefaultPolicy is the one of an H200, and on an H100 of an H100. For another GPU, after `make tune` on a GeForce RTX
+// 4090, and with policies/rtx_4090.cuh, a program chooses at run time:
 //
 //   device_is_a_4090 ? rms_norm::forward<rms_norm::policies::Rtx4090>(…) : rms_norm::forward(…);
 #pragma once
@@ -25,10 +25,12 @@ struct DefaultPolicy : policies::H200 {};
 
 namespace detail {
 
-// The policy where memory has fewer bits than an H200's.
-constexpr int kWideMemory = 6144;
+// The policy of GPUs with clusters and an H100's number of bits of memory.
+constexpr int kH100Bits = 5120;
 template <class Policy>
-using NarrowPolicy = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
+using PolicyOfH100 = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
+
+constexpr int64_t kMostCounted = 128 << 20;  // bytes; in larger problems, what L2 does with reads decides
 
 // For rows that begin at any element, of 16-bit types. Up to two packs per thread, rows come in turn: see in_turn. A
 // large problem gets clusters for longer rows, of other sizes with a residual, which takes more registers. The last

@@ -378,33 +378,34 @@ def test_the_example_of_the_page_runs(tmp_path):
     assert run(tmp_path / "example").stdout == "1.0000\n"
 
 
-# Of GPUs that nobody measured: compute capability, multiprocessors, KB of shared memory that a block may have.
+# Of GPUs that nobody measured: compute capability, multiprocessors, KB of shared memory that a block may have, bits of
+# memory. An H100 PCIe gets the tables of the other H100.
 OTHER_GPUS = {
-    "T4": (75, 40, 64),
-    "A100": (80, 108, 163),
-    "Jetson AGX Orin": (87, 16, 163),
-    "GeForce RTX 4090": (89, 128, 99),
-    "GeForce RTX 5090": (120, 170, 99),
+    "T4": (75, 40, 64, 256),
+    "A100": (80, 108, 163, 5120),
+    "Jetson AGX Orin": (87, 16, 163, 256),
+    "GeForce RTX 4090": (89, 128, 99, 384),
+    "H100 PCIe": (90, 114, 227, 5120),
+    "GeForce RTX 5090": (120, 170, 99, 512),
 }
 
 
 @pytest.mark.full
 @builds
 def test_answers_within_the_limits_of_other_gpus(tmp_path):
-    """Beyond them, a launch is refused, as there. The table is that of an H100, whose memory is as narrow or wider; the
-    number of multiprocessors is also part of the choice."""
-    shared, capability = (f'std::atoi(std::getenv("{name}"))' for name in ("SHARED", "CAPABILITY"))
+    """Beyond them, a launch is refused, as there. All four are also part of the choice of a kernel."""
+    shared, capability, bits = (f'std::atoi(std::getenv("{name}"))' for name in ("SHARED", "CAPABILITY", "BITS"))
     refused = f"if (grid.shared_bytes > {shared} << 10 || ({capability} < 90 && (grid.cluster > 1 || grid.dependent)))"
     changes = [
         (r"#include <atomic>", r"\g<0>\n#include <cstdlib>"),
         (r"attributes\.ptxVersion", capability),
-        (r"bits > 0 && bits < kWideMemory", "true"),
+        (r"bits == kH100Bits", f"{bits} == kH100Bits"),
         (r"bytes = std::max\(0, bytes", f"bytes = std::max(0, ({shared} << 10)"),
         (r"config\.gridDim = ", rf"{refused} return cudaErrorInvalidConfiguration;\n  \g<0>"),
     ]
     program = build(tmp_path, "-O1", changes=changes)
-    for name, (architecture, multiprocessors, kilobytes) in OTHER_GPUS.items():
-        limits = dict(CAPABILITY=architecture, SHARED=kilobytes, SIMT_MULTIPROCESSORS=multiprocessors)
+    for name, (architecture, multiprocessors, kilobytes, width) in OTHER_GPUS.items():
+        limits = dict(CAPABILITY=architecture, SHARED=kilobytes, BITS=width, SIMT_MULTIPROCESSORS=multiprocessors)
         of_run = {variable: str(value) for variable, value in limits.items()}
         result = run(program, "--quick", "--filter", "bfloat16 f", timeout=600, **of_run)
         passed, failed, _ = summary(result)
