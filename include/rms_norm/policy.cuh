@@ -4,11 +4,11 @@
 //
 //   kForward, kFusedAdd     tables of shapes, for calls without and with a residual
 //   kDependentKilobytes     the size of a problem up to which dependent launches are used, if the caller asks for them
-//   kMultiprocessors        of that GPU. Where there are fewer, a problem counts as larger, so that each multiprocessor
-//                           has as much to do, but not as larger than 128 MB.
+//   kMultiprocessors        of that GPU. Where there are fewer, a problem counts as larger, up to 128 MB, so that each
+//                           multiprocessor has as much to do
 //
-// DefaultPolicy is the one of an H200, and on an H100 of an H100. For another GPU, after `make tune` on a GeForce RTX
-// 4090, and with policies/rtx_4090.cuh, a program chooses at run time:
+// DefaultPolicy is the one of an H200; where a GPU is an H100, calls take that of an H100 instead. A program for other
+// GPUs chooses at run time, as after `make tune` on a GeForce RTX 4090, and with policies/rtx_4090.cuh:
 //
 //   device_is_a_4090 ? rms_norm::forward<rms_norm::policies::Rtx4090>(…) : rms_norm::forward(…);
 #pragma once
