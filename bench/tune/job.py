@@ -1,10 +1,12 @@
 """Chooses a header's kernels for this machine's GPU and writes them into include/<header>/policies/<gpu>.cuh.
 
     make tune                  include/rms_norm: builds bench/tune/rms_norm, stores profiling_results/<gpu>/header/tune.csv
+    make tune S=backward       the gradients of few rows: builds bench/tune/backward, stores
+                               profiling_results/<gpu>/header/tune_backward.csv
     make tune S=q4_gemm        include/q4_gemm: builds bench/tune/q4_gemm, stores profiling_results/<gpu>/q4_gemm/tune.csv
 
-The program measures every candidate; tune_environment.txt is stored beside the CSV. The policy, a file of its own, is
-made from this CSV; rms_norm/policy.py and q4_gemm/policy.py say how it is chosen.
+The program measures every candidate; an environment file is stored beside the CSV. The policy, a file of its own, is
+made from this CSV; the modules policy.py of rms_norm, backward and q4_gemm say how it is chosen.
 """
 
 import pathlib
@@ -15,10 +17,11 @@ from ladder.core import ladders, machine, results
 from ladder.core.ladders import Unusable
 
 from bench.tune import policies
+from bench.tune.backward import policy as backward
 from bench.tune.q4_gemm import policy as q4_gemm
 from bench.tune.rms_norm import policy as rms_norm
 
-HEADERS = {"rms_norm": rms_norm, "q4_gemm": q4_gemm}
+HEADERS = {"rms_norm": rms_norm, "backward": backward, "q4_gemm": q4_gemm}
 LINE = re.compile(r"^      \{", re.MULTILINE)  # of a table
 
 
@@ -41,7 +44,7 @@ def write_policy(header, path):
         print(
             f"It is new. To use it, #include <{name.removeprefix('include/')}> and call "
             f"{header.CALL.format(struct)},\n"
-            f"or make it DefaultPolicy in {pathlib.Path(header.POLICIES).parent}/policy.cuh."
+            f"or make it {header.DEFAULT}."
         )
 
 
@@ -89,10 +92,11 @@ def measure(header):
         raise Unusable(f"the program ended with exit code {done.returncode}, see above; nothing was stored")
     about = header.read(csv)[0]
     said = machine.environment(about["device"], results.version(about["runtime"]), before, machine.clocks())
-    (csv.parent / "tune_environment.txt").write_text(said, encoding="utf-8")
+    environment = csv.with_name(f"{csv.stem}_environment.txt")
+    environment.write_text(said, encoding="utf-8")
     target = results.target("", about["device"])
     results.publish(out, target)
-    print(f"tune: tune.csv and tune_environment.txt are in {results.shown((target / header.CSV).parent)}")
+    print(f"tune: {csv.name} and {environment.name} are in {results.shown((target / header.CSV).parent)}")
     return target
 
 
@@ -104,7 +108,7 @@ def arguments(parser):
 
 def run(given):
     if given.header and given.header not in HEADERS:
-        raise ladders.BadCommand(f"{given.header} is no header that has policies; say {' or '.join(HEADERS)}")
+        raise ladders.BadCommand(f"{given.header} has no policies; say {', '.join(HEADERS)}")
     header = HEADERS[given.header or "rms_norm"]
     stored = results.stored_gpus(header.CSV)
     if given.gpu and given.gpu not in stored:

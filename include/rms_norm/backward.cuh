@@ -168,8 +168,8 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
 template <int N, int kRows, class P>
 cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
   using Kernel = FewShape<N, kRows>;
-  const int row_warps = (p.packs + 63) / 64, own_warps = (row_warps + few.parts - 1) / few.parts;
-  partials = std::min<int64_t>(partials, few.clusters);
+  const int row_warps = few_rows_warps(p.packs), own_warps = (row_warps + few.parts - 1) / few.parts;
+  partials = std::min(partials, (p.rows + few.rows * kRows - 1) / (few.rows * kRows));
   if (partials == 1) p.partial = nullptr;
   const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
@@ -179,7 +179,7 @@ cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t
 
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
 // clusters that there may be, and become what there are.
-template <int N, bool kAligned, class P>
+template <class Policy, int N, bool kAligned, class P>
 cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
   const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
@@ -202,7 +202,7 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
     if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
       if constexpr (kAligned)
-        if (const FewRows few = few_rows(p.rows, p.packs, device.has_clusters); few.parts > 0)
+        if (const FewRows few = few_rows<Policy>(p.rows, p.packs, device.has_clusters); few.parts > 0)
           return few.rows_of_thread == 1 ? launch_few<N, 1>(p, partials, few, stream)
                                          : launch_few<N, 2>(p, partials, few, stream);
       const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
@@ -262,7 +262,7 @@ auto problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
   return p;
 }
 
-template <bool kHasRstd, class X, class W, class Y>
+template <class Policy, bool kHasRstd, class X, class W, class Y>
 cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& options, cudaStream_t stream) {
   if (refusal(call, options) != nullptr) return cudaErrorInvalidValue;
   Device device;
@@ -279,8 +279,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
                          std::all_of(std::begin(tensors), std::end(tensors),
                                      [&](const Matrix& m) { return m.data == nullptr || is_aligned(m, N); });
     w.count = partials_of(p.rows, p.cols);
-    const cudaError_t error = aligned ? launch_gradients<N, true>(p, w.count, device, stream)
-                                      : launch_gradients<N, false>(p, w.count, device, stream);
+    const cudaError_t error = aligned ? launch_gradients<Policy, N, true>(p, w.count, device, stream)
+                                      : launch_gradients<Policy, N, false>(p, w.count, device, stream);
     if (error != cudaSuccess || p.partial == nullptr) return error;
     w.partial = p.partial;
   }
@@ -309,11 +309,12 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //             nullptr will do without dweight. Calls that may run at the same time need a workspace each
 //
 // Of the options, eps, weight_offset and dependent_launch count, and cache if it is evict_first. Returns what the
-// launches return; or cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names.
-template <class DY, class DS, class X, class W, class DX, class DW>
+// launches return; or cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a
+// type with a table kFewRows, as `make tune S=backward` writes it.
+template <class Policy = DefaultGradients, class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
-  return detail::run_backward<detail::has_rstd<X>>(
+  return detail::run_backward<Policy, detail::has_rstd<X>>(
       detail::backward_call_of(dy, dsum, x, weight, dx, dweight, workspace, rows, cols), options, stream);
 }
 

@@ -12,36 +12,48 @@
 
 #include "gradients.cuh"
 
-namespace rms_norm::detail {
+namespace rms_norm {
+
+// An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: clusters
+// of `parts` blocks take `rows` · rows_of_thread rows at a time (or, of fewer, as many as there are, a multiple of
+// four). With parts = 0, blocks have whole rows; so they do where an entry needs more warps than a block may have.
+struct FewRows {
+  int most_warps;
+  int64_t most_rows;
+  int parts, rows = 1, rows_of_thread = 1;
+};
+
+// As measured on an H100. With one cluster there are no partial sums to add up, and of more there are as many as a GPU
+// has room for at once. A row's warps should divide evenly among the blocks; else blocks that have whole rows take less
+// time.
+struct DefaultGradients {
+  static constexpr FewRows kFewRows[] = {
+      {4, 1, 1},         {4, 16, 4, 16},     {3, INT64_MAX, 0},  {4, 96, 0},        {4, 128, 4, 4},    {8, 1, 2},
+      {8, 16, 8, 16},    {6, 96, 0},         {6, 128, 8, 8},     {6, INT64_MAX, 0}, {8, 96, 4, 4},     {8, 128, 2, 2},
+      {8, INT64_MAX, 0}, {12, 1, 3},         {16, 1, 4},         {16, 8, 8, 8},     {16, 16, 8, 8, 2}, {14, 64, 0},
+      {16, 64, 8, 4},    {16, 240, 8, 8, 2}, {16, INT64_MAX, 0},
+  };
+};
+
+namespace detail {
 
 constexpr int kFewThreads = 512, kFewWarps = kFewThreads / 32;
 
-// How few rows are shared: by `clusters` clusters of `parts` blocks, which take `rows` · `rows_of_thread` rows at a
-// time. parts is 0 where row_gradients takes less time.
-struct FewRows {
-  int parts = 0, clusters = 0, rows = 0, rows_of_thread = 1;
-};
-// As measured on an H100: with one cluster there are no partial sums to add up, and of more there are as many as a GPU
-// has room for at once. A row's warps should divide evenly among the blocks; else blocks that have whole rows take less
-// time.
-inline FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
-  const int row_warps = (packs + 63) / 64;
-  if (!has_clusters || row_warps > kGradientWarps) return {};
-  const int count = static_cast<int>(std::min<int64_t>(rows, INT32_MAX));
-  if (count == 1) return {(row_warps + 3) / 4, 1, 1, 1};
-  const int parts = row_warps <= 4 ? 4 : 8, own_warps = (row_warps + parts - 1) / parts, most = kFewWarps / own_warps;
-  if (count <= most) return {parts, 1, std::clamp((count + 3) / 4 * 4, 4, most), 1};
-  const auto many = [&](int blocks, int at_once, int of_thread = 1) {
-    return FewRows{blocks, (count + at_once * of_thread - 1) / (at_once * of_thread), at_once, of_thread};
-  };
-  if (own_warps > 1) {
-    if (count <= 2 * most) return many(parts, most, 2);
-    if (row_warps > 14 && count <= 64) return many(8, 4);
-    return count > 64 && count <= 240 ? many(parts, most, 2) : FewRows{};
+inline int few_rows_warps(int packs) { return (packs + 63) / 64; }  // a thread has two packs
+
+// A table's entry for so many rows, with parts = 0 if there is none that fits.
+template <class Policy>
+FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
+  const int warps = few_rows_warps(packs);
+  for (FewRows found : Policy::kFewRows) {
+    if (!has_clusters || warps > found.most_warps || rows > found.most_rows) continue;
+    if (found.parts < 1) break;
+    found.rows = static_cast<int>(std::min<int64_t>(found.rows, (rows + 3) / 4 * 4));
+    const int own_warps = (warps + found.parts - 1) / found.parts;
+    if (own_warps * found.parts > kGradientWarps || own_warps * found.rows > kFewWarps) break;
+    return found;
   }
-  if (row_warps > 6 && count <= 96) return many(4, 4);
-  if (row_warps < 4 || count <= 96 || count > 128) return {};
-  return row_warps == 4 ? many(4, 4) : row_warps > 6 ? many(2, 2) : many(8, 8);
+  return {};
 }
 
 template <int kPackElements, int kRowsOfThread>
@@ -217,4 +229,5 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int 
   }
 }
 
-}  // namespace rms_norm::detail
+}  // namespace detail
+}  // namespace rms_norm

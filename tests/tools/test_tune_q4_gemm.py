@@ -256,7 +256,7 @@ def test_measures_stores_and_writes_a_policy(machine):
 
 def test_a_header_without_policies_is_refused(machine):
     result = machine.run("tune", "simt")
-    assert result.returncode == 2 and "simt is no header that has policies; say rms_norm or q4_gemm" in result.stderr
+    assert result.returncode == 2 and "simt has no policies; say rms_norm, backward, q4_gemm" in result.stderr
 
 
 # The program.

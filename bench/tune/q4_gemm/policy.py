@@ -17,6 +17,7 @@ from bench.tune.policies import ANY_SIZE, limit, number
 JOB, LEAF = "make tune S=q4_gemm", "bench/tune/q4_gemm"
 CSV = "q4_gemm/tune.csv"
 POLICIES, CALL = "include/q4_gemm/policies", "q4_gemm::multiply<q4_gemm::policies::{}>(...)"
+DEFAULT = "DefaultPolicy in include/q4_gemm/policy.cuh"
 NEAR = 1.01  # so much slower than the fastest the best of kFew's kernels may be
 TOLERANCE = 1.005  # and a shape that a neighbour has
 ALONE = 1.03  # and, where blocks have no clusters, one that needs none

@@ -15,6 +15,7 @@ from bench.tune.policies import ANY_SIZE, limit, number
 JOB, LEAF = "make tune", "bench/tune/rms_norm"
 CSV = f"{results.HEADER}/tune.csv"
 POLICIES, CALL = "include/rms_norm/policies", "rms_norm::forward<rms_norm::policies::{}>(...)"
+DEFAULT = "DefaultPolicy in include/rms_norm/policy.cuh"
 TABLES = {"forward": "kForward", "fused_add_rms_norm": "kFusedAdd"}
 TOLERANCE = 1.01  # so much slower than the fastest a shape may be that is chosen for another reason
 CHAIN_TOLERANCE = 1.02  # the same of a contiguous shape that costs less in a chain

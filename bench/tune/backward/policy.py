@@ -1,0 +1,85 @@
+"""The policies of the gradients of few rows, made from what bench/tune/backward measured:
+profiling_results/<gpu>/header/tune_backward.csv. bench/tune/README.md says by which rules.
+"""
+
+import collections
+import statistics
+
+from bench.tune import policies
+
+JOB, LEAF = "make tune S=backward", "bench/tune/backward"
+CSV = "header/tune_backward.csv"
+POLICIES = "include/rms_norm/policies/backward"
+CALL = "rms_norm::backward<rms_norm::policies::backward::{}>(...)"
+DEFAULT = "DefaultGradients in include/rms_norm/few_rows.cuh"
+TOLERANCE = 1.01  # so much slower than the fastest a form may be that is chosen for another reason
+
+NUMBERS = "rows cols warps parts rows_at_once rows_of_thread".split()
+COLUMNS = [*NUMBERS, *"launch verdict microseconds device runtime date".split()]
+Form = collections.namedtuple("Form", "parts rows_at_once rows_of_thread")
+Line = collections.namedtuple("Line", "warps rows form comment")
+WHOLE_ROWS = Form(0, 1, 1)
+
+
+def read(path):
+    return policies.timed_rows(path, COLUMNS, NUMBERS, JOB)
+
+
+def times_of(rows):
+    """{warps: {number of rows: {form: microseconds}}}, the mean of what was measured of plain and dependent launches; of
+    forms without one of them, nothing."""
+    launches = {row["launch"] for row in rows}
+    found = collections.defaultdict(dict)
+    for row in rows:
+        form = Form(row["parts"], row["rows_at_once"], row["rows_of_thread"])
+        found.setdefault((row["warps"], row["rows"], form), {})[row["launch"]] = row["microseconds"]
+    times = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for (warps, count, form), by in found.items():
+        if by.keys() == launches:
+            times[warps][count][form] = statistics.fmean(by.values())
+    return times
+
+
+def choose(times, before):
+    """The fastest form, or one that is about as fast: blocks with whole rows, or the form for fewer rows."""
+    good = {form: time for form, time in times.items() if time <= TOLERANCE * min(times.values())}
+    return next((form for form in (WHOLE_ROWS, before) if form in good), min(good, key=good.get))
+
+
+def lines_of(times):
+    """The table's lines; of several numbers of rows that have one form, the last. More rows than were measured get blocks
+    with whole rows."""
+    lines = []
+    for warps, counts in sorted(times.items()):
+        of_length, form = [], None
+        for count, measured in sorted(counts.items()):
+            form = choose(measured, form)
+            said = f"{count} rows: {measured[form]:.2f} us, fastest {min(measured.values()):.2f}"
+            if of_length and of_length[-1].form == form:
+                of_length.pop()
+            of_length.append(Line(warps, policies.limit(counts, count), form, said))
+        *short, last = of_length
+        if last.form == WHOLE_ROWS:
+            lines += [*short, last]
+        else:
+            last = last._replace(rows=max(counts))
+            lines += [*short, last, Line(warps, policies.ANY_SIZE, WHOLE_ROWS, "more rows than were measured")]
+    return lines
+
+
+def written(line):
+    rows = "INT64_MAX" if line.rows == policies.ANY_SIZE else str(line.rows)
+    return ", ".join(map(str, (line.warps, rows, *line.form)))
+
+
+def policy(rows, path):
+    """The whole file, from the rows of the CSV at that path."""
+    said = [policies.source_of(rows[0], path, JOB)]
+    if {row["launch"] for row in rows} == {"plain", "dependent"}:
+        said.append("A time is the mean of a plain and a dependent launch.")
+    lines = lines_of(times_of(rows))
+    text = policies.wrapped(said)
+    text += policies.table("FewRows", "kFewRows", [(written(line), line.comment) for line in lines])
+    struct = policies.names(policies.gpu_of(path), POLICIES)[1]
+    title = f"The policy of one GPU, as {JOB} wrote it."
+    return policies.file(title, "../../few_rows.cuh", "rms_norm::policies::backward", [("", struct, text)])

@@ -1,0 +1,179 @@
+"""make tune S=backward: the choice of the form for few rows, on invented times, and every form's check on the CPU device."""
+
+import csv
+import re
+import shutil
+
+import pytest
+from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
+from fakes import Machine, executable
+from test_header import HEADER, SIMTCC, build, summary
+from tuner import measures
+
+from bench.tune import policies
+from bench.tune.backward import policy as tune
+
+PROGRAM = program("bench/tune/backward")
+builds = pytest.mark.builds("bench/tune/backward")
+POLICY = f"{tune.POLICIES}/fake_9000.cuh"
+STORED = "profiling_results/fake-9000/header"
+SOURCE = (ROOT / "bench/tune/backward/measurements.cpp").read_text(encoding="utf-8")
+WHOLE, ONE, MANY = tune.WHOLE_ROWS, tune.Form(8, 16, 1), tune.Form(4, 4, 1)
+
+PROGRAM_FAKE = """\
+#!/bin/bash
+[ "$1" = --csv ] && cp "$FAKE_TUNE_CSV" "$2"
+"""
+
+
+def rows_of(times, warps=8):
+    """Of {rows: {form: microseconds, or those of a plain and of a dependent launch}}."""
+    for count, forms in times.items():
+        for form, both in forms.items():
+            both = both if isinstance(both, tuple) else (both, both)
+            for launch, microseconds in zip(("plain", "dependent"), both):
+                row = dict(rows=count, cols=512 * warps, warps=warps, launch=launch, verdict="ok", **form._asdict())
+                row.update(microseconds=microseconds, device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
+                yield row
+
+
+def chosen(times):
+    """(up to how many rows, the form) of each line."""
+    return [(line.rows, line.form) for line in tune.lines_of(tune.times_of([*rows_of(times)]))]
+
+
+def test_the_fastest_form_counts_up_to_half_way_to_the_next_number_of_rows():
+    times = {1: {WHOLE: 3.0, ONE: 2.0, MANY: 2.5}, 16: {WHOLE: 4.0, ONE: 3.5, MANY: 3.0}, 64: {WHOLE: 5.0, MANY: 6.0}}
+    assert chosen(times) == [(4, ONE), (32, MANY), (policies.ANY_SIZE, WHOLE)]
+
+
+@pytest.mark.parametrize("time, forms", [(2.01, [WHOLE]), (2.03, [ONE, WHOLE])])
+def test_whole_rows_are_chosen_within_one_percent(time, forms):
+    assert [form for _, form in chosen({1: {WHOLE: time, ONE: 2.0}, 8: {WHOLE: 1.0, ONE: 2.0}})] == forms
+
+
+@pytest.mark.parametrize("time, forms", [(2.01, [ONE]), (2.03, [ONE, MANY])])
+def test_the_form_for_fewer_rows_is_kept_within_one_percent(time, forms):
+    times = {1: {WHOLE: 3.0, ONE: 2.0}, 8: {WHOLE: 3.0, ONE: time, MANY: 2.0}, 64: {WHOLE: 1.0, ONE: 2.0}}
+    assert [form for _, form in chosen(times)] == [*forms, WHOLE]
+
+
+def test_the_mean_of_both_launches_counts():
+    assert chosen({1: {WHOLE: (3.0, 1.0), ONE: (2.0, 2.2)}, 8: {WHOLE: 1.0}}) == [(policies.ANY_SIZE, WHOLE)]
+
+
+def test_more_rows_than_were_measured_get_whole_rows():
+    assert chosen({1: {WHOLE: 3.0, ONE: 2.0}}) == [(1, ONE), (policies.ANY_SIZE, WHOLE)]
+
+
+# The job.
+
+
+@pytest.fixture
+def machine(tmp_path):
+    machine = Machine(tmp_path)
+    shutil.copytree(ROOT / "include", machine.root / "include")
+    executable(machine.root / "build/cuda/bench/tune/backward/tune", PROGRAM_FAKE)
+    times = {1: {WHOLE: 3.0, ONE: 2.0}, 16: {WHOLE: 3.0, MANY: 2.0}, 256: {WHOLE: 4.0, ONE: 5.0}}
+    rows = [row for warps in (4, 8, 16) for row in rows_of(times, warps)]
+    with open(tmp_path / "invented.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, tune.COLUMNS)
+        table.writeheader()
+        table.writerows(rows)
+    done = machine.run("tune", "backward", FAKE_TUNE_CSV=str(tmp_path / "invented.csv"))
+    assert done.returncode == 0, done.stderr
+    assert "rms_norm::backward<rms_norm::policies::backward::Fake9000>(" in done.stdout
+    return machine
+
+
+def test_measures_stores_and_writes_a_policy_as_clang_format_leaves_it(machine):
+    assert machine.files() == [
+        "fake-9000/header/tune_backward.csv",
+        "fake-9000/header/tune_backward_environment.txt",
+    ]
+    text = (machine.root / POLICY).read_text(encoding="utf-8")
+    assert "NVIDIA Fake 9000, CUDA 13.0, 2026-01-31" in text and f"{STORED}/tune_backward.csv" in text
+    assert len(re.findall(r"^      \{(4|8|16), (4|64|INT64_MAX), [048], (16|4|1), 1\},", text, re.MULTILINE)) == 9, text
+    shutil.copy(ROOT / ".clang-format", machine.root)
+    assert run(CLANG_FORMAT, machine.root / POLICY, cwd=machine.root).stdout == text
+    assert machine.run("tune", "backward", "--check").returncode == 0
+
+
+@pytest.mark.full
+@pytest.mark.builds("tests/headers/rms_norm")
+def test_a_policy_that_it_wrote_compiles_and_answers_right(machine, tmp_path):
+    """With entries that no block has room for, too."""
+    policy = machine.root / POLICY
+    text = policy.read_text(encoding="utf-8").replace("kFewRows[] = {", "kFewRows[] = {{16, 5, 3, 16, 2},")
+    default = "namespace rms_norm::policies::backward { struct Fake9000; }\n"
+    at_the_end = text.partition("#pragma once")[2].replace('#include "../../few_rows.cuh"\n', "")
+    changes = [
+        (r"class Policy = DefaultGradients", "class Policy = policies::backward::Fake9000"),
+        (r"(?s)(struct DefaultGradients \{.*?\n\};\n)", rf"\1}}\n{default}{at_the_end}namespace rms_norm {{\n"),
+    ]
+    result = run(
+        build(tmp_path, "-O1", changes=changes, source="backward.cu"), "--quick", "--filter", "bfloat16 backward"
+    )
+    assert HEADER and result.returncode == 0 and summary(result)[1] == 0, result.stdout
+
+
+# The program.
+
+
+@pytest.mark.full
+@builds
+def test_every_form_is_right_on_the_cpu_device():
+    result = run(PROGRAM)
+    assert result.returncode == 0, result.stdout + result.stderr
+    passed = re.search(r"(\d+) candidates PASS, (\d+) launches, 0 refused", result.stdout)
+    assert passed and int(passed[1]) > 15 and int(passed[2]) > 10 * int(passed[1]), result.stdout
+
+
+def linked(folder, *files, include=ROOT / "include"):
+    objects = [BUILD / f"bench/tune/backward/{name}" for name in files if not str(name).startswith("/")]
+    files = [*objects, *(name for name in files if str(name).startswith("/")), BUILD / "libcommon.a"]
+    made = run(*SIMTCC, f"-I{include}", "-std=c++17", "-O1", *files, "-o", "program", cwd=folder, timeout=600)
+    assert made.returncode == 0, made.stderr
+    return folder / "program"
+
+
+@pytest.mark.full
+@builds
+def test_a_wrong_form_ends_the_program(tmp_path):
+    copy = shutil.copytree(ROOT / "include", tmp_path / "include")
+    kernels = copy / "rms_norm/few_rows.cuh"
+    text, changed = re.subn(
+        r"k < static_cast<int>\(blockDim\.y\); \+\+k", "k < 1; ++k", kernels.read_text(encoding="utf-8")
+    )
+    assert changed == 1, "few_rows.cuh adds up otherwise: change what is replaced"
+    kernels.write_text(text, encoding="utf-8")
+    forms = str(ROOT / "bench/tune/backward/forms.cu")
+    result = run(linked(tmp_path, "main.cpp.o", "measurements.cpp.o", forms, include=copy), timeout=600)
+    assert result.returncode == 1 and "dweight: " in result.stderr, result.stdout + result.stderr
+
+
+@pytest.mark.full
+@builds
+@pytest.mark.parametrize("capability", [90, 80])
+def test_every_form_of_every_cell_is_in_the_csv(tmp_path, capability):
+    """The way that only a GPU goes, on the CPU device: its times mean nothing."""
+    (tmp_path / "main.cpp").write_text(measures("problems", l2_bytes="7e4"), encoding="utf-8")
+    smaller, lists = re.subn(r"(kWarps|kRows)\[\] = \{.*?\};", r"\1[] = {4, 8};", SOURCE)
+    smaller, pools = re.subn(r"(pool_\.emplace\(problem_, device)", r"\1, 6e5", smaller)
+    smaller, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", smaller)
+    assert (lists, pools, warm_ups) == (2, 1, 1), "measurements.cpp is written otherwise: adapt the patterns"
+    (tmp_path / "measurements.cpp").write_text(smaller, encoding="utf-8")
+    result = run(
+        linked(tmp_path, str(tmp_path / "main.cpp"), str(tmp_path / "measurements.cpp"), "forms.cu.o"), capability, 0
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines, _, table = result.stdout.partition("\n\n")
+    rows = list(csv.DictReader(table.strip().splitlines()))
+    assert rows[0].keys() >= {*tune.COLUMNS} and len(lines.splitlines()) == 4
+    known = [tuple(row[name] for name in ("warps", "rows", *tune.Form._fields, "launch")) for row in rows]
+    assert len(set(known)) == len(known) > 40 and {row["launch"] for row in rows} == {"plain", "dependent"} - (
+        set() if capability == 90 else {"dependent"}
+    )
+    for row in rows:
+        refused = capability < 90 and row["parts"] != "0"
+        assert row["verdict"] == ("refused" if refused else "ok") and bool(row["microseconds"]) != refused
