@@ -7,13 +7,14 @@ import shutil
 import pytest
 from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable
-from test_header import HEADER, SIMTCC, build, summary
-from tuner import measures
+from test_header import build, summary
+from tuner import linked, measures
 
 from bench.tune import policies
 from bench.tune.backward import policy as tune
 
 PROGRAM = program("bench/tune/backward")
+OBJECTS = BUILD / "bench/tune/backward"
 builds = pytest.mark.builds("bench/tune/backward")
 POLICY = f"{tune.POLICIES}/fake_9000.cuh"
 STORED = "profiling_results/fake-9000/header"
@@ -114,7 +115,7 @@ def test_a_policy_that_it_wrote_compiles_and_answers_right(machine, tmp_path):
     result = run(
         build(tmp_path, "-O1", changes=changes, source="backward.cu"), "--quick", "--filter", "bfloat16 backward"
     )
-    assert HEADER and result.returncode == 0 and summary(result)[1] == 0, result.stdout
+    assert result.returncode == 0 and summary(result)[1] == 0, result.stdout
 
 
 # The program.
@@ -129,14 +130,6 @@ def test_every_form_is_right_on_the_cpu_device():
     assert passed and int(passed[1]) > 15 and int(passed[2]) > 10 * int(passed[1]), result.stdout
 
 
-def linked(folder, *files, include=ROOT / "include"):
-    objects = [BUILD / f"bench/tune/backward/{name}" for name in files if not str(name).startswith("/")]
-    files = [*objects, *(name for name in files if str(name).startswith("/")), BUILD / "libcommon.a"]
-    made = run(*SIMTCC, f"-I{include}", "-std=c++17", "-O1", *files, "-o", "program", cwd=folder, timeout=600)
-    assert made.returncode == 0, made.stderr
-    return folder / "program"
-
-
 @pytest.mark.full
 @builds
 def test_a_wrong_form_ends_the_program(tmp_path):
@@ -147,8 +140,8 @@ def test_a_wrong_form_ends_the_program(tmp_path):
     )
     assert changed == 1, "few_rows.cuh adds up otherwise: change what is replaced"
     kernels.write_text(text, encoding="utf-8")
-    forms = str(ROOT / "bench/tune/backward/forms.cu")
-    result = run(linked(tmp_path, "main.cpp.o", "measurements.cpp.o", forms, include=copy), timeout=600)
+    files = [ROOT / "bench/tune/backward/forms.cu", OBJECTS / "main.cpp.o", OBJECTS / "measurements.cpp.o"]
+    result = run(linked(tmp_path, *files, include=copy), timeout=600)
     assert result.returncode == 1 and "dweight: " in result.stderr, result.stdout + result.stderr
 
 
@@ -163,17 +156,14 @@ def test_every_form_of_every_cell_is_in_the_csv(tmp_path, capability):
     smaller, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", smaller)
     assert (lists, pools, warm_ups) == (2, 1, 1), "measurements.cpp is written otherwise: adapt the patterns"
     (tmp_path / "measurements.cpp").write_text(smaller, encoding="utf-8")
-    result = run(
-        linked(tmp_path, str(tmp_path / "main.cpp"), str(tmp_path / "measurements.cpp"), "forms.cu.o"), capability, 0
-    )
+    result = run(linked(tmp_path, "main.cpp", "measurements.cpp", OBJECTS / "forms.cu.o"), capability, 0)
     assert result.returncode == 0, result.stdout + result.stderr
     lines, _, table = result.stdout.partition("\n\n")
     rows = list(csv.DictReader(table.strip().splitlines()))
     assert rows[0].keys() >= {*tune.COLUMNS} and len(lines.splitlines()) == 4
     known = [tuple(row[name] for name in ("warps", "rows", *tune.Form._fields, "launch")) for row in rows]
-    assert len(set(known)) == len(known) > 40 and {row["launch"] for row in rows} == {"plain", "dependent"} - (
-        set() if capability == 90 else {"dependent"}
-    )
+    assert len(set(known)) == len(known) > 40
+    assert {row["launch"] for row in rows} == ({"plain", "dependent"} if capability == 90 else {"plain"})
     for row in rows:
         refused = capability < 90 and row["parts"] != "0"
         assert row["verdict"] == ("refused" if refused else "ok") and bool(row["microseconds"]) != refused

@@ -11,7 +11,7 @@ from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
 from ladder.core import results
 from test_header import SIMTCC
-from tuner import measures
+from tuner import linked, measures
 
 from bench.tune.q4_gemm import policy as q4_tune
 from bench.tune.q4_gemm.policy import ANY_SIZE, Few, Many
@@ -302,15 +302,8 @@ def test_every_kernel_of_the_policy_is_a_candidate():
     assert found >= 2
 
 
-def linked(folder, *sources, include=ROOT / "include"):
-    """A program of these sources and of some candidates for one column, and of those for 128 with rounded scales."""
-    objects = [
-        BUILD / "bench/tune/q4_gemm" / name for name in ("reference.cu.o", "few_1_together.cu.o", "rounded_wide.cu.o")
-    ]
-    files = [*sources, *objects, BUILD / "libcommon.a", "-o", folder / "program"]
-    made = run(*SIMTCC, f"-I{include}", f"-I{ROOT}", "-std=c++17", "-O1", *files, cwd=folder)
-    assert made.returncode == 0, made.stderr
-    return folder / "program"
+# Some candidates for one column, and those for 128 with rounded scales.
+OBJECTS = [BUILD / f"bench/tune/q4_gemm/{name}.cu.o" for name in ("reference", "few_1_together", "rounded_wide")]
 
 
 @pytest.mark.full
@@ -333,7 +326,7 @@ class TestMeasuring:
             text, changed = re.subn(pattern, smaller, text, flags=re.DOTALL)
             assert changed == 1, f"measurements.cpp has no {pattern} any more: adapt the pattern"
         (folder / "measurements.cpp").write_text(text, encoding="utf-8")
-        return linked(folder, "main.cpp", "measurements.cpp")
+        return linked(folder, "main.cpp", "measurements.cpp", *OBJECTS)
 
     @pytest.mark.parametrize("capability", [90, 80])
     def test_every_candidate_of_every_product_is_in_the_csv(self, program, capability, tmp_path):
@@ -374,7 +367,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, pattern, replacement):
         '#include "bench/tune/q4_gemm/instance.cuh"\nstatic const tune::Few<tune::F<2, 2, 4, 4, 8, 1>> candidates;\n'
     )
     objects = [BUILD / f"bench/tune/q4_gemm/{name}.cpp.o" for name in ("main", "measurements")]
-    result = run(linked(tmp_path, "one.cu", *objects, include=copy), timeout=600)
+    result = run(linked(tmp_path, "one.cu", *objects, *OBJECTS, include=copy), timeout=600)
     assert result.returncode == 1 and "elements are wrong" in result.stderr, result.stdout + result.stderr
 
 

@@ -12,8 +12,8 @@ from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable, refused
 from ladder import __main__ as command_line
 from ladder.core import results
-from test_header import SIMTCC, build, summary
-from tuner import measures
+from test_header import build, summary
+from tuner import linked, measures
 
 from bench.tune import policies
 from bench.tune.rms_norm import policy as tune
@@ -581,10 +581,7 @@ class TestMeasuring:
         assert counts == (1, 2, 1, 1), "measurements.cpp is written otherwise: adapt the patterns"
         (folder / "measurements.cpp").write_text(smaller, encoding="utf-8")
         objects = [BUILD / f"bench/tune/rms_norm/{name}.cu.o" for name in ("add_contiguous", "forward_strided")]
-        files = ["main.cpp", "measurements.cpp", *objects, BUILD / "libcommon.a", "-o", "program"]
-        made = run(*SIMTCC, f"-I{ROOT}/include", "-std=c++17", "-O1", *files, cwd=folder)
-        assert made.returncode == 0, made.stderr
-        return folder / "program"
+        return linked(folder, "main.cpp", "measurements.cpp", *objects)
 
     @pytest.mark.parametrize("capability", [90, 80])
     def test_every_candidate_of_every_cell_is_in_the_csv(self, program, capability):
@@ -665,10 +662,7 @@ def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replace
     assert changed, f"kernels.cuh has no {pattern} any more: change what is replaced"
     kernels.write_text(text, encoding="utf-8")
     objects = [BUILD / f"bench/tune/rms_norm/{name}.o" for name in ("main.cpp", "measurements.cpp")]
-    files = [ROOT / f"bench/tune/rms_norm/{instance}.cu", *objects, BUILD / "libcommon.a", "-o", tmp_path / "program"]
-    made = run(*SIMTCC, f"-I{copy}", "-std=c++17", "-O1", *files)
-    assert made.returncode == 0, made.stderr
-    result = run(tmp_path / "program")
+    result = run(linked(tmp_path, ROOT / f"bench/tune/rms_norm/{instance}.cu", *objects, include=copy))
     assert result.returncode == 1 and complaint in result.stderr, result.stdout + result.stderr
 
 

@@ -1,4 +1,7 @@
-"""A tuner's program as on a GPU: that of make tune, and of make tune S=q4_gemm."""
+"""A tuner's program as on a GPU, and made of some of its files: that of make tune, S=backward and S=q4_gemm."""
+
+from conftest import BUILD, ROOT, run
+from test_header import SIMTCC
 
 MEASURES = """\
 #include <cstdio>
@@ -28,3 +31,11 @@ def measures(problems, **device):
     """main.cpp for a tuner: it runs on the CPU device, of which it says so much that is not so."""
     more = "".join(f"  device.{name} = {value};\n" for name, value in device.items())
     return MEASURES.format(problems=problems, more=more)
+
+
+def linked(folder, *files, include=ROOT / "include"):
+    """The program of these sources and objects."""
+    files = [*files, BUILD / "libcommon.a", "-o", "program"]
+    made = run(*SIMTCC, f"-I{include}", "-std=c++17", "-O1", *files, cwd=folder, timeout=600)
+    assert made.returncode == 0, made.stderr
+    return folder / "program"
