@@ -40,6 +40,16 @@ cudaError_t query_code(int number, int& architecture) {
   return cudaSuccess;
 }
 
+// Whether the GPU has clusters and an H100's number of bits of memory: then the tables that were measured on one serve
+// it.
+inline cudaError_t query_h100(int number, int architecture, bool& is_h100) {
+  constexpr int kH100Bits = 5120;
+  int bits = 0;
+  const cudaError_t error = cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, number);
+  is_h100 = architecture >= 90 && bits == kH100Bits;
+  return error;
+}
+
 // --- Launches --------------------------------------------------------------------------------------------------------
 
 struct Grid {

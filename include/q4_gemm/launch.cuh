@@ -23,17 +23,16 @@ struct Device {
   int block_bytes = 0, shared_bytes = 0;  // of shared memory: what a block may have, what a multiprocessor has
   bool has_tensor_cores = false;          // for bytes, 16 rows at a time
   bool has_clusters = false;              // and dependent launches
-  bool is_h100 = false;                   // or as good as one
+  bool is_h100 = false;
 };
 inline cudaError_t query(Device& device) {
-  int number = 0, architecture = 0, bits = 0;
+  int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   const auto get = [&](int& to, cudaDeviceAttr attribute) { return cudaDeviceGetAttribute(&to, attribute, number); };
   device.has_tensor_cores = architecture >= 80;
   device.has_clusters = architecture >= 90;
-  if (const cudaError_t error = get(bits, cudaDevAttrGlobalMemoryBusWidth)) return error;
-  device.is_h100 = device.has_clusters && bits == kH100Bits;
+  if (const cudaError_t error = query_h100(number, architecture, device.is_h100)) return error;
   if (const cudaError_t error = get(device.block_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin)) return error;
   if (const cudaError_t error = get(device.shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor)) return error;
   return get(device.multiprocessors, cudaDevAttrMultiProcessorCount);

@@ -26,8 +26,7 @@ struct DefaultPolicy : policies::H200 {};
 
 namespace detail {
 
-// The policy of kFew on GPUs with clusters and an H100's number of bits of memory.
-constexpr int kH100Bits = 5120;
+// The policy of kFew where query_h100() says so.
 template <class Policy>
 using PolicyOfH100 = std::conditional_t<std::is_same_v<Policy, DefaultPolicy>, policies::H100, Policy>;
 

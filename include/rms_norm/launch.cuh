@@ -37,15 +37,14 @@ static_assert(kWorkspaceBytes == kSplitBlocks / 2 * kSplitBlocks * sizeof(uint64
 struct Device {
   int multiprocessors = 0;
   bool has_clusters = false;  // and dependent launches
-  bool is_h100 = false;       // or as good as one
+  bool is_h100 = false;
 };
 inline cudaError_t query(Device& device) {
-  int number = 0, architecture = 0, bits = 0;
+  int number = 0, architecture = 0;
   if (const cudaError_t error = cudaGetDevice(&number)) return error;
   if (const cudaError_t error = query_code<CUDA_BITS_ARCHITECTURES>(number, architecture)) return error;
   device.has_clusters = architecture >= 90;
-  if (const cudaError_t error = cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, number)) return error;
-  device.is_h100 = device.has_clusters && bits == kH100Bits;
+  if (const cudaError_t error = query_h100(number, architecture, device.is_h100)) return error;
   return cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
 }
 

@@ -199,13 +199,10 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   const bool aligned =
       p.cols % N == 0 && m.all_aligned(N) && is_aligned(q, N) && is_aligned({norm.weight, sizeof(W), {}, 1, p.cols}, N);
   const auto is_dense = [&](const Matrix& t) { return t.layout.stride == p.cols || p.rows == 1; };
-  bool contiguous = aligned && p.heads == 1 && p.rows <= INT32_MAX && is_dense(m.x) && is_dense(q);
-  if constexpr (p.kAdds) {
-    contiguous = contiguous && is_dense(m.residual) && is_dense(m.residual_out);
-    contiguous = contiguous && (p.y == nullptr || (p.block_packs != 0 && is_dense(m.y)));
-  } else {
-    contiguous = contiguous && p.y == nullptr;
-  }
+  const bool stores_norm = p.kAdds && p.block_packs != 0 && is_dense(m.y);  // as the kernel of such rows can
+  bool contiguous =
+      aligned && p.heads == 1 && p.rows <= INT32_MAX && is_dense(m.x) && is_dense(q) && (p.y == nullptr || stores_norm);
+  if constexpr (p.kAdds) contiguous = contiguous && is_dense(m.residual) && is_dense(m.residual_out);
   return contiguous ? launch_quantized<N, Access::contiguous>(p, packs, bytes, stream)
          : aligned  ? launch_quantized<N, Access::strided>(p, packs, bytes, stream)
                     : launch_quantized<N, Access::unaligned>(p, packs, bytes, stream);
