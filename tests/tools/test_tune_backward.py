@@ -8,7 +8,7 @@ import pytest
 from conftest import BUILD, CLANG_FORMAT, ROOT, program, run
 from fakes import Machine, executable
 from test_header import build, summary
-from tuner import linked, measures
+from tuner import linked, measures, shorten_contests
 
 from bench.tune import policies
 from bench.tune.backward import policy as tune
@@ -152,9 +152,8 @@ def test_every_form_of_every_cell_is_in_the_csv(tmp_path, capability):
     """The way that only a GPU goes, on the CPU device: its times mean nothing."""
     (tmp_path / "main.cpp").write_text(measures("problems", l2_bytes="7e4"), encoding="utf-8")
     smaller, lists = re.subn(r"(kWarps|kRows)\[\] = \{.*?\};", r"\1[] = {4, 8};", SOURCE)
-    smaller, pools = re.subn(r"(pool_\.emplace\(problem_, device)", r"\1, 6e5", smaller)
-    smaller, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", smaller)
-    assert (lists, pools, warm_ups) == (2, 1, 1), "measurements.cpp is written otherwise: adapt the patterns"
+    assert lists == 2, "measurements.cpp is written otherwise: adapt the pattern"
+    shorten_contests(tmp_path)
     (tmp_path / "measurements.cpp").write_text(smaller, encoding="utf-8")
     result = run(linked(tmp_path, "main.cpp", "measurements.cpp", OBJECTS / "forms.cu.o"), capability, 0)
     assert result.returncode == 0, result.stdout + result.stderr

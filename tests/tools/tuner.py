@@ -1,5 +1,7 @@
 """A tuner's program as on a GPU, and made of some of its files: that of make tune, S=backward and S=q4_gemm."""
 
+import re
+
 from conftest import BUILD, ROOT, run
 from test_header import SIMTCC
 
@@ -31,6 +33,16 @@ def measures(problems, **device):
     """main.cpp for a tuner: it runs on the CPU device, of which it says so much that is not so."""
     more = "".join(f"  device.{name} = {value};\n" for name, value in device.items())
     return MEASURES.format(problems=problems, more=more)
+
+
+def shorten_contests(folder):
+    """For what is compiled in the folder: contest.h with little memory for a problem's copies, and no warm-up."""
+    text = (ROOT / "bench/tune/contest.h").read_text(encoding="utf-8")
+    text, pools = re.subn(r"(pool_\.emplace\(problem_, device)", r"\1, 6e5", text)
+    text, warm_ups = re.subn(r"(kWarmUpMicroseconds) = \d+", r"\1 = 1", text)
+    assert (pools, warm_ups) == (1, 1), "contest.h is written otherwise: adapt the patterns"
+    (folder / "bench/tune").mkdir(parents=True)
+    (folder / "bench/tune/contest.h").write_text(text, encoding="utf-8")
 
 
 def linked(folder, *files, include=ROOT / "include"):

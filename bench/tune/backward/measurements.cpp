@@ -1,9 +1,8 @@
 // What make tune S=backward measures: every form at every length and number of rows that a policy tells apart.
 #include <algorithm>
-#include <optional>
 
 #include "bench/tune/backward/form.h"
-#include "bench/tune/core.h"
+#include "bench/tune/contest.h"
 #include "common/memory.h"
 #include "common/operators/rms_norm_backward.h"
 
@@ -19,8 +18,6 @@ namespace places = ladder::rms_norm_backward;
 constexpr int kWarps[] = {3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two packs of 16 bytes in each thread
 constexpr int kColumnsOfWarp = 32 * 2 * 8, kMostWarps = 16, kBlocksAtOnce = 264;
 constexpr int kRows[] = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256};
-constexpr int64_t kSampledRows = 8;
-constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the form before
 
 struct Measurement : Result {
   Form form;
@@ -51,72 +48,34 @@ std::vector<Form> forms_of(int warps, int64_t rows) {
   return found;
 }
 
-// The forms at one length and number of rows, one after the other on the same tensors.
-class Contest {
- public:
-  // Without samples nothing is timed, and every row is looked at.
-  Contest(int warps, int64_t rows, const ladder::Device& device, int samples)
-      : warps_(warps),
-        device_(device),
-        samples_(samples),
-        case_(ladder::RmsNormBackward::get(), {{rows, int64_t{warps} * kColumnsOfWarp, 1}}, 1),
-        problem_(case_, ladder::RmsNormBackward::get().plain()),
-        workspace_(ladder::allocate<>(workspace_bytes(rows, int64_t{warps} * kColumnsOfWarp))) {
-    if (samples > 0) pool_.emplace(problem_, device);
+const ladder::Operator& gradients() { return ladder::RmsNormBackward::get(); }
+
+// One length and number of rows.
+struct Size {
+  Size(int warps, int64_t rows)
+      : warps(warps),
+        shape{{rows, int64_t{warps} * kColumnsOfWarp, 1}},
+        workspace(ladder::allocate<>(workspace_bytes(rows, shape[1]))) {}
+
+  Contest contest(const ladder::Device& device, int samples) const {
+    return {gradients(), shape, gradients().plain(), device, samples};
   }
 
-  // One launch on fresh tensors, checked; why it is refused, or nothing.
-  std::string launch_once(const Form& form, bool dependent) {
-    if (form.parts > 0 && device_.compute_capability < 90) return kNeedsClusters;
-    std::string refusal;
-    const ladder::Outcome outcome = problem_.check(launcher(form, dependent, refusal), {nullptr}, sample());
-    if (refusal.empty()) require_right(form, outcome);
-    return refusal;
-  }
-
-  Measurement measure(const Form& form, bool dependent) {
-    const ladder::Shape& shape = case_.shape;
-    const double bytes = ladder::RmsNormBackward::get().bytes(shape, ladder::RmsNormBackward::get().plain());
-    Measurement result{{bytes, pool_->copies()}, form, warps_, shape[0], dependent};
-    result.refusal = launch_once(form, dependent);
-    if (!result.refusal.empty()) return result;
-    pool_->prepare();
-    const ladder::Launcher launch = launcher(form, dependent, result.refusal);
-    result.timing = ladder::measure(launch, problem_, *pool_, samples_, kWarmUpMicroseconds);
-    require_right(form, pool_->verify(launch, sample()));
-    ladder::require_possible(name_of(form), result.bytes, result.timing, device_);
-    return result;
-  }
-
- private:
-  int64_t sample() const { return samples_ > 0 ? kSampledRows : INT64_MAX; }
-
-  ladder::Launcher launcher(const Form& form, bool dependent, std::string& refusal) const {
-    return [form, dependent, &refusal, workspace = workspace_.get()](const ladder::Arguments& a, cudaStream_t stream) {
-      const cudaError_t error =
-          launch(form,
-                 {a.tensor<bf16>(places::kDy), a.tensor<bf16>(places::kX), a.tensor<bf16>(places::kWeight),
-                  a.tensor<bf16>(places::kDx), a.tensor<bf16>(places::kDweight), workspace, a.shape[0], a.shape[1]},
-                 dependent, stream);
-      if (error == cudaSuccess) return;
-      refusal = refusal_of(error);
-      CUDA_CHECK(error);
+  Entrant entrant(const Form& form, bool dependent = false) const {
+    const auto launched = [form, dependent, scratch = workspace.get()](const ladder::Arguments& a,
+                                                                       cudaStream_t stream) {
+      return launch(form,
+                    {a.tensor<bf16>(places::kDy), a.tensor<bf16>(places::kX), a.tensor<bf16>(places::kWeight),
+                     a.tensor<bf16>(places::kDx), a.tensor<bf16>(places::kDweight), scratch, a.shape[0], a.shape[1]},
+                    dependent, stream);
     };
+    return {text("%lld rows of %d warps, %s", static_cast<long long>(shape[0]), warps, name_of(form).c_str()),
+            form.parts > 0, launched};
   }
 
-  void require_right(const Form& form, const ladder::Outcome& outcome) const {
-    if (!outcome.failure.empty())
-      throw std::runtime_error(text("%lld rows of %d warps, %s: %s", static_cast<long long>(case_.shape[0]), warps_,
-                                    name_of(form).c_str(), outcome.failure.c_str()));
-  }
-
-  int warps_;
-  const ladder::Device& device_;
-  int samples_;
-  const ladder::Case case_;
-  ladder::Problem problem_;
-  ladder::DeviceMemory<> workspace_;
-  std::optional<ladder::Pool> pool_;
+  int warps;
+  ladder::Shape shape;
+  ladder::DeviceMemory<> workspace;
 };
 
 }  // namespace
@@ -134,13 +93,16 @@ std::string measure(const ladder::Device& device, int samples) {
   ladder::Progress progress;
   for (const int warps : kWarps)
     for (const int64_t rows : kRows) {
-      Contest contest(warps, rows, device, samples);
+      const Size size(warps, rows);
+      Contest contest = size.contest(device, samples);
+      const double bytes = gradients().bytes(size.shape, gradients().plain());
       std::vector<Measurement> found;
       for (const Form& form : forms_of(warps, rows))
         for (const bool dependent : {false, true}) {
           if (dependent && device.compute_capability < 90) continue;
-          progress.show(text("%lld rows of %d warps, %s", static_cast<long long>(rows), warps, name_of(form).c_str()));
-          all.push_back(contest.measure(form, dependent));
+          const Entrant entrant = size.entrant(form, dependent);
+          progress.show(entrant.name);
+          all.push_back({contest.measure(entrant, bytes), form, warps, rows, dependent});
           if (!dependent) found.push_back(all.back());
         }
       progress.clear();
@@ -165,10 +127,12 @@ Checks check(const ladder::Device& device) {
   ladder::Progress progress;
   for (const int warps : kWarps)
     for (const int64_t rows : {1, 3, 21}) {
-      Contest contest(warps, rows, device, 0);
+      const Size size(warps, rows);
+      Contest contest = size.contest(device, 0);
       for (const Form& form : forms_of(warps, rows)) {
-        progress.show(text("%lld rows of %d warps, %s", static_cast<long long>(rows), warps, name_of(form).c_str()));
-        checks.add(name_of(form), contest.launch_once(form, false));
+        const Entrant entrant = size.entrant(form);
+        progress.show(entrant.name);
+        checks.add(entrant.name, contest.launch_once(entrant));
       }
     }
   return checks;

@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
-#include "bench/tune/core.h"
+#include "bench/tune/contest.h"
 #include "bench/tune/rms_norm/candidate.h"
 #include "common/operators/typed_rms_norm.h"
 
@@ -28,6 +27,7 @@ const char* operator_name(bool adds) { return adds ? "fused_add_rms_norm" : "for
 struct Size {
   bool adds;
   int64_t rows, cols;
+  int kilobytes = 0;  // that rows and cols are chosen for
 
   double bytes() const;  // that a launch reads and writes, all but the weight
 };
@@ -35,20 +35,17 @@ struct Size {
 struct Measurement : Result {
   const Candidate* candidate;
   Size size;
-  int kilobytes;           // of such a problem
-  bool winner = false;     // measured once more as the best of its problem, for the two ways to launch it
-  bool dependent = false;  // programmatic dependent launch
+  bool dependent;       // programmatic dependent launch
+  bool winner = false;  // measured once more as the best of its problem, for the two ways to launch it
 };
 
 using ladder::text;
 using Op = ladder::TypedRmsNorm;
 
 constexpr int kSizes[2][6] = {{64, 512, 4096, 32768, 131072, 524288}, {128, 1024, 4096, 32768, 131072, 524288}};
-constexpr int kMostContiguous = 131072;       // KB; of larger problems, little stays in L2 from one kernel to the next
-constexpr int kMostDependent = 131072;        // KB up to which the dependent launch counts as much as the plain one
-constexpr double kNearTheFastest = 1.15;      // so long a candidate may take if its dependent launch is measured too
-constexpr int64_t kSampledRows = 8;           // of a problem that is timed; of a small one, every row is looked at
-constexpr double kWarmUpMicroseconds = 4000;  // the GPU comes from measuring the candidate before
+constexpr int kMostContiguous = 131072;   // KB; of larger problems, little stays in L2 from one kernel to the next
+constexpr int kMostDependent = 131072;    // KB up to which the dependent launch counts as much as the plain one
+constexpr double kNearTheFastest = 1.15;  // so long a candidate may take if its dependent launch is measured too
 
 std::string name_of(const Candidate& candidate) {
   const Shape& s = candidate.shape;
@@ -83,69 +80,23 @@ std::vector<const Candidate*> candidates_of(bool adds, int packs, bool with_cont
   return found;
 }
 
-// The candidates at one size, one after the other on the same tensors.
-class Contest {
- public:
-  // Without samples nothing is timed, and every row is looked at.
-  Contest(const Size& size, int kilobytes, const ladder::Device& device, int samples)
-      : size_(size),
-        kilobytes_(kilobytes),
-        device_(device),
-        samples_(samples),
-        case_(operator_of(size.adds), {{size.rows, size.cols}}, 1),
-        problem_(case_, variant_of(size.adds)) {
-    if (samples > 0) pool_.emplace(problem_, device);
-  }
+Contest contest_of(const Size& size, const ladder::Device& device, int samples) {
+  return {operator_of(size.adds), {{size.rows, size.cols}}, variant_of(size.adds), device, samples};
+}
 
-  // One launch on fresh tensors, checked; why it is refused, or nothing.
-  std::string launch_once(const Candidate& candidate, bool dependent) {
-    if (candidate.shape.parts > 1 && device_.compute_capability < 90) return kNeedsClusters;
-    std::string refusal;
-    const ladder::Outcome outcome = problem_.check(launcher(candidate, dependent, refusal), {nullptr}, sample());
-    if (refusal.empty()) require_right(candidate, outcome);
-    return refusal;
-  }
+Entrant entrant(const Candidate& candidate, const Size& size, bool dependent = false) {
+  const auto launch = [&candidate, dependent](const ladder::Arguments& a, cudaStream_t stream) {
+    bf16* const residual = candidate.adds ? a.tensor<bf16>(Op::kResidual) : nullptr;
+    return candidate.launch(
+        {a.tensor<bf16>(Op::kX), residual, a.tensor<bf16>(Op::kWeight), a.tensor<bf16>(Op::kY), a.shape[0], a.shape[1]},
+        candidate.shape.reads, dependent, stream);
+  };
+  return {name_of(candidate, size), candidate.shape.parts > 1, launch};
+}
 
-  Measurement measure(const Candidate& candidate, bool dependent = false) {
-    Measurement result{{size_.bytes(), pool_->copies()}, &candidate, size_, kilobytes_};
-    result.dependent = dependent;
-    result.refusal = launch_once(candidate, dependent);
-    if (!result.refusal.empty()) return result;
-    pool_->prepare();
-    const ladder::Launcher launch = launcher(candidate, dependent, result.refusal);
-    result.timing = ladder::measure(launch, problem_, *pool_, samples_, kWarmUpMicroseconds);
-    require_right(candidate, pool_->verify(launch, sample()));
-    ladder::require_possible(name_of(candidate, size_), result.bytes, result.timing, device_);
-    return result;
-  }
-
- private:
-  int64_t sample() const { return samples_ > 0 ? kSampledRows : INT64_MAX; }
-
-  static ladder::Launcher launcher(const Candidate& candidate, bool dependent, std::string& refusal) {
-    return [&candidate, dependent, &refusal](const ladder::Arguments& a, cudaStream_t stream) {
-      bf16* const residual = candidate.adds ? a.tensor<bf16>(Op::kResidual) : nullptr;
-      const cudaError_t error = candidate.launch({a.tensor<bf16>(Op::kX), residual, a.tensor<bf16>(Op::kWeight),
-                                                  a.tensor<bf16>(Op::kY), a.shape[0], a.shape[1]},
-                                                 candidate.shape.reads, dependent, stream);
-      if (error == cudaSuccess) return;
-      refusal = refusal_of(error);
-      CUDA_CHECK(error);
-    };
-  }
-
-  void require_right(const Candidate& candidate, const ladder::Outcome& outcome) const {
-    if (!outcome.failure.empty()) throw std::runtime_error(name_of(candidate, size_) + ": " + outcome.failure);
-  }
-
-  Size size_;
-  int kilobytes_;
-  const ladder::Device& device_;
-  int samples_;
-  const ladder::Case case_;
-  ladder::Problem problem_;
-  std::optional<ladder::Pool> pool_;
-};
+Measurement measure(Contest& contest, const Candidate& candidate, const Size& size, bool dependent = false) {
+  return {contest.measure(entrant(candidate, size, dependent), size.bytes()), &candidate, size, dependent};
+}
 
 // The best candidate, of those measured and sorted: the fastest, or in a small problem the one with the shortest mean
 // of a plain and a dependent launch, which is added to `all` for each candidate that is not much slower than the
@@ -153,13 +104,13 @@ class Contest {
 const Candidate& best_of(const std::vector<Measurement>& found, Contest& contest, const Size& size,
                          ladder::Progress& progress, std::vector<Measurement>& all) {
   const Measurement& fastest = found.front();
-  if (fastest.kilobytes > kMostDependent) return *fastest.candidate;
+  if (size.kilobytes > kMostDependent) return *fastest.candidate;
   const Candidate* best = fastest.candidate;
   double shortest = INFINITY;
   for (const Measurement& plain : found) {
     if (!plain.refusal.empty() || plain.timing.microseconds > kNearTheFastest * fastest.timing.microseconds) break;
     progress.show(name_of(*plain.candidate, size) + ", dependent");
-    all.push_back(contest.measure(*plain.candidate, true));
+    all.push_back(measure(contest, *plain.candidate, size, true));
     const double both = plain.timing.microseconds + all.back().timing.microseconds;
     if (!all.back().refusal.empty() || both >= shortest) continue;
     shortest = both;
@@ -201,12 +152,12 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
       for (const int kilobytes : kSizes[adds]) {
         const int64_t cols = int64_t{packs} * kElements;
         const int64_t rows = static_cast<int64_t>(1024.0 * kilobytes / Size{adds, 1, cols}.bytes());
-        const Size size{adds, std::max<int64_t>(1, rows), cols};
-        Contest contest(size, kilobytes, device, samples);
+        const Size size{adds, std::max<int64_t>(1, rows), cols, kilobytes};
+        Contest contest = contest_of(size, device, samples);
         std::vector<Measurement> found;
         for (const Candidate* candidate : candidates_of(adds, packs, kilobytes <= kMostContiguous)) {
           progress.show(name_of(*candidate, size));
-          found.push_back(contest.measure(*candidate));
+          found.push_back(measure(contest, *candidate, size));
         }
         progress.clear();
         if (found.empty()) continue;
@@ -216,7 +167,7 @@ std::vector<Measurement> measure_all(const ladder::Device& device, int samples) 
         if (!found[0].refusal.empty() || device.compute_capability < 90) continue;
         const Candidate& best = best_of(found, contest, size, progress, all);
         for (const bool dependent : {false, true}) {
-          all.push_back(contest.measure(best, dependent));
+          all.push_back(measure(contest, best, size, dependent));
           all.back().winner = true;
         }
       }
@@ -242,8 +193,8 @@ std::string measure(const ladder::Device& device, int samples) {
   const auto cells_of = [](const Measurement& m) {
     const Shape& s = m.candidate->shape;
     std::vector<std::string> cells = {operator_name(m.size.adds)};
-    for (const int64_t number : {m.size.rows, m.size.cols, int64_t{s.packs}, int64_t{m.kilobytes}, int64_t{s.vectors},
-                                 int64_t{s.block}, int64_t{s.parts}})
+    for (const int64_t number : {m.size.rows, m.size.cols, int64_t{s.packs}, int64_t{m.size.kilobytes},
+                                 int64_t{s.vectors}, int64_t{s.block}, int64_t{s.parts}})
       cells.push_back(std::to_string(number));
     for (const char* word : {access_name(s.access), reads_name(s.reads)}) cells.push_back(word);
     cells.push_back(std::to_string(m.candidate->kernel_threads));
@@ -264,10 +215,11 @@ Checks check(const ladder::Device& device) {
       for (const int less : {0, 1}) {
         const int64_t cols = int64_t{packs - less} * kElements;
         const Size size{adds, std::max<int64_t>(3, 20000 / cols), cols};  // more rows than a block has
-        Contest contest(size, 0, device, 0);
+        Contest contest = contest_of(size, device, 0);
         for (const Candidate* candidate : candidates_of(adds, packs, true)) {
-          progress.show(name_of(*candidate, size));
-          checks.add(name_of(*candidate, size), contest.launch_once(*candidate, false));
+          const Entrant launched = entrant(*candidate, size);
+          progress.show(launched.name);
+          checks.add(launched.name, contest.launch_once(launched));
         }
       }
   return checks;
