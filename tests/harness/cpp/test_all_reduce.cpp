@@ -92,7 +92,7 @@ TEST_CASE("all_reduce_rms_norm: a sharded residual has the rows of its rank") {
 }
 
 TEST_CASE("all_reduce_rms_norm: from how many rows on two shots are taken, as the page of 09_by_size says") {
-  CHECK(fewest_sharded(2) == 2048);
+  CHECK(fewest_sharded(2) == 256);
   CHECK(fewest_sharded(3) == 192);
   CHECK(fewest_sharded(4) == 85);
   CHECK(fewest_sharded(8) == 24);
