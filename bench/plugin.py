@@ -12,6 +12,7 @@ PAGES = [
     "bench.models.model_tables",
     "bench.models.model_plots",
     "bench.models.training_tables",
+    "bench.tune.policy_tables",
 ]
 STORED = ["header/shapes", "header/host_time"]
 STORES = {

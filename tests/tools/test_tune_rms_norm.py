@@ -16,6 +16,7 @@ from test_header import build, summary
 from tuner import linked, measures, shorten_contests
 
 from bench.tune import policies
+from bench.tune.policy_tables import loss, measured, ratios
 from bench.tune.rms_norm import policy as tune
 
 PROGRAM = program("bench/tune/rms_norm")
@@ -352,28 +353,10 @@ def test_without_dependent_launches_there_is_no_limit_and_the_table_says_why(tmp
 # The policies of this tree.
 
 
-def stored(gpu, clusters=True):
-    """{operator: what was measured}; without clusters, what a GPU without them, and so without dependent launches, has."""
-    rows = tune.read(results.store() / gpu / tune.CSV)
-    rows = [row for row in rows if clusters or (row["parts"] == 1 and row["launch"] == "plain")]
-    return {name: tune.Operator(rows, name) for name in SIZES}
-
-
-def ratios(policy, measured, clusters, layouts):
-    """In each cell, and for rows with and without gaps: the time of a policy's shape over that of the GPU's own, of plain
-    launches."""
-    for name, operator in measured.items():
-        lines, own = tune.table(policy[name]), tune.table(operator)
-        for contiguous in layouts:
-            for (packs, size), found in operator.plain.items():
-                times = {timed.shape: timed.microseconds for timed in found}
-                cell = packs, operator.limit(size), contiguous, clusters
-                yield times[tune.taken(lines, *cell)] / times[tune.taken(own, *cell)]
-
-
 @pytest.mark.parametrize("gpu", ["h100", "h200"])
 def test_without_clusters_a_policy_is_almost_as_good_as_one_that_is_made_without_them(gpu):
-    found = [*ratios(stored(gpu), stored(gpu, clusters=False), clusters=False, layouts=(True, False))]
+    own = measured(gpu, clusters=False)
+    found = [*ratios(measured(gpu), own, clusters=False, layouts=(True, False))]
     assert len(found) == 264
     assert statistics.geometric_mean(found) < 1.003
     assert sum(ratio > 1.03 for ratio in found) <= 6 and max(found) < 1.08
@@ -382,8 +365,10 @@ def test_without_clusters_a_policy_is_almost_as_good_as_one_that_is_made_without
 @pytest.mark.parametrize("gpu, other, mean, most", [("h100", "h200", 1.003, 1.09), ("h200", "h100", 1.014, 1.23)])
 def test_the_policy_of_the_other_gpu_is_slower(gpu, other, mean, most):
     """On average by so much, and in the worst cell by so much: hence the default is chosen by the GPU."""
-    found = [*ratios(stored(other), stored(gpu), clusters=True, layouts=(True,))]
+    found = [*ratios(measured(other), measured(gpu))]
     assert mean - 0.002 < statistics.geometric_mean(found) < mean and most - 0.01 < max(found) < most
+    assert loss(measured(other), measured(gpu)) == f"{statistics.geometric_mean(found):.3f}, up to {max(found):.2f}"
+    assert "up to" in loss(measured(other), measured(gpu, clusters=False))  # as of a GPU without clusters
 
 
 # The job.
