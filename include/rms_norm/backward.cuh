@@ -165,16 +165,27 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
 }
 
 // For few rows: the blocks of each cluster share the columns of all of them. See few_rows.cuh.
-template <int N, int kRows, class P>
+template <int N, int kVectors, int kRows, class P>
 cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
-  using Kernel = FewShape<N, kRows>;
-  const int row_warps = few_rows_warps(p.packs), own_warps = (row_warps + few.parts - 1) / few.parts;
-  partials = std::min(partials, (p.rows + few.rows * kRows - 1) / (few.rows * kRows));
+  using Shape = FewShape<N, kVectors, kRows>;
+  using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
+  const int own_warps = few_rows_block(few, p.packs);
+  partials = (p.rows + few.rows * kRows - 1) / (few.rows * kRows);
   if (partials == 1) p.partial = nullptr;
+  Problem of = {};
+  of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
+  of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
+  of.row_threads = few_rows_threads(p.packs);
+  of.dependent = p.dependent, of.lets_next_start = p.dependent || p.partial, of.adds = p.dsum.data;
+  of.inverse_cols = p.inverse_cols, of.eps = p.eps, of.weight_offset = p.weight_offset;
+  of.dx = p.dx.data, of.dx_stride = p.dx.stride;
+  of.partial = p.partial, of.dweight = p.dweight, of.pitch = p.pitch;
+  of.dsum = p.dsum.data, of.dsum_stride = p.dsum.stride;
+  if constexpr (P::kHasRstd) of.rstd = p.rstd;
   const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
-                     Kernel::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
-  return launch(stream, grid, few_row_gradients<Kernel, P>, p, row_warps);
+                     Shape::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
+  return launch(stream, grid, few_row_gradients<Shape, Problem>, of);
 }
 
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
@@ -197,14 +208,22 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       return launch_rows<GradientShape<N, vectors, 32, kAligned>>(p, threads, begin(2 * processors, teams), 1, stream);
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
+    if constexpr (kAligned)
+      if (const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
+          few.parts > 0 && p.heads == 1) {
+        const auto in_few = [&](auto vectors) {
+          constexpr int kVectors = decltype(vectors)::value;
+          if (few.rows_of_thread == 1) return launch_few<N, kVectors, 1>(p, partials, few, stream);
+          if (few.rows_of_thread == 2) return launch_few<N, kVectors, 2>(p, partials, few, stream);
+          return launch_few<N, kVectors, 4>(p, partials, few, stream);
+        };
+        return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
+                                              : in_few(std::integral_constant<int, 4>());
+      }
     if (packs <= 4 * 32) return in_warps(std::integral_constant<int, 4>());
     constexpr int kVectors = 2, kThreads = 512, kPacks = kVectors * kThreads;
     const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
     if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
-      if constexpr (kAligned)
-        if (const FewRows few = few_rows<Policy>(p.rows, p.packs, device.has_clusters); few.parts > 0)
-          return few.rows_of_thread == 1 ? launch_few<N, 1>(p, partials, few, stream)
-                                         : launch_few<N, 2>(p, partials, few, stream);
       const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
       // Eight warps on a multiprocessor, and sixteen if rows are not aligned: they have more instructions to wait for.
       // But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors near each other are
@@ -283,6 +302,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
                                       : launch_gradients<Policy, N, false>(p, w.count, device, stream);
     if (error != cudaSuccess || p.partial == nullptr) return error;
     w.partial = p.partial;
+    // Clusters of eight that start while this kernel's blocks still run get multiprocessors that they have to share.
+    if (p.parts == kMostParts) w.dependent = false;
   }
   if (call.dweight == nullptr) return cudaSuccess;
   // A warp has four rows of partial sums. Warps that would have none change nothing.

@@ -1,8 +1,10 @@
 // The kernel behind backward.cuh for few rows, all of which are on the GPU at once.
 //
-// Blocks of a cluster share the columns instead of the rows. A thread has two packs of each of its rows in registers,
-// and so one block has whole columns of all rows of its cluster: what is left of dweight is a sum over its own threads.
-// The blocks exchange the sums of rows, two numbers of each. Row sums have the order of row_gradients.
+// Such a call takes as long as one thread does: it loads, its row is added up, it stores. So a thread has one pack of a
+// row, the loads do not wait for each other, and no block has a second turn. Blocks of a cluster share the columns
+// instead of the rows, and so one block has whole columns of all rows of its cluster: what is left of dweight is a sum
+// over its own threads. The blocks exchange the sums of rows, two numbers of each. Row sums have the order of
+// row_gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,9 +16,10 @@
 
 namespace rms_norm {
 
-// An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: clusters
-// of `parts` blocks take `rows` · rows_of_thread rows at a time (or, of fewer, as many as there are, a multiple of
-// four). With parts = 0, blocks have whole rows; so they do where an entry needs more warps than a block may have.
+// An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
+// cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has 1, 2 or 4. With parts = 0, a
+// block has whole rows; so it does where an entry needs more warps than a block may have, and where rows have at most
+// 64 packs.
 struct FewRows {
   int most_warps;
   int64_t most_rows;
@@ -36,195 +39,220 @@ struct DefaultGradients {
 
 namespace detail {
 
-constexpr int kFewThreads = 512, kFewWarps = kFewThreads / 32;
+constexpr int kFewSums = 32;  // at most: of a row, one of each warp
 
-inline int few_rows_warps(int packs) { return (packs + 63) / 64; }  // a thread has two packs
+inline int few_rows_warps(int packs) { return (packs + 63) / 64; }
+// The threads that row_gradients has for a row, with two packs each; or four, if a warp has the row.
+inline int few_rows_vectors(int packs) { return packs <= 128 ? 4 : 2; }
+inline int few_rows_threads(int packs) { return packs <= 128 ? 32 : 32 * few_rows_warps(packs); }
+inline int few_rows_block(const FewRows& few, int packs) {  // the warps of a block that share a row
+  const int warps = few_rows_threads(packs) * few_rows_vectors(packs) / 32;
+  return (warps + few.parts - 1) / few.parts;
+}
 
-// A table's entry for so many rows, with parts = 0 if there is none that fits.
+// A table's entry for so many rows and at most so many clusters, with parts = 0 if there is none that fits.
 template <class Policy>
-FewRows few_rows(int64_t rows, int packs, bool has_clusters) {
-  const int warps = few_rows_warps(packs);
+FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
   for (FewRows found : Policy::kFewRows) {
-    if (!has_clusters || warps > found.most_warps || rows > found.most_rows) continue;
+    if (!has_clusters || few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
     if (found.parts < 1) break;
-    found.rows = static_cast<int>(std::min<int64_t>(found.rows, (rows + 3) / 4 * 4));
-    const int own_warps = (warps + found.parts - 1) / found.parts;
-    if (own_warps * found.parts > kGradientWarps || own_warps * found.rows > kFewWarps) break;
+    const auto shared_among = [&](int64_t count) { return (rows + count - 1) / count; };
+    found.rows = static_cast<int>(std::min<int64_t>(found.rows, shared_among(found.rows_of_thread)));
+    const int own_warps = few_rows_block(found, packs), most_warps = found.rows_of_thread <= 2 ? 32 : 16;
+    if (own_warps * found.parts > kFewSums || own_warps * found.rows > most_warps ||
+        shared_among(int64_t{found.rows} * found.rows_of_thread) > most_clusters)
+      break;
     return found;
   }
   return {};
 }
 
-template <int kPackElements, int kRowsOfThread>
+// What a kernel reads first comes first, for the reason that stands at Problem. The rows have no gaps between heads.
+template <class X, class W, class Y, bool kStoredRstd>
+struct FewRowsProblem {
+  using Input = X;
+  using Weight = W;
+  using Output = Y;
+  static constexpr bool kHasRstd = kStoredRstd;
+  const X* x;
+  int64_t x_stride;
+  const Y* dy;
+  int64_t dy_stride;
+  const W* weight;
+  int rows, packs;
+  cuda::access_property cache;
+  int row_threads;  // that row_gradients has for a row
+  bool dependent, lets_next_start, adds;
+  float inverse_cols, eps, weight_offset;
+  X* dx;
+  int64_t dx_stride;
+  float* partial;
+  W* dweight;
+  int64_t pitch;
+  const X* dsum;
+  int64_t dsum_stride;
+  const float* rstd;
+};
+
+template <int kPackElements, int kVectorsOfRow, int kRowsOfThread>
 struct FewShape {
-  static constexpr int N = kPackElements, kRows = kRowsOfThread, kVectors = 2;
-  using Numbers = float[2][kGradientWarps];  // of a row: the squares and the products of each warp
+  // kVectors: the packs that a thread of row_gradients has of such a row. A warp has those of kRowThreads of them.
+  static constexpr int N = kPackElements, kVectors = kVectorsOfRow, kRows = kRowsOfThread, kRowThreads = 32 / kVectors;
+  static constexpr int kThreads = kRows <= 2 ? 1024 : 512;  // at most
+  using Numbers = float[2][kFewSums];                       // of a row: the squares and the products of each warp
   static int shared_bytes(int own_warps, int rows) {
-    const int of_sums = 2 * rows * kRows * static_cast<int>(sizeof(Numbers));
-    return std::max(of_sums, 32 * own_warps * rows * kVectors * N * static_cast<int>(sizeof(float)));
+    return std::max(rows * kRows * static_cast<int>(sizeof(Numbers)),
+                    32 * own_warps * rows * N * static_cast<int>(sizeof(float)));
   }
 };
 
 // gridDim = (blocks of a cluster, clusters), blockDim = (the block's share of the threads of a row, rows at a time).
-// row_warps are the warps that row_gradients has for a row.
 template <class Shape, class P>
-__global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p, int row_warps) {
+__global__ void __launch_bounds__(Shape::kThreads) few_row_gradients(const P p) {
   using X = typename P::Input;
   using W = typename P::Weight;
   using Y = typename P::Output;
-  constexpr int N = Shape::N, kVectors = Shape::kVectors, kRows = Shape::kRows;
+  constexpr int N = Shape::N, kRows = Shape::kRows, kRowThreads = Shape::kRowThreads;
   using Numbers = typename Shape::Numbers;
   extern __shared__ uint4 shared_memory[];
-  __shared__ uint64_t arrived[2];
+  __shared__ uint64_t arrived;
 
   const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
-  const unsigned group = blockIdx.y, groups = gridDim.y;
   const int own_warps = blockDim.x / 32, lane = threadIdx.x % 32, half = lane / 16;
   const int warp = part * own_warps + static_cast<int>(threadIdx.x) / 32;  // of the row
-  const int slots = blockDim.y * kRows;
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
-  const auto numbers_of = [&](int box, int row) -> Numbers& {
-    return reinterpret_cast<Numbers*>(shared_memory)[box * slots + row * blockDim.y + threadIdx.y];
+  const int first_row = blockIdx.y * blockDim.y * kRows + threadIdx.y;
+  // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two.
+  const auto pack_of = [&](int of_warp, int of_lane) {
+    const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
+    return vector * p.row_threads + of_warp * kRowThreads + of_lane % kRowThreads;
   };
-  const auto pack_of = [&](int v) { return 32 * (warp + v * row_warps) + lane; };
-  const auto element_of = [&](int v) { return static_cast<int64_t>(pack_of(v)) * N; };
-  const auto has = [&](int v) { return warp < row_warps && pack_of(v) < p.packs; };
-  Pack<W, N> weight[kVectors] = {};
-  if (p.weight != nullptr)
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-      if (has(v)) weight[v] = load_constant<N>(p.weight + element_of(v));
-  const Mailboxes<2> boxes{arrived};
-  if (parts > 1) boxes.open();
-  if (p.dependent) wait_for_previous_kernel();
-  p.let_next_kernel_start();
+  const auto has = [&](int of_warp, int pack) { return of_warp * kRowThreads < p.row_threads && pack < p.packs; };
+  const auto row_of = [&](int r) { return first_row + r * static_cast<int>(blockDim.y); };
+  const int pack = pack_of(warp, lane);
+  const int64_t element = static_cast<int64_t>(pack) * N;
+  const bool has_pack = has(warp, pack);
 
-  float dweight[kVectors][N] = {};
-  const int64_t step = groups * slots;
-  int turn = 0;
-  for (int64_t begin = group * slots; begin < p.rows; begin += step, ++turn) {
-    const int box = turn % 2;
-    const auto number_of = [&](int row) { return begin + row * blockDim.y + threadIdx.y; };
-    Pack<X, N> x[kRows][kVectors] = {};
-    Pack<Y, N> dy[kRows][kVectors] = {};
-    [[maybe_unused]] float stored_rstd[kRows];
+  Pack<W, N> weight = {};
+  if (p.weight != nullptr && has_pack) weight = load_constant<N>(p.weight + element);
+  const Mailboxes<1> box{&arrived};
+  if (parts > 1) box.open();
+  if (p.dependent) wait_for_previous_kernel();
+  if (p.lets_next_start) let_next_kernel_start();
+
+  Pack<X, N> x[kRows] = {}, dsum[kRows] = {};
+  Pack<Y, N> dy[kRows] = {};
+  [[maybe_unused]] float stored_rstd[kRows] = {};
 #pragma unroll
-    for (int r = 0; r < kRows; ++r)
-      if (number_of(r) < p.rows) {
-        stored_rstd[r] = p.load_rstd(number_of(r));
-        const RowPlace place = place_of(number_of(r), p.heads);
-        const X* const of_x = p.x.row(place);
-        const Y* const of_y = p.dy.row(place);
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t row = row_of(r);
+    if (row >= p.rows) continue;
+    if constexpr (P::kHasRstd) stored_rstd[r] = p.rstd[row];
+    if (!has_pack) continue;
+    x[r] = load<N, true>(p.x + row * p.x_stride + element, p.cache);
+    dy[r] = load<N, true>(p.dy + row * p.dy_stride + element, p.cache);
+    if (p.adds) dsum[r] = load<N, true>(p.dsum + row * p.dsum_stride + element, p.cache);
+  }
+
+  const auto numbers_of = [&](int r) -> Numbers& {
+    return reinterpret_cast<Numbers*>(shared_memory)[r * blockDim.y + threadIdx.y];
+  };
+  if (parts > 1) {
+    box.wait_until_open();
+    if (tid == 0) box.expect(0, static_cast<int>(blockDim.y * kRows * parts * own_warps * sizeof(RowSums)));
+  }
+  float factor[N];
+  unpack(weight, factor);
 #pragma unroll
-        for (int v = 0; v < kVectors; ++v)
-          if (has(v)) {
-            x[r][v] = load<N, true>(of_x + element_of(v), p.reads);
-            dy[r][v] = load<N, true>(of_y + element_of(v), p.reads);
-          }
-      }
-    if (parts > 1) {
-      if (turn == 0) Mailboxes<2>::wait_until_open();
-      if (tid == 0) boxes.expect(box, static_cast<int>(slots * parts * own_warps * sizeof(RowSums)));
+  for (int k = 0; k < N; ++k) factor[k] += p.weight_offset;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    float value[N], from_y[N], squares = 0.0f, products = 0.0f;
+    unpack(x[r], value);
+    unpack(dy[r], from_y);
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if constexpr (!P::kHasRstd) squares = add_square(value[k], squares);
+      products = add_product(value[k], from_y[k] * factor[k], products);
     }
+    // The sums of lanes that are neighbours last, as everywhere.
+    float mine = half == 0 ? squares : products;
+    mine += __shfl_xor_sync(0xffffffffu, half == 0 ? products : squares, 16);
+    if constexpr (Shape::kVectors == 4) mine += __shfl_xor_sync(0xffffffffu, mine, 8);
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      float squares[kVectors] = {}, products[kVectors] = {};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        float value[N], from_y[N], factor[N];
-        unpack(x[r][v], value);
-        unpack(dy[r][v], from_y);
-        unpack(weight[v], factor);
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-          if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
-          products[v] = add_product(value[k], from_y[k] * (factor[k] + p.weight_offset), products[v]);
-        }
-      }
-      const RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
-      float mine = half == 0 ? sums.squares : sums.products;
-      mine += __shfl_xor_sync(0xffffffffu, half == 0 ? sums.products : sums.squares, 16);
-#pragma unroll
-      for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-      float* const to = &numbers_of(box, r)[half][warp];
-      if (parts == 1) {
-        if (lane % 16 == 0) *to = mine;
-      } else if (lane % 16 < parts) {
-        boxes.send(to, lane % 16, box, mine);
-      }
+    for (int mask = 1; mask < kRowThreads; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    float* const to = &numbers_of(r)[half][warp];
+    if (parts == 1) {
+      if (lane % 16 == 0) *to = mine;
+    } else if (lane % 16 < parts) {
+      box.send(to, lane % 16, 0, mine);
     }
-    if (parts == 1)
-      __syncthreads();
-    else
-      boxes.wait(box, turn / 2 % 2);
+  }
+  if (parts == 1)
+    __syncthreads();
+  else
+    box.wait(0, 0);
+
+  float dweight[N] = {};
+  const int pairs = p.row_threads / kRowThreads / 2;
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      float mine = lane % 16 < row_warps ? numbers_of(box, r)[half][lane % 16] : 0.0f;
+  for (int r = 0; r < kRows; ++r) {
+    const float* const sums_of_half = numbers_of(r)[half];
+    float mine = lane % 16 < pairs ? sums_of_half[lane % 16 * 2] + sums_of_half[lane % 16 * 2 + 1] : 0.0f;
 #pragma unroll
-      for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-      const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
-      const RowSums sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
-      const float rstd = P::kHasRstd ? stored_rstd[r] : rstd_of(sums.squares, p.inverse_cols, p.eps);
-      const float slope = sums.products * p.inverse_cols * rstd * rstd;
-      if (number_of(r) >= p.rows) continue;
-      const RowPlace place = place_of(number_of(r), p.heads);
+    for (int mask = 1; mask < 16; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
+    const RowSums sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
+    const float rstd = P::kHasRstd ? stored_rstd[r] : rstd_of(sums.squares, p.inverse_cols, p.eps);
+    const float slope = sums.products * p.inverse_cols * rstd * rstd;
+    if (row_of(r) >= p.rows || !has_pack) continue;
+    float value[N], from_y[N], added[N];
+    unpack<(kRows > 1)>(x[r], value);
+    unpack<(kRows > 1)>(dy[r], from_y);
+    unpack(dsum[r], added);
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        if (!has(v)) continue;
-        float value[N], from_y[N], factor[N], added[N] = {};
-        unpack<true>(x[r][v], value);
-        unpack<true>(dy[r][v], from_y);
-        unpack(weight[v], factor);
-        if (p.dsum.data != nullptr) unpack(load<N, true>(p.dsum.row(place) + element_of(v), p.reads), added);
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-          dweight[v][k] += from_y[k] * (value[k] * rstd);
-          value[k] = gradient_of(value[k], from_y[k], factor[k] + p.weight_offset, rstd, slope, added[k]);
-        }
-        store<true>(p.dx.row(place) + element_of(v), round_to<X>(value), p.writes);
-      }
+    for (int k = 0; k < N; ++k) {
+      dweight[k] += from_y[k] * (value[k] * rstd);
+      value[k] = gradient_of(value[k], from_y[k], factor[k], rstd, slope, added[k]);
     }
+    store<true>(p.dx + int64_t{row_of(r)} * p.dx_stride + element, round_to<X>(value), p.cache);
   }
 
   if (p.dweight == nullptr) return;
-  float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
-  const auto write = [&](int64_t element, const auto& sum) {
+  float* const partial = p.partial ? p.partial + blockIdx.y * p.pitch : nullptr;
+  const auto write = [&](int64_t column, const auto& sum) {
     if (partial)
-      store<false>(partial + element, round_to<float>(sum));
+      store<false>(partial + column, round_to<float>(sum));
     else
-      store<false>(p.dweight + element, round_to<W>(sum));
+      store<false>(p.dweight + column, round_to<W>(sum));
   };
   if (blockDim.y == 1) {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-      if (has(v)) write(element_of(v), dweight[v]);
+    if (has_pack) write(element, dweight);
     return;
   }
   // A thread adds up what the threads of a column have, for four columns at a time.
   constexpr int kFours = N / 4;
   auto* const of_rows = reinterpret_cast<float4*>(shared_memory);
-  const int lanes = static_cast<int>(blockDim.x), width = kVectors * lanes * kFours;
+  const int lanes = static_cast<int>(blockDim.x), width = lanes * kFours;
   __syncthreads();
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-    for (int k = 0; k < kFours; ++k) {
-      const float* const four = dweight[v] + 4 * k;
-      of_rows[threadIdx.y * width + (v * lanes + threadIdx.x) * kFours + k] = {four[0], four[1], four[2], four[3]};
-    }
+  for (int k = 0; k < kFours; ++k) {
+    const float* const four = dweight + 4 * k;
+    of_rows[threadIdx.y * width + k * lanes + threadIdx.x] = {four[0], four[1], four[2], four[3]};
+  }
   __syncthreads();
   for (int i = tid; i < width; i += lanes * blockDim.y) {
-    const int of_thread = i / kFours, v = of_thread >= lanes, thread = of_thread - v * lanes;
-    const int of_row = part * own_warps + thread / 32, pack = 32 * (of_row + v * row_warps) + thread % 32;
-    if (of_row >= row_warps || pack >= p.packs) continue;
+    const int k = i >= lanes, thread = i - k * lanes, of_warp = part * own_warps + thread / 32;
+    const int of_thread = pack_of(of_warp, thread % 32);
+    if (!has(of_warp, of_thread)) continue;
     float4 sum = of_rows[i];
 #pragma unroll 4
-    for (int k = 1; k < static_cast<int>(blockDim.y); ++k) {
-      const float4 four = of_rows[k * width + i];
+    for (int y = 1; y < static_cast<int>(blockDim.y); ++y) {
+      const float4 four = of_rows[y * width + i];
       sum.x += four.x, sum.y += four.y, sum.z += four.z, sum.w += four.w;
     }
     const float total[4] = {sum.x, sum.y, sum.z, sum.w};
-    write(static_cast<int64_t>(pack) * N + i % kFours * 4, total);
+    write(static_cast<int64_t>(of_thread) * N + 4 * k, total);
   }
 }
 

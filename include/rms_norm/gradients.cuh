@@ -192,14 +192,13 @@ struct RowSums {
   float squares, products;
 };
 
-__device__ inline RowSums lane_sums(RowSums sums, int lanes) {
+// row_gradients and few_row_gradients add up a row in one order: the packs of a thread; neighbouring lanes, then lanes
+// two apart, and so on; neighbouring warps, then warps two apart.
+__device__ inline float lane_sum(float value, int lanes) {
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2)
-    if (mask < lanes) {
-      sums.squares += __shfl_xor_sync(0xffffffffu, sums.squares, mask);
-      sums.products += __shfl_xor_sync(0xffffffffu, sums.products, mask);
-    }
-  return sums;
+  for (int mask = 1; mask < 32; mask *= 2)
+    if (mask < lanes) value += __shfl_xor_sync(0xffffffffu, value, mask);
+  return value;
 }
 
 constexpr int kGradientWarps = 16;  // at most, of a block
@@ -209,21 +208,21 @@ constexpr int kGradientWarps = 16;  // at most, of a block
 struct BlockSums {
   float numbers[2][2][kGradientWarps];
 
-  // Half of a warp adds up the squares, and half of it the products.
+  // Even lanes add up the squares, and odd lanes the products.
   __device__ RowSums add(RowSums sums, int turn) {
-    const int lane = threadIdx.x % 32, half = lane / 16;
-    float mine = half == 0 ? sums.squares : sums.products;
-    mine += __shfl_xor_sync(0xffffffffu, half == 0 ? sums.products : sums.squares, 16);
+    const int lane = threadIdx.x % 32, odd = lane % 2, pair = lane / 2;
+    float mine = odd ? sums.products : sums.squares;
+    mine += __shfl_xor_sync(0xffffffffu, odd ? sums.squares : sums.products, 1);
 #pragma unroll
-    for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    for (int mask = 2; mask < 32; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
     auto& copy = numbers[turn % 2];
-    if (lane % 16 == 0) copy[half][threadIdx.x / 32] = mine;
+    if (pair == 0) copy[odd][threadIdx.x / 32] = mine;
     __syncthreads();
-    mine = lane % 16 < static_cast<int>(blockDim.x) / 32 ? copy[half][lane % 16] : 0.0f;
+    mine = pair < static_cast<int>(blockDim.x) / 32 ? copy[odd][pair] : 0.0f;
 #pragma unroll
-    for (int mask = 8; mask > 0; mask /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-    const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
-    return half == 0 ? RowSums{mine, other} : RowSums{other, mine};
+    for (int mask = 2; mask < 32; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+    const float other = __shfl_xor_sync(0xffffffffu, mine, 1);
+    return odd ? RowSums{other, mine} : RowSums{mine, other};
   }
 };
 
@@ -436,12 +435,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     }
     // Of a block, one reduction has room for both sums. In a warp each takes its own, and a stored rstd saves one.
     RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
-    if constexpr (kWarps && P::kHasRstd)
-      sums.products = warp_sum(sums.products, lanes);
-    else if constexpr (kWarps)
-      sums = lane_sums(sums, lanes);
-    else
+    if constexpr (!kWarps)
       sums = block_sums.add(sums, turn);
+    else
+      sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
     if constexpr (kFetchesRstd) stored_rstd = fetched_rstd[turn % (kMostStages + 1)];
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
     const float rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);

@@ -136,7 +136,7 @@ def test_a_wrong_form_ends_the_program(tmp_path):
     copy = shutil.copytree(ROOT / "include", tmp_path / "include")
     kernels = copy / "rms_norm/few_rows.cuh"
     text, changed = re.subn(
-        r"k < static_cast<int>\(blockDim\.y\); \+\+k", "k < 1; ++k", kernels.read_text(encoding="utf-8")
+        r"y < static_cast<int>\(blockDim\.y\); \+\+y", "y < 1; ++y", kernels.read_text(encoding="utf-8")
     )
     assert changed == 1, "few_rows.cuh adds up otherwise: change what is replaced"
     kernels.write_text(text, encoding="utf-8")

@@ -15,9 +15,10 @@ namespace {
 using ladder::text;
 namespace places = ladder::rms_norm_backward;
 
-constexpr int kWarps[] = {3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two packs of 16 bytes in each thread
+constexpr int kWarps[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two packs of 16 bytes in each thread
 constexpr int kColumnsOfWarp = 32 * 2 * 8, kMostWarps = 16, kBlocksAtOnce = 264;
-constexpr int kRows[] = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256};
+constexpr int64_t kMostClusters = 200;  // a workspace has room for them at any of these lengths
+constexpr int kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 struct Measurement : Result {
   Form form;
@@ -31,17 +32,18 @@ std::string name_of(const Form& form) {
   return text("clusters of %d, %d rows at a time, %d a thread", form.parts, form.rows, form.rows_of_thread);
 }
 
-// A block has at most 16 warps, and so have the blocks of a row together; a GPU has room for so many blocks at once.
-// More threads than there are rows for, or blocks than a row has warps for, have nothing to do.
+// The warps of a row, which have one pack in each thread here, divide evenly among its blocks or almost; a GPU has room
+// for all blocks at once; and there are rows for all threads of a block.
 std::vector<Form> forms_of(int warps, int64_t rows) {
   std::vector<Form> found = {{0, 1, 1}};
   for (const int parts : {1, 2, 3, 4, 8})
-    for (const int at_once : {1, 2, 4, 8, 16})
-      for (const int of_thread : {1, 2}) {
-        const int own = (warps + parts - 1) / parts;
-        const int64_t clusters = (rows + at_once * of_thread - 1) / (at_once * of_thread);
-        if (parts <= warps && own * parts <= kMostWarps && own * at_once <= kMostWarps &&
-            (at_once == 1 || at_once < 2 * rows) && (of_thread == 1 || rows > at_once) &&
+    for (const int at_once : {1, 2, 4, 8, 16, 32})
+      for (const int of_thread : {1, 2, 4}) {
+        const int row_warps = 2 * warps, own = (row_warps + parts - 1) / parts;
+        const int64_t for_threads = (rows + of_thread - 1) / of_thread,
+                      clusters = (for_threads + at_once - 1) / at_once;
+        if (own * parts * 4 <= row_warps * 5 && own * at_once <= (of_thread <= 2 ? 32 : 16) && of_thread <= rows &&
+            (at_once == 1 || at_once < 2 * for_threads) && clusters <= kMostClusters &&
             clusters * parts <= kBlocksAtOnce)
           found.push_back({parts, at_once, of_thread});
       }
