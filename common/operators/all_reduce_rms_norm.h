@@ -40,9 +40,7 @@ struct AllReduceNorm {
 };
 // From so many rows on two shots take less time. With two ranks they send as much as one shot; with R, one shot sends
 // R / 2 times as much, and SCALING.md of the ladder says how the number falls.
-constexpr int64_t fewest_sharded(int64_t ranks) {
-  return ranks <= 2 ? 256 : 128 * ranks / ((ranks - 1) * (ranks - 2));
-}
+constexpr int64_t fewest_sharded(int64_t ranks) { return ranks <= 2 ? 256 : 128 * ranks / ((ranks - 1) * (ranks - 2)); }
 
 namespace all_reduce_rms_norm {
 enum Part { kPartial, kResidual, kWeight, kKept, kY, kParts };  // the operator's tensors, of each rank in turn
