@@ -38,6 +38,10 @@ STORES = {
     "*/repeat.csv": ("the same, repeated", "make bench S={ladder}"),
     "*/python.csv": ("the kernels from Python, beside PyTorch", "the ladder's Python program with --csv"),
     "*/environment.txt": ("where and when", "make bench S={ladder}"),
+    "W3L1/power.csv": (
+        "power and clock while 07_half_wgmma runs",
+        "nvidia-smi, as W3L1 shows",
+    ),
     "*/outputs/*": ("what programs print", "make bench S={ladder}"),
     "*/ncu_small/*": ("counters on the input of `make analyze`", "scripts/gpu_check.sh"),
     "*/ncu_details/*": ("Nsight Compute's whole report as text", "make profile S={ladder}"),
