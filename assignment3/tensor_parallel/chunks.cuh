@@ -1,28 +1,45 @@
 // The protocol that 07_chunks introduces: two shots in which the data is the flag, so that a block needs neither a
 // barrier nor a release between a row and the next one.
 //
-// Buffers take turns as in sentinel.cuh, whose proof needs that a peer's launch has waited for this rank's launch of
-// the same number. An owner of rows waits for the partial results of every rank; a rank without rows waits for y of an
-// owner, which has.
+// Launch k uses buffer k mod 2, and a thread that has read a slot puts the sentinels back at once. A peer writes there
+// at its launch k + 2, and comes to that only after its launch k + 1, which has waited for this rank's launch k + 1,
+// which began when launch k had ended: all sentinels are back by then. (An owner of rows waits for the partial results
+// of every rank; a rank without rows waits for y of an owner, which has.)
 #pragma once
 
 #include "assignment3/tensor_parallel/sentinel.cuh"
 
 namespace ladder::tensor_parallel {
 
+// The buffer of one launch.
+struct Chunks {
+  uint64_t number;
+  size_t now;  // where it begins
+  __device__ explicit Chunks(const Work& w)
+      : number(number_of_launch(w)), now(number % 2 * (w.bytes / 2 / sizeof(uint4) * sizeof(uint4))) {}
+};
 // In a buffer: a slot of a shard's rows for each rank's partial results, then one for each rank's y.
 enum Shots { kPartsOf, kRowsOf };
-__device__ inline uint4* slot_row(const Work& w, const Turn& turn, int at, Shots shot, int from, int64_t i) {
+__device__ inline uint4* slot_row(const Work& w, const Chunks& turn, int at, Shots shot, int from, int64_t i) {
   return row_in(w.buffer[at] + turn.now, w, (shot * w.ranks + from) * w.shard + i);
 }
 inline size_t bytes_of_chunks(const AllReduceCall& call) {
-  return 3 * (2 * call.ranks * shard_rows(call.rows, call.ranks) * row_bytes(call) + sizeof(uint4));
+  return 2 * (2 * call.ranks * shard_rows(call.rows, call.ranks) * row_bytes(call) + sizeof(uint4));
 }
-inline uint32_t packs_left_by_chunks(const Work& w) { return static_cast<uint32_t>(2 * w.ranks * w.shard * w.pitch); }
+
+// A row that has arrived, out of its slot, which is empty again.
+template <int kPacks>
+__device__ Packs<kPacks> taken_row(const Work& w, uint4* from, int sender, uint64_t launch) {
+  const auto row = arrived_row<kPacks>(w, from, sender, launch);
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i)
+    if (pack_of(i) < w.pitch) empty(from + pack_of(i));
+  return row;
+}
 
 // Row i of each shard but the own one, to its owner.
 template <int kPacks>
-__device__ void send_parts(const Work& w, const Turn& turn, int64_t i) {
+__device__ void send_parts(const Work& w, const Chunks& turn, int64_t i) {
   for (int step = 1; step < w.ranks; ++step) {
     const int owner = (w.rank + step) % w.ranks;  // not all to the same first
     const int64_t row = owner * w.shard + i;
@@ -34,7 +51,7 @@ __device__ void send_parts(const Work& w, const Turn& turn, int64_t i) {
 // Row i of the own shard: sum, residual and norm, and y to everybody, without sentinels for this rank, too. All threads
 // of a block.
 template <int kPacks>
-__device__ void norm_and_send(const Work& w, const Turn& turn, int64_t i, const Packs<kPacks>& weight,
+__device__ void norm_and_send(const Work& w, const Chunks& turn, int64_t i, const Packs<kPacks>& weight,
                               float* warp_sums) {
   const int64_t row = w.rank * w.shard + i;
   if (i >= w.shard || row >= w.rows) return;
@@ -42,7 +59,7 @@ __device__ void norm_and_send(const Work& w, const Turn& turn, int64_t i, const 
   RowSum<kPacks> sum = {};
   for (int rank = 0; rank < w.ranks; ++rank) {
     auto part = own;
-    if (rank != w.rank) part = arrived_row<kPacks>(w, slot_row(w, turn, w.rank, kPartsOf, rank, i), rank, turn.number);
+    if (rank != w.rank) part = taken_row<kPacks>(w, slot_row(w, turn, w.rank, kPartsOf, rank, i), rank, turn.number);
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) add(sum.p[p], part.p[p]);
   }
@@ -56,26 +73,23 @@ __device__ void norm_and_send(const Work& w, const Turn& turn, int64_t i, const 
 
 // Row i of each other shard into y, once it has arrived.
 template <int kPacks>
-__device__ void take_rows(const Work& w, const Turn& turn, int64_t i) {
+__device__ void take_rows(const Work& w, const Chunks& turn, int64_t i) {
   for (int step = 1; step < w.ranks; ++step) {
     const int owner = (w.rank + step) % w.ranks;
     const int64_t row = owner * w.shard + i;
     if (row < w.rows)
-      store_row(w, w.t.y, row,
-                arrived_row<kPacks>(w, slot_row(w, turn, w.rank, kRowsOf, owner, i), owner, turn.number));
+      store_row(w, w.t.y, row, taken_row<kPacks>(w, slot_row(w, turn, w.rank, kRowsOf, owner, i), owner, turn.number));
   }
 }
 
 // A row of each shard at a time: the next one is on its way while this one is waited for, and the one before is taken.
 template <int kPacks>
-__device__ void norm_rows_in_chunks(const Work& w, uint32_t packs, const Packs<kPacks>& weight,
-                                    float (&warp_sums)[2][32]) {
-  const Turn turn(w);
+__device__ void norm_rows_in_chunks(const Work& w, const Packs<kPacks>& weight, float (&warp_sums)[2][32]) {
+  const Chunks turn(w);
   const int64_t step = gridDim.x;
   send_parts<kPacks>(w, turn, blockIdx.x);
-  clear(w, turn);
   __syncthreads();  // all threads have read the state
-  count_launch(w.state, turn.number, packs);
+  count_launch(w.state, turn.number, 0);
   int count = 0;
   for (int64_t i = blockIdx.x; i - step < w.shard; i += step, ++count) {
     send_parts<kPacks>(w, turn, i + step);

@@ -22,6 +22,10 @@ __device__ inline bool has_sentinel(uint4 pack) {
   return pack.x == kSentinel || pack.y == kSentinel || pack.z == kSentinel || pack.w == kSentinel;
 }
 
+__device__ inline void empty(uint4* slot) {
+  store_to_peer(slot, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
+}
+
 // A row that is its own flag: into a peer's slot, and out of the own one.
 template <int kPacks>
 __device__ void send_row(const Work& w, uint4* to, const Packs<kPacks>& row) {
@@ -56,7 +60,7 @@ struct Turn {
 __device__ inline void clear(const Work& w, const Turn& turn) {
   auto* const packs = reinterpret_cast<uint4*>(w.buffer[w.rank] + turn.cleared);
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < turn.dirty; i += gridDim.x * blockDim.x)
-    store_to_peer(packs + i, make_uint4(kSentinel, kSentinel, kSentinel, kSentinel));
+    empty(packs + i);
 }
 
 inline size_t bytes_of_turns(const AllReduceCall& call) {

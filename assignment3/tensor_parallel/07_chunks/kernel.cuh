@@ -12,9 +12,9 @@
 namespace ladder::tensor_parallel::chunks {
 
 template <int kPacks>
-__global__ void __launch_bounds__(kThreads) chunks_kernel(const Work w, uint32_t packs) {
+__global__ void __launch_bounds__(kThreads) chunks_kernel(const Work w) {
   __shared__ float warp_sums[2][32];
-  norm_rows_in_chunks(w, packs, load_row<kPacks>(w, w.t.weight, 0), warp_sums);
+  norm_rows_in_chunks(w, load_row<kPacks>(w, w.t.weight, 0), warp_sums);
 }
 
 inline Workspace workspace(kSentinel);
@@ -26,8 +26,7 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
   with_packs(call.cols, [&](auto packs) {
     auto* const kernel = chunks_kernel<packs>;
     const unsigned blocks = waiting_blocks(call.ranks, kernel, threads, shard_rows(call.rows, call.ranks));
-    launch_on_all(call, memory,
-                  [&](const Work& w) { kernel<<<blocks, threads, 0, stream>>>(w, packs_left_by_chunks(w)); });
+    launch_on_all(call, memory, [&](const Work& w) { kernel<<<blocks, threads, 0, stream>>>(w); });
   });
 }
 

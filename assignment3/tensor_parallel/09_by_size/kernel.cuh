@@ -22,12 +22,12 @@ __global__ void __launch_bounds__(kThreads) few_rows_kernel(const Work w, uint32
 }
 
 template <int kPacks>
-__global__ void __launch_bounds__(kThreads) many_rows_kernel(const Work w, uint32_t packs) {
+__global__ void __launch_bounds__(kThreads) many_rows_kernel(const Work w) {
   __shared__ float warp_sums[2][32];
   const auto weight = load_row<kPacks>(w, w.t.weight, 0);
   wait_for_previous_kernel();
   let_next_kernel_start();
-  norm_rows_in_chunks(w, packs, weight, warp_sums);
+  norm_rows_in_chunks(w, weight, warp_sums);
 }
 
 inline Workspace few_rows(kSentinel), many_rows(kSentinel);
@@ -50,9 +50,7 @@ inline void launch(const AllReduceCall& call, cudaStream_t stream) {
       auto* const kernel = many_rows_kernel<packs>;
       const unsigned blocks = waiting_blocks(call.ranks, kernel, threads, shard_rows(call.rows, call.ranks));
       const DependentLaunch dependent(blocks, threads, stream);
-      launch_on_all(call, memory, [&](const Work& w) {
-        CUDA_CHECK(cudaLaunchKernelEx(&dependent.config, kernel, w, packs_left_by_chunks(w)));
-      });
+      launch_on_all(call, memory, [&](const Work& w) { CUDA_CHECK(cudaLaunchKernelEx(&dependent.config, kernel, w)); });
     }
   });
 }
