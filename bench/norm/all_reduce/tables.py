@@ -21,9 +21,16 @@ TITLES = {
     "torch_nccl_package": "NCCL, package's norm",
     "torch_one_shot_compile": "symmetric memory one-shot, torch.compile",
     "torch_two_shot_compile": "symmetric memory two-shot, torch.compile",
+    "flashinfer_one_shot": "FlashInfer one-shot, fused",
+    "flashinfer_two_shot": "FlashInfer two-shot, fused",
+    "vllm_compile": "vLLM's custom all-reduce, torch.compile",
 }
 # They norm the sum, have the same residual everywhere, and are not this project's in one kernel.
-PEERS = [name for name in TITLES if name.startswith(("nccl", "torch")) and not name.endswith(("alone", "torch_nccl"))]
+PEERS = [
+    name
+    for name in TITLES
+    if name.startswith(("nccl", "torch", "flashinfer", "vllm")) and not name.endswith(("alone", "torch_nccl"))
+]
 OURS = ["header_one_shot", "header_two_shot"]
 
 
