@@ -149,7 +149,9 @@ struct Row<N, access, Problem<X, R, W, Y>> {
   }
   // x + residual, rounded; x itself where there is none.
   __device__ static Kept add(const Pack<X, N>& x_pack, const Residual& residual_pack) {
-    if constexpr (P::kAdds) {
+    if constexpr (std::is_same_v<X, R> && adds_in_pairs<R>) {
+      return add_in_pairs(x_pack, residual_pack);
+    } else if constexpr (P::kAdds) {
       float sum[N], addend[N];
       unpack(x_pack, sum);
       unpack(residual_pack, addend);

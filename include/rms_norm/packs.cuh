@@ -167,6 +167,26 @@ __device__ Pack<T, N> round_to(const float (&value)[N]) {
   }
   return pack;
 }
+// Sums of 16-bit elements, two by one instruction, which rounds once. A sum in float32 that is then rounded is the same
+// number: with at least twice as many digits, and two more, the first of two roundings changes nothing.
+#if defined(__SIMT__) || __CUDA_ARCH__ >= 800
+template <class T>
+constexpr bool adds_in_pairs = !std::is_same_v<T, float>;
+#else
+template <class T>
+constexpr bool adds_in_pairs = false;
+#endif
+template <class T, int N>
+__device__ Pack<T, N> add_in_pairs(const Pack<T, N>& a, const Pack<T, N>& b) {
+  using Two = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+  Pack<T, N> sum;
+#pragma unroll
+  for (int i = 0; i < sum.kWords; ++i) {
+    const Two two = __hadd2_rn(reinterpret_cast<const Two&>(a.word[i]), reinterpret_cast<const Two&>(b.word[i]));
+    sum.word[i] = reinterpret_cast<const unsigned&>(two);
+  }
+  return sum;
+}
 // One rounding for each product, in every kernel: a compiler that may choose would not choose everywhere alike.
 __device__ inline float add_product(float a, float b, float sum) {
 #if defined(__SIMT__) && !defined(__FP_FAST_FMAF)
