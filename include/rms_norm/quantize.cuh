@@ -113,16 +113,26 @@ Refusal refusal(const QuantizeCall<X, R, W, Q>& call, const Options& options, co
   return {};
 }
 
+template <int N, int kVectors, int kTeam, Access access, Fit fit, Rounded rounded, class X, class R, class W, class Q>
+auto kernel_of(const QuantizeProblem<X, R, W, Q>& p) {
+  return p.scale              ? quantized_rows<N, kVectors, kTeam, access, fit, Scaling::tensor, rounded, X, R, W, Q>
+         : p.block_packs == 0 ? quantized_rows<N, kVectors, kTeam, access, fit, Scaling::row, rounded, X, R, W, Q>
+                              : quantized_rows<N, kVectors, kTeam, access, fit, Scaling::block, rounded, X, R, W, Q>;
+}
 // At most as many rows at once as a grid may have blocks.
 template <int N, int kVectors, int kTeam, Access access, bool kWhole, class X, class R, class W, class Q>
 cudaError_t launch_quantized(QuantizeProblem<X, R, W, Q> p, cudaStream_t stream) {
-  const auto kernel = p.scale ? quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::tensor, X, R, W, Q>
-                      : p.block_packs == 0
-                          ? quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::row, X, R, W, Q>
-                          : quantized_rows<N, kVectors, kTeam, access, kWhole, Scaling::block, X, R, W, Q>;
   const int most_packs = kVectors * kTeam, packs = static_cast<int>(std::min<int64_t>(p.packs, most_packs));
   const int threads = threads_of(packs, kVectors, kTeam, std::max(1, p.block_packs));
   const int rows_of_block = kTeam == 32 ? std::max(1, 128 / threads) : 1;
+  const auto with_fit = [&](auto fit) {
+    return p.round_first ? kernel_of<N, kVectors, kTeam, access, fit.value, Rounded::twice>(p)
+                         : kernel_of<N, kVectors, kTeam, access, fit.value, Rounded::once>(p);
+  };
+  constexpr Fit kFit = kWhole ? Fit::whole : Fit::longer;
+  constexpr Fit kBest = access == Access::contiguous && kTeam > 32 ? Fit::full : kFit;
+  const auto kernel = packs == kVectors * threads ? with_fit(std::integral_constant<Fit, kBest>())
+                                                  : with_fit(std::integral_constant<Fit, kFit>());
   for (p.end = 0; p.end < p.rows;) {
     p.first = p.end;
     p.end = std::min(p.rows, p.first + int64_t{INT32_MAX} * rows_of_block);
@@ -182,7 +192,7 @@ cudaError_t run_quantized(const QuantizeCall<X, R, W, Q>& call, const Options& o
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
   p.weight_offset = norm.weight ? options.weight_offset : 1.0f;
-  p.round_first = options.rounding == Rounding::llama, p.rounds_once = !p.round_first;
+  p.round_first = options.rounding == Rounding::llama;
   p.scale = call.how.scale, p.scales = call.how.scales, p.upper_bound = call.how.upper_bound;
   p.block_packs = static_cast<int>(call.how.block / N);
   while (p.block_packs >> p.block_log > 1) ++p.block_log;

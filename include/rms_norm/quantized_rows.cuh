@@ -111,7 +111,6 @@ struct QuantizeOutput {
   int64_t scales_row = 0, scales_block = 0;  // from one scale to the next, along the rows and along the columns
   int block_packs = 0;                       // that share a scale: a power of two
   int block_log = 0;                         // its logarithm
-  bool rounds_once = true;                   // not round_first; its branch is compiled to follow its condition
 };
 // What every kernel reads comes first, as in Problem: it reads the row before the rest.
 template <class X, class R, class W, class Q>
@@ -235,11 +234,15 @@ __device__ float most_over_row(float mine, int threads) {
 
 // --- The kernel ------------------------------------------------------------------------------------------------------
 
+// How the threads of a row share it: each has kVectors packs; or some have fewer; or the row is longer than what they
+// keep in registers, and is read again.
+enum class Fit { full, whole, longer };
+
 // What a thread has of a row at one time: every threads-th pack from `first` on, kVectors of them. The last pack of a
 // row may have fewer elements, and zeros in place of the others.
-template <int N, int kVectors, Access access, bool kWhole, class P>
+template <int N, int kVectors, Access access, Fit fit, class P>
 struct QuantizedShare {
-  static constexpr bool kAligned = access != Access::unaligned;
+  static constexpr bool kAligned = access != Access::unaligned, kFull = fit == Fit::full, kWhole = fit != Fit::longer;
   using Index = std::conditional_t<kWhole, int, int64_t>;
   // What a short kernel stores is read next, and left to L2 as it is.
   static constexpr bool kHints = access != Access::contiguous || kVectors > 2;
@@ -261,19 +264,21 @@ struct QuantizedShare {
   __device__ void for_each(Index first, Visit visit) const {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
-      if (const Index i = first + static_cast<int>(threadIdx.x + v * blockDim.x); i < packs) visit(v, i);
+      if (const Index i = first + static_cast<int>(threadIdx.x + v * blockDim.x); kFull || i < packs) visit(v, i);
   }
   __device__ int64_t left(Index i) const { return p.cols - int64_t{i} * N; }  // elements from pack i on
   __device__ void load_weight(Index first) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) weight[v] = {};
-    if (p.weight == nullptr) return;
+    const bool there = p.weight != nullptr;
+    if (!kAligned && !there) return;
     for_each(first, [&](int v, Index i) {
-      if constexpr (kAligned)
-        weight[v] = load_constant<N>(p.weight + int64_t{i} * N);
-      else
+      if constexpr (!kAligned)
         weight[v] = load_some<N>(p.weight + int64_t{i} * N, left(i));
+      else if (there)  // without a branch around all: in a short kernel, a load that starts late is felt
+        weight[v] = load<N>(p.weight + int64_t{i} * N);
     });
+    __syncwarp();  // or nvcc 13.0 moves the loads behind those of the row
   }
   __device__ void load_input(Index first) {
 #pragma unroll
@@ -367,19 +372,23 @@ constexpr int sums_of = kVectors == 4 ? 2 : 1;
 template <int kVectors, int kTeam>
 constexpr int blocks_at_once = kVectors == 4 ? kTeam == 512 ? 2 : 3 : kMostThreads / most_threads<kTeam>;
 
-// A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). Rows that are
-// not kWhole are longer than what the threads of a block keep in registers, and are read again. The rows of contiguous
-// problems follow each other, which saves the instructions by which a row is found; and y is stored only where a
-// residual is added and scales are those of blocks.
-template <int N, int kVectors, int kTeam, Access access, bool kWhole, Scaling scaling, class X, class R, class W,
-          class Q>
+// So many blocks let the next kernel start as soon as they have; fewer are faster if it starts when the sum is known.
+constexpr unsigned kManyBlocks = 32;
+
+// A row per block, or several, each by a part of a warp: blockDim = (threads per row, rows per block). The rows of
+// contiguous problems follow each other, which saves the instructions by which a row is found; and y is stored only
+// where a residual is added and scales are those of blocks. A constant argument that is not in the cache is waited for,
+// so a short kernel reads those of the scales when the row is on its way.
+template <int N, int kVectors, int kTeam, Access access, Fit fit, Scaling scaling, Rounded rounded, class X, class R,
+          class W, class Q>
 __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, kTeam>)
     quantized_rows(const QuantizeProblem<X, R, W, Q> p) {
   using P = QuantizeProblem<X, R, W, Q>;
-  using Share = QuantizedShare<N, kVectors, access, kWhole, P>;
+  using Share = QuantizedShare<N, kVectors, access, fit, P>;
   using Row = typename Share::Row;
   const int threads = static_cast<int>(blockDim.x);
   constexpr bool kContiguous = access == Access::contiguous, kAligned = Share::kAligned, kRowOfBlock = kTeam > 32;
+  constexpr bool kFull = Share::kFull, kWhole = Share::kWhole, kOnce = rounded == Rounded::once;
   constexpr bool kStoresNorm = !kContiguous || (P::kAdds && scaling == Scaling::block);
   Row row(p, 0);
   Q* q = p.q;
@@ -404,85 +413,111 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
   const Index row_packs = kWhole ? p.packs : static_cast<Index>((p.cols + N - 1) / N), step = kVectors * threads;
   Share share(p, row, (kContiguous && kRowOfBlock) || number < end ? row_packs : 0);
   share.load_weight(0);
-  if (p.dependent) wait_for_previous_kernel();
-  const float fixed = scaling == Scaling::tensor ? *p.scale : 0.0f;
-  const float bound = p.upper_bound ? *p.upper_bound : INFINITY;
+  if (p.dependent) {
+    wait_for_previous_kernel();
+    if (gridDim.x >= kManyBlocks) let_next_kernel_start();
+  }
+  float fixed = 0.0f, bound = INFINITY;
   const auto scale_of = [&](float most) {
     return fmaxf(over_most<Q>(fminf(fmaxf(most, 0.0f), bound)), least_scale<Q>);  // NaN is 0
   };
 
-  const auto run = [&](auto rounding) {
-    constexpr Rounded rounded = rounding.value;
-    constexpr bool kOnce = rounded == Rounded::once, kMost = kOnce && scaling == Scaling::row;
-    float sums[sums_of<kVectors>] = {}, most = 0.0f;
-    // The first packs last, so that they are in registers then.
-    for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
-      if constexpr (!kWhole) share.load_weight(i);
-      share.load_input(i);
-      if (i == 0) WarpsOfRow::clear<kTeam, kMost, sums_of<kVectors>>();
-      share.add_input(i, sums);
-      if constexpr (kOnce) share.template compute<rounded>(0.0f);
-      if constexpr (kMost) most = fmaxf(most, share.most());
-      if constexpr (kWhole) break;
+  constexpr bool kMost = kOnce && scaling == Scaling::row;
+  float sums[sums_of<kVectors>] = {}, most = 0.0f;
+  // The first packs last, so that they are in registers then.
+  for (Index i = kWhole ? 0 : (row_packs - 1) / step * step; i >= 0; i -= step) {
+    if constexpr (!kWhole) share.load_weight(i);
+    share.load_input(i);
+    if (i == 0) {
+      __syncwarp();  // or nvcc 13.0 moves these loads before those of the row
+      if (scaling == Scaling::tensor) fixed = *p.scale;
+      if (scaling != Scaling::tensor && p.upper_bound) bound = *p.upper_bound;
+      WarpsOfRow::clear<kTeam, kMost, sums_of<kVectors>>();
     }
-    // Of the columns that share a scale, each lane finds the largest number of one of its packs.
-    [[maybe_unused]] const int lanes = p.block_packs, lanes_of_each = lanes / kVectors;
-    [[maybe_unused]] const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-    [[maybe_unused]] constexpr int kLogOfVectors = kVectors / 2;
-    [[maybe_unused]] float most_of_block = 0.0f;
-    const auto find_most_of_block = [&] {
-      if constexpr (scaling == Scaling::block) {
-        float of_packs[kVectors];
+    share.add_input(i, sums);
+    if constexpr (kOnce) share.template compute<rounded>(0.0f);
+    if constexpr (kMost) most = fmaxf(most, share.most());
+    if constexpr (kWhole) break;
+  }
+  // Of the columns that share a scale, each lane finds the largest number of one of its packs.
+  [[maybe_unused]] const int lanes = p.block_packs, lanes_of_each = lanes / kVectors;
+  [[maybe_unused]] const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  [[maybe_unused]] constexpr int kLogOfVectors = kVectors / 2;
+  [[maybe_unused]] float most_of_block = 0.0f;
+  const auto find_most_of_block = [&] {
+    if constexpr (scaling == Scaling::block) {
+      float of_packs[kVectors];
 #pragma unroll
-        for (int v = 0; v < kVectors; ++v) of_packs[v] = share.most(v);
-        most_of_block = dealt_max<128 / N>(of_packs, lanes);
-      }
-    };
-    if constexpr (kOnce) find_most_of_block();
-    [[maybe_unused]] const float early = inverse_of_scale(fixed);
-    const SumAndMost row_wide = over_row<kTeam, kMost>(sums, most, threads);
-    if (p.dependent) let_next_kernel_start();
-    const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
-    const auto load_again = [&](Index i) {
-      share.load_weight(i);
-      share.load_again(i);
-      share.template compute<rounded>(rstd);
-      find_most_of_block();
-    };
-    most = row_wide.most;
-    if constexpr (!kOnce) {
-      share.template compute<rounded>(rstd);
-      if constexpr (scaling == Scaling::row) {
-        most = share.most();
-        for (Index i = step; !kWhole && i < row_packs; i += step) {
-          load_again(i);
-          most = fmaxf(most, share.most());
-        }
-        most = most_over_row<kTeam>(most, threads);
-        if constexpr (!kWhole) load_again(0);
-      }
-      find_most_of_block();
+      for (int v = 0; v < kVectors; ++v) of_packs[v] = share.most(v);
+      most_of_block = dealt_max<128 / N>(of_packs, lanes);
     }
-    float scale[kVectors], inverse[kVectors];
-    const auto use_scale = [&](float of_all) {
-      float inverse_of_all = inverse_of_scale(of_all);
-      // A given scale may be anything. The product with the usual ones is known by now.
-      if constexpr (scaling == Scaling::tensor)
-        inverse_of_all = fabsf(of_all) > 0x1p-120f && fabsf(of_all) < 0x1p120f ? early : 1.0f / of_all;
+  };
+  [[maybe_unused]] const int dealt = scaling == Scaling::block ? lane >> (p.block_log - kLogOfVectors) : 0;  // its pack
+  [[maybe_unused]] const Index dealt_pack = static_cast<int>(threadIdx.x) - lane + dealt * threads;
+  const auto stores_scale = [&](Index i) { return lane == dealt * lanes_of_each && (kFull || i < share.packs); };
+  const auto place_of_scale = [&](Index i) {
+    return p.scales + number * p.scales_row + (i >> p.block_log) * p.scales_block;
+  };
+  // Where there is a residual, the place is found while that is on its way. Elsewhere, registers are worth more.
+  constexpr bool kPlaceFirst = P::kAdds && kWhole && scaling == Scaling::block;
+  [[maybe_unused]] float* const place = kPlaceFirst && stores_scale(dealt_pack) ? place_of_scale(dealt_pack) : nullptr;
+  if constexpr (kOnce) find_most_of_block();
+  [[maybe_unused]] const float early = inverse_of_scale(fixed);
+  const SumAndMost row_wide = over_row<kTeam, kMost>(sums, most, threads);
+  if (p.dependent) let_next_kernel_start();
+  const float rstd = row.rstd(row_wide.sum), unit = Share::template unit<rounded>(rstd);
+  const auto load_again = [&](Index i) {
+    share.load_weight(i);
+    share.load_again(i);
+    share.template compute<rounded>(rstd);
+    find_most_of_block();
+  };
+  most = row_wide.most;
+  if constexpr (!kOnce) {
+    share.template compute<rounded>(rstd);
+    if constexpr (scaling == Scaling::row) {
+      most = share.most();
+      for (Index i = step; !kWhole && i < row_packs; i += step) {
+        load_again(i);
+        most = fmaxf(most, share.most());
+      }
+      most = most_over_row<kTeam>(most, threads);
+      if constexpr (!kWhole) load_again(0);
+    }
+    find_most_of_block();
+  }
+  float scale[kVectors], inverse[kVectors];
+  const auto use_scale = [&](float of_all) {
+    float inverse_of_all = inverse_of_scale(of_all);
+    // A given scale may be anything. The product with the usual ones is known by now.
+    if constexpr (scaling == Scaling::tensor)
+      inverse_of_all = fabsf(of_all) > 0x1p-120f && fabsf(of_all) < 0x1p120f ? early : 1.0f / of_all;
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) scale[v] = of_all, inverse[v] = inverse_of_all;
-    };
-    if constexpr (scaling != Scaling::block) use_scale(scaling == Scaling::tensor ? fixed : scale_of(most * unit));
-    if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = scale[0];
+    for (int v = 0; v < kVectors; ++v) scale[v] = of_all, inverse[v] = inverse_of_all;
+  };
+  if constexpr (scaling != Scaling::block) use_scale(scaling == Scaling::tensor ? fixed : scale_of(most * unit));
+  if (scaling == Scaling::row && threadIdx.x == 0 && share.packs > 0) p.scales[number * p.scales_row] = scale[0];
 
+  const auto finish = [&](auto stores_norm) {
     for (Index first = 0; first < (kWhole ? 1 : row_packs); first += step) {
       if (!kWhole && first > 0) load_again(first);
+      if (stores_norm.value && (kContiguous || p.y != nullptr))
+        share.for_each(first, [&](int v, Index i) {
+          float value[N];
+#pragma unroll
+          for (int k = 0; k < N; ++k) value[k] = share.value[v][k] * unit;
+          if constexpr (kAligned)
+            row.store_y(i, round_to<X>(value));
+          else
+            store_some(row.y + int64_t{i} * N, round_to<X>(value), share.left(i));
+        });
       if constexpr (scaling == Scaling::block) {
         const float own = scale_of(most_of_block * unit), own_inverse = inverse_of_scale(own);
-        const int dealt = lane >> (p.block_log - kLogOfVectors);  // which of its packs
-        const Index i = first + static_cast<int>(threadIdx.x) - lane + dealt * threads;
-        if (lane == dealt * lanes_of_each && i < share.packs)
-          p.scales[number * p.scales_row + (i >> p.block_log) * p.scales_block] = own;
+        if constexpr (kPlaceFirst) {
+          if (place != nullptr) *place = own;
+        } else if (const Index i = first + dealt_pack; stores_scale(i)) {
+          *place_of_scale(i) = own;
+        }
 #pragma unroll
         for (int v = 0; v < kVectors; ++v) {
           scale[v] = __shfl_sync(0xffffffffu, own, v * lanes_of_each, lanes);
@@ -492,16 +527,8 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const Index i = first + static_cast<int>(threadIdx.x) + v * threads;
-        if (i >= share.packs) continue;
+        if (!kFull && i >= share.packs) continue;
         float value[N];
-        if (kStoresNorm && p.y != nullptr) {
-#pragma unroll
-          for (int k = 0; k < N; ++k) value[k] = share.value[v][k] * unit;
-          if constexpr (kAligned)
-            row.store_y(i, round_to<X>(value));
-          else
-            store_some(row.y + int64_t{i} * N, round_to<X>(value), share.left(i));
-        }
         constexpr bool kDivides = !kOnce && scaling != Scaling::tensor && !std::is_same_v<Q, int8_t>;
         const float divisor = scale[v] < INFINITY ? scale[v] : 0.0f, factor = unit * inverse[v];
 #pragma unroll
@@ -515,10 +542,11 @@ __global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, 
       if constexpr (kWhole) break;
     }
   };
-  if (p.rounds_once)
-    run(std::integral_constant<Rounded, Rounded::once>());
-  else
-    run(std::integral_constant<Rounded, Rounded::twice>());
+  // In a short kernel, the norm's instructions fill the time in which a scale is found, so they have no branch of their
+  // own.
+  if constexpr (kContiguous && kStoresNorm)
+    if (p.y == nullptr) return finish(std::false_type());
+  finish(std::bool_constant<kStoresNorm>());
 }
 
 }  // namespace rms_norm::detail
