@@ -25,6 +25,7 @@
 #include "few_rows.cuh"
 #include "gradients.cuh"
 #include "launch.cuh"
+#include "policies/backward/h100.cuh"
 
 namespace rms_norm {
 
@@ -188,24 +189,31 @@ cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t
   return launch(stream, grid, few_row_gradients<Shape, Problem>, of);
 }
 
+constexpr int64_t kFewTurns = 8;  // of a block, one row each
+
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
 // clusters that there may be, and become what there are.
 template <class Policy, int N, bool kAligned, class P>
 cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  const auto begin = [&](int64_t most, int64_t rows_of_block = 1) {  // most: 0 where a GPU holds no whole cluster
-    most = std::max<int64_t>(most, 1);
-    return partials = std::min({partials, most, (p.rows + rows_of_block - 1) / rows_of_block});
+  // most: 0 where a GPU holds no whole cluster. Where turns are few, there are no more blocks than have as many.
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1, int64_t few_turns = kFewTurns) {
+    const auto shared_among = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
+    const int64_t row_blocks = shared_among(p.rows, rows_of_block);
+    const int64_t groups = std::min({partials, std::max<int64_t>(most, 1), row_blocks});
+    const int64_t turns = shared_among(row_blocks, groups);
+    return partials = turns <= few_turns ? shared_among(row_blocks, turns) : groups;
   };
   if constexpr (has_fast_gradients<typename P::Input, typename P::Weight, typename P::Output>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
     const auto in_warps = [&](auto vectors) {
       const int lanes = threads_of(p.packs, vectors, 32);
       const int64_t rows_of_warp = 32 / lanes, warps = (p.rows + rows_of_warp - 1) / rows_of_warp;
-      // Few rows are on as many multiprocessors as there are, with a warp on each.
-      const int64_t teams = rows_of_warp * std::clamp<int64_t>(warps / processors, 1, 8);
+      // Eight warps on a multiprocessor, and sixteen if rows are not aligned: they have more instructions to wait for.
+      const int64_t teams = rows_of_warp * std::clamp<int64_t>((warps + processors - 1) / processors, 1, 8);
       const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
-      return launch_rows<GradientShape<N, vectors, 32, kAligned>>(p, threads, begin(2 * processors, teams), 1, stream);
+      return launch_rows<GradientShape<N, vectors, 32, kAligned>>(
+          p, threads, begin((kAligned ? 1 : 2) * processors, teams), 1, stream);
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
     if constexpr (kAligned)
@@ -213,9 +221,8 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
           few.parts > 0 && p.heads == 1) {
         const auto in_few = [&](auto vectors) {
           constexpr int kVectors = decltype(vectors)::value;
-          if (few.rows_of_thread == 1) return launch_few<N, kVectors, 1>(p, partials, few, stream);
-          if (few.rows_of_thread == 2) return launch_few<N, kVectors, 2>(p, partials, few, stream);
-          return launch_few<N, kVectors, 4>(p, partials, few, stream);
+          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, partials, few, stream)
+                                         : launch_few<N, kVectors, 2>(p, partials, few, stream);
         };
         return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
                                               : in_few(std::integral_constant<int, 4>());
@@ -225,19 +232,14 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
     if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
       const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
-      // Eight warps on a multiprocessor, and sixteen if rows are not aligned: they have more instructions to wait for.
-      // But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors near each other are
-      // free, and a sixteenth of them have no seven others.
+      // As many warps here. But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors
+      // near each other are free, and a sixteenth of them have no seven others.
       const int64_t alone = kAligned ? (8 + warps - 1) / warps : 16 / warps;
       const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
-      int64_t groups = std::max<int64_t>(1, blocks * (usable / parts));
-      if (parts == kMostParts) {  // no more than have as many turns
-        const int64_t turns = (p.rows + groups - 1) / groups;
-        groups = (p.rows + turns - 1) / turns;
-      }
+      const int64_t groups = begin(blocks * (usable / parts), 1, parts == kMostParts ? INT64_MAX : kFewTurns);
       return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
-                                                                         begin(groups), parts, stream);
+                                                                         groups, parts, stream);
     }
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
@@ -332,7 +334,7 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 // Of the options, eps, weight_offset and dependent_launch count, and cache if it is evict_first. Returns what the
 // launches return; or cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a
 // type with a table kFewRows, as `make tune S=backward` writes it.
-template <class Policy = DefaultGradients, class DY, class DS, class X, class W, class DX, class DW>
+template <class Policy = policies::backward::H100, class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
   return detail::run_backward<Policy, detail::has_rstd<X>>(

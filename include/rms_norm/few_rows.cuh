@@ -17,7 +17,7 @@
 namespace rms_norm {
 
 // An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
-// cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has 1, 2 or 4. With parts = 0, a
+// cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has one or two. With parts = 0, a
 // block has whole rows; so it does where an entry needs more warps than a block may have, and where rows have at most
 // 64 packs.
 struct FewRows {
@@ -26,20 +26,9 @@ struct FewRows {
   int parts, rows = 1, rows_of_thread = 1;
 };
 
-// As measured on an H100. With one cluster there are no partial sums to add up, and of more there are as many as a GPU
-// has room for at once. A row's warps should divide evenly among the blocks; else blocks that have whole rows take less
-// time.
-struct DefaultGradients {
-  static constexpr FewRows kFewRows[] = {
-      {4, 1, 1},  {4, 16, 4, 16}, {3, INT64_MAX, 0}, {4, 96, 0},    {4, 128, 4, 4}, {8, 1, 2},          {8, 16, 8, 16},
-      {6, 96, 0}, {6, 128, 8, 8}, {6, INT64_MAX, 0}, {8, 96, 4, 4}, {8, 128, 2, 2}, {8, INT64_MAX, 0},  {12, 1, 3},
-      {16, 1, 4}, {16, 8, 8, 8},  {16, 16, 8, 8, 2}, {14, 64, 0},   {16, 64, 8, 4}, {16, 240, 8, 8, 2},
-  };
-};
-
 namespace detail {
 
-constexpr int kFewSums = 32;  // at most: of a row, one of each warp
+constexpr int kFewThreads = 1024, kFewSums = 32;  // at most: of a block; of a row, one of each warp
 
 inline int few_rows_warps(int packs) { return (packs + 63) / 64; }
 // The threads that row_gradients has for a row, with two packs each; or four, if a warp has the row.
@@ -58,8 +47,8 @@ FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_cluste
     if (found.parts < 1) break;
     const auto shared_among = [&](int64_t count) { return (rows + count - 1) / count; };
     found.rows = static_cast<int>(std::min<int64_t>(found.rows, shared_among(found.rows_of_thread)));
-    const int own_warps = few_rows_block(found, packs), most_warps = found.rows_of_thread <= 2 ? 32 : 16;
-    if (own_warps * found.parts > kFewSums || own_warps * found.rows > most_warps ||
+    const int own_warps = few_rows_block(found, packs);
+    if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 ||
         shared_among(int64_t{found.rows} * found.rows_of_thread) > most_clusters)
       break;
     return found;
@@ -98,8 +87,7 @@ template <int kPackElements, int kVectorsOfRow, int kRowsOfThread>
 struct FewShape {
   // kVectors: the packs that a thread of row_gradients has of such a row. A warp has those of kRowThreads of them.
   static constexpr int N = kPackElements, kVectors = kVectorsOfRow, kRows = kRowsOfThread, kRowThreads = 32 / kVectors;
-  static constexpr int kThreads = kRows <= 2 ? 1024 : 512;  // at most
-  using Numbers = float[2][kFewSums];                       // of a row: the squares and the products of each warp
+  using Numbers = float[2][kFewSums];  // of a row: the squares and the products of each warp
   static int shared_bytes(int own_warps, int rows) {
     return std::max(rows * kRows * static_cast<int>(sizeof(Numbers)),
                     32 * own_warps * rows * N * static_cast<int>(sizeof(float)));
@@ -108,7 +96,7 @@ struct FewShape {
 
 // gridDim = (blocks of a cluster, clusters), blockDim = (the block's share of the threads of a row, rows at a time).
 template <class Shape, class P>
-__global__ void __launch_bounds__(Shape::kThreads) few_row_gradients(const P p) {
+__global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   using X = typename P::Input;
   using W = typename P::Weight;
   using Y = typename P::Output;

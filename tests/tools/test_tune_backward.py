@@ -63,6 +63,14 @@ def test_the_mean_of_both_launches_counts():
     assert chosen({1: {WHOLE: (3.0, 1.0), ONE: (2.0, 2.2)}, 8: {WHOLE: 1.0}}) == [(policies.ANY_SIZE, WHOLE)]
 
 
+def test_one_cluster_counts_only_as_far_as_its_rows_go():
+    eight = tune.Form(8, 4, 2)
+    assert chosen({8: {WHOLE: 3.0, eight: 2.0}, 32: {WHOLE: 1.0, MANY: 2.0}}) == [
+        (8, eight),
+        (policies.ANY_SIZE, WHOLE),
+    ]
+
+
 def test_more_rows_than_were_measured_get_whole_rows():
     assert chosen({1: {WHOLE: 3.0, ONE: 2.0}}) == [(1, ONE), (policies.ANY_SIZE, WHOLE)]
 
@@ -97,6 +105,7 @@ def test_measures_stores_and_writes_a_policy_as_clang_format_leaves_it(machine):
     assert len(re.findall(r"^      \{(4|8|16), (4|64|INT64_MAX), [048], (16|4|1), 1\},", text, re.MULTILINE)) == 9, text
     shutil.copy(ROOT / ".clang-format", machine.root)
     assert run(CLANG_FORMAT, machine.root / POLICY, cwd=machine.root).stdout == text
+    (machine.root / "include/rms_norm/policies/backward/h100.cuh").unlink()  # its measurement is not there
     assert machine.run("tune", "backward", "--check").returncode == 0
 
 
@@ -106,11 +115,13 @@ def test_a_policy_that_it_wrote_compiles_and_answers_right(machine, tmp_path):
     """With entries that no block has room for, too."""
     policy = machine.root / POLICY
     text = policy.read_text(encoding="utf-8").replace("kFewRows[] = {", "kFewRows[] = {{16, 5, 3, 16, 2},")
-    default = "namespace rms_norm::policies::backward { struct Fake9000; }\n"
-    at_the_end = text.partition("#pragma once")[2].replace('#include "../../few_rows.cuh"\n', "")
+    copy = tmp_path / "fake_9000.cuh"
+    copy.write_text(
+        text.replace("../../few_rows.cuh", str(tmp_path / "include/rms_norm/few_rows.cuh")), encoding="utf-8"
+    )
     changes = [
-        (r"class Policy = DefaultGradients", "class Policy = policies::backward::Fake9000"),
-        (r"(?s)(struct DefaultGradients \{.*?\n\};\n)", rf"\1}}\n{default}{at_the_end}namespace rms_norm {{\n"),
+        ("policies::backward::H100", "policies::backward::Fake9000"),
+        ('#include "policies/backward/h100.cuh"', f'#include "{copy}"'),
     ]
     result = run(
         build(tmp_path, "-O1", changes=changes, source="backward.cu"), "--quick", "--filter", "bfloat16 backward"

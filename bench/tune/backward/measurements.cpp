@@ -38,11 +38,11 @@ std::vector<Form> forms_of(int warps, int64_t rows) {
   std::vector<Form> found = {{0, 1, 1}};
   for (const int parts : {1, 2, 3, 4, 8})
     for (const int at_once : {1, 2, 4, 8, 16, 32})
-      for (const int of_thread : {1, 2, 4}) {
+      for (const int of_thread : {1, 2}) {
         const int row_warps = 2 * warps, own = (row_warps + parts - 1) / parts;
         const int64_t for_threads = (rows + of_thread - 1) / of_thread,
                       clusters = (for_threads + at_once - 1) / at_once;
-        if (own * parts * 4 <= row_warps * 5 && own * at_once <= (of_thread <= 2 ? 32 : 16) && of_thread <= rows &&
+        if (own * parts * 4 <= row_warps * 5 && own * at_once <= 32 && of_thread <= rows &&
             (at_once == 1 || at_once < 2 * for_threads) && clusters <= kMostClusters &&
             clusters * parts <= kBlocksAtOnce)
           found.push_back({parts, at_once, of_thread});

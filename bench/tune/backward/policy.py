@@ -11,7 +11,7 @@ JOB, LEAF = "make tune S=backward", "bench/tune/backward"
 CSV = "header/tune_backward.csv"
 POLICIES = "include/rms_norm/policies/backward"
 CALL = "rms_norm::backward<rms_norm::policies::backward::{}>(...)"
-DEFAULT = "DefaultGradients in include/rms_norm/few_rows.cuh"
+DEFAULT = "the default of backward() in include/rms_norm/backward.cuh"
 TOLERANCE = 1.01  # so much slower than the fastest a form may be that is chosen for another reason
 
 NUMBERS = "rows cols warps parts rows_at_once rows_of_thread".split()
@@ -57,7 +57,10 @@ def lines_of(times):
             said = f"{count} rows: {measured[form]:.2f} us, fastest {min(measured.values()):.2f}"
             if of_length and of_length[-1].form == form:
                 of_length.pop()
-            of_length.append(Line(warps, policies.limit(counts, count), form, said))
+            most = policies.limit(counts, count)
+            if form != WHOLE_ROWS and count <= form.rows_at_once * form.rows_of_thread:
+                most = min(most, form.rows_at_once * form.rows_of_thread)  # a second cluster makes partial sums
+            of_length.append(Line(warps, most, form, said))
         *short, last = of_length
         if last.form == WHOLE_ROWS:
             lines += [*short, last]
