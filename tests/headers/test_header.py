@@ -439,7 +439,7 @@ MUTANTS = {
     "eps_outside_the_root": (r"rsqrtf\((.*?) \+ p\.eps\)", r"(rsqrtf(\1) + p.eps)", "forward: modes"),
     "weight_offset_ignored": (r"p\.weight_offset \+ ", "", "forward: modes"),
     "llama_rounds_once": (r"options\.rounding == Rounding::llama", "false", "forward: modes"),
-    "residual_not_added": (r"sum\[k\] \+= addend\[k\]", "sum[k] += 0.0f * addend[k]", "fused_add: row lengths"),
+    "residual_not_added": (r"reinterpret_cast<const Two&>\(b\.word\[i\]\)", "Two{}", "fused_add: row lengths"),
     "residual_not_stored": (r"\(P::kAdds\) store<hinted>", "(false) store<hinted>", "fused_add: row lengths"),
     "tail_dropped": (r"; i < packs\)", "; i < packs - 1)", "forward: row lengths"),
     "product_with_another_weight": (r"\(input\[v\], weight\[v\],", "(input[v], weight[0],", "forward: row lengths"),

@@ -635,7 +635,7 @@ class TestMeasuring:
     [
         ("forward_contiguous", r"; i < packs\)", "; i < packs - 1)", "never written"),
         ("forward_contiguous", r"\by = p\.y \+ ", "y = p.y + p.cols + ", "wrote outside its y"),
-        ("add_contiguous", r"sum\[k\] \+= addend\[k\]", "sum[k] -= addend[k]", "residual_out: "),
+        ("add_contiguous", r"\(x_pack, residual_pack\)", "(x_pack, x_pack)", "residual_out: "),
     ],
 )
 def test_a_wrong_candidate_ends_the_program(tmp_path, instance, pattern, replacement, complaint):
