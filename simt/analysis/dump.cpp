@@ -219,7 +219,10 @@ void die(int signal) {
   raise(signal);
 }
 
-// abort() and uncaught exceptions end in SIGABRT; what interrupts a kernel is acted upon between its steps.
+thread_local std::atomic<bool> is_launching{false};
+
+// abort() and uncaught exceptions end in SIGABRT; what interrupts a kernel is acted upon between its steps, unless it
+// comes twice.
 void survive_until_written() {
   before_death = write_before_death;
   use_fault_stack();
@@ -230,7 +233,7 @@ void survive_until_written() {
   action.sa_handler = die;
   sigaction(SIGABRT, &action, nullptr);
   action.sa_handler = [](int signal) {
-    if (worker && worker->in_kernel)
+    if ((is_launching || (worker && worker->in_kernel)) && !interrupted)
       interrupted = signal;
     else
       die(signal);
@@ -265,6 +268,12 @@ std::vector<Observer*>& list_of_observers() {
 std::atomic<int> interrupted{0};
 void end_if_interrupted() {
   if (const int signal = interrupted) die(signal);
+}
+
+Launching::Launching() { is_launching = true; }
+Launching::~Launching() {
+  is_launching = false;
+  end_if_interrupted();
 }
 
 const std::vector<Observer*>& observers() { return list_of_observers(); }

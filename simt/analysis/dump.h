@@ -9,7 +9,8 @@ namespace simt::analysis {
 
 std::string hazards_json();  // a JSON array
 
-// A signal that came while a kernel ran: the results are written between two of its steps, and the program ends.
+// A signal that came while a kernel was launched or ran: the results are written between two of its steps, or when it
+// has ended, and the program ends.
 extern std::atomic<int> interrupted;
 void end_if_interrupted();
 

@@ -348,8 +348,17 @@ FaultHandlers::FaultHandlers() {
     watch();
     return nullptr;
   };
+  const WithoutInterrupts without;
   if (pthread_create(&watchdog, nullptr, run, nullptr) == 0) pthread_detach(watchdog);
 }
+
+WithoutInterrupts::WithoutInterrupts() {
+  sigset_t interrupts;
+  sigemptyset(&interrupts);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&interrupts, signal);
+  pthread_sigmask(SIG_BLOCK, &interrupts, &before_);
+}
+WithoutInterrupts::~WithoutInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 FaultHandlers::~FaultHandlers() {
   std::lock_guard<std::mutex> lock(handlers_mutex);

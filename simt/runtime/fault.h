@@ -37,6 +37,19 @@ class FaultHandlers {
 // Ends the kernel with the student's line that led to an instruction.
 [[noreturn]] void fail_at_line(Worker& worker, cudaError_t error, uintptr_t pc, const std::string& sentence);
 
+// Threads that start while it is in place never get a signal that is to end the program: the program's own threads do,
+// whose handlers know what they hold.
+class WithoutInterrupts {
+ public:
+  WithoutInterrupts();
+  ~WithoutInterrupts();
+  WithoutInterrupts(const WithoutInterrupts&) = delete;
+  WithoutInterrupts& operator=(const WithoutInterrupts&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // Gives the calling thread a stack for the handlers, since the fault may be a stack overflow.
 void use_fault_stack();
 

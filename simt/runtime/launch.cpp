@@ -168,6 +168,7 @@ cudaError_t execute(const LaunchConfig& config, const BoundKernel& kernel) {
   {
     const FaultHandlers handlers;
 #ifdef SIMT_ANALYSIS
+    const analysis::Launching launching;
     const analysis::LaunchInfo info = analysis::describe(launch);
     SIMT_TELL(launch_begins(info));
 #endif

@@ -180,6 +180,13 @@ class Observer {
   virtual void faulted(const Fault&) {}
 };
 
+// Stands where a thread launches a kernel, which takes memory and looks up names: a signal that ends the program waits
+// for the kernel's next step, or for its end.
+struct Launching {
+  Launching();
+  ~Launching();
+};
+
 // The observers, in the order in which they get the events.
 const std::vector<Observer*>& observers();
 void add_observer(Observer* observer);

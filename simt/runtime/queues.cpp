@@ -229,6 +229,7 @@ class Queues {
 
   template <typename F>
   static void start_thread(F body) {
+    const WithoutInterrupts without;
     try {
       std::thread(body).detach();
     } catch (const std::system_error& error) {

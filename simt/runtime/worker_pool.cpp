@@ -11,6 +11,7 @@
 
 #include "devices.h"
 #include "environment.h"
+#include "fault.h"
 #include "scheduler.h"
 
 namespace simt {
@@ -25,6 +26,7 @@ class Pool {
   Pool() {
     const unsigned count = kAnalysis ? 1 : workers_asked();  // the observers see one event at a time
     workers_.push_back(new Worker);
+    const WithoutInterrupts without;
     try {
       while (workers_.size() < count) {
         auto* own = new Worker;
