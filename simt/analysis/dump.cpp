@@ -17,7 +17,6 @@
 #include "json.h"
 #include "places.h"
 #include "recorder.h"
-#include "scheduler.h"
 #include "symbols.h"
 #include "unread.h"
 #include "written.h"
@@ -219,7 +218,7 @@ void die(int signal) {
   raise(signal);
 }
 
-thread_local std::atomic<bool> is_launching{false};
+thread_local std::atomic<bool> is_launching{false};  // also while its kernel runs, which the same thread does
 
 // abort() and uncaught exceptions end in SIGABRT; what interrupts a kernel is acted upon between its steps, unless it
 // comes twice.
@@ -233,7 +232,7 @@ void survive_until_written() {
   action.sa_handler = die;
   sigaction(SIGABRT, &action, nullptr);
   action.sa_handler = [](int signal) {
-    if ((is_launching || (worker && worker->in_kernel)) && !interrupted)
+    if (is_launching && !interrupted)
       interrupted = signal;
     else
       die(signal);
