@@ -171,7 +171,7 @@ cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t
   using Shape = FewShape<N, kVectors, kRows>;
   using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
   const int own_warps = few_rows_block(few, p.packs);
-  partials = (p.rows + few.rows * kRows - 1) / (few.rows * kRows);
+  partials = largest_share(p.rows, few.rows * kRows);
   if (partials == 1) p.partial = nullptr;
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
@@ -198,11 +198,10 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
   // most: 0 where a GPU holds no whole cluster. Where turns are few, there are no more blocks than have as many.
   const auto begin = [&](int64_t most, int64_t rows_of_block = 1, int64_t few_turns = kFewTurns) {
-    const auto shared_among = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
-    const int64_t row_blocks = shared_among(p.rows, rows_of_block);
+    const int64_t row_blocks = largest_share(p.rows, rows_of_block);
     const int64_t groups = std::min({partials, std::max<int64_t>(most, 1), row_blocks});
-    const int64_t turns = shared_among(row_blocks, groups);
-    return partials = turns <= few_turns ? shared_among(row_blocks, turns) : groups;
+    const int64_t turns = largest_share(row_blocks, groups);
+    return partials = turns <= few_turns ? largest_share(row_blocks, turns) : groups;
   };
   if constexpr (has_fast_gradients<typename P::Input, typename P::Weight, typename P::Output>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));

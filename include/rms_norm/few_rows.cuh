@@ -30,6 +30,9 @@ namespace detail {
 
 constexpr int kFewThreads = 1024, kFewSums = 32;  // at most: of a block; of a row, one of each warp
 
+// Of things that are shared out as evenly as they can be, the largest share.
+inline int64_t largest_share(int64_t things, int64_t shares) { return (things + shares - 1) / shares; }
+
 inline int few_rows_warps(int packs) { return (packs + 63) / 64; }
 // The threads that row_gradients has for a row, with two packs each; or four, if a warp has the row.
 inline int few_rows_vectors(int packs) { return packs <= 128 ? 4 : 2; }
@@ -45,11 +48,10 @@ FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_cluste
   for (FewRows found : Policy::kFewRows) {
     if (!has_clusters || few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
     if (found.parts < 1) break;
-    const auto shared_among = [&](int64_t count) { return (rows + count - 1) / count; };
-    found.rows = static_cast<int>(std::min<int64_t>(found.rows, shared_among(found.rows_of_thread)));
+    found.rows = static_cast<int>(std::min<int64_t>(found.rows, largest_share(rows, found.rows_of_thread)));
     const int own_warps = few_rows_block(found, packs);
     if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 ||
-        shared_among(int64_t{found.rows} * found.rows_of_thread) > most_clusters)
+        largest_share(rows, int64_t{found.rows} * found.rows_of_thread) > most_clusters)
       break;
     return found;
   }
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
       if constexpr (!P::kHasRstd) squares = add_square(value[k], squares);
       products = add_product(value[k], from_y[k] * factor[k], products);
     }
-    // The sums of lanes that are neighbours last, as everywhere.
+    // The packs of a thread of row_gradients, then neighbouring lanes.
     float mine = half == 0 ? squares : products;
     mine += __shfl_xor_sync(0xffffffffu, half == 0 ? products : squares, 16);
     if constexpr (Shape::kVectors == 4) mine += __shfl_xor_sync(0xffffffffu, mine, 8);

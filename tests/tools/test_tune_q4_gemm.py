@@ -222,10 +222,8 @@ def test_a_gpu_without_wgmma_has_a_table_of_few_columns_only(tmp_path, invented)
 def machine(tmp_path, invented):
     machine = Machine(tmp_path)
     shutil.copytree(ROOT / "include", machine.root / "include")
-    for path in (machine.root / "include").glob(
-        "*/policies/**/*.cuh"
-    ):  # they name their measurement, which is not there
-        path.unlink()
+    for path in (machine.root / "include").glob("*/policies/**/*.cuh"):
+        path.unlink()  # it names its measurement, which is not there
     executable(machine.root / "build/cuda/bench/tune/q4_gemm/tune", PROGRAM_FAKE)
     write(tmp_path / "invented.csv", invented)
     return machine

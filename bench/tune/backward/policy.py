@@ -58,8 +58,9 @@ def lines_of(times):
             if of_length and of_length[-1].form == form:
                 of_length.pop()
             most = policies.limit(counts, count)
-            if form != WHOLE_ROWS and count <= form.rows_at_once * form.rows_of_thread:
-                most = min(most, form.rows_at_once * form.rows_of_thread)  # a second cluster makes partial sums
+            of_cluster = form.rows_at_once * form.rows_of_thread
+            if form != WHOLE_ROWS and count <= of_cluster:
+                most = min(most, of_cluster)  # a second cluster makes partial sums
             of_length.append(Line(warps, most, form, said))
         *short, last = of_length
         if last.form == WHOLE_ROWS:
