@@ -270,35 +270,38 @@ Outcome Problem::check(const Launcher& kernel, const std::vector<const char*>& o
 }
 
 Outcome check_in_a_row(const Launcher& kernel, const Operator& op, const Shape& shape, uint64_t seed, int launches) {
-  constexpr int kCases = 4;  // the contents of the launch one, two or three before are never this launch's
+  constexpr int kCases = 4;   // the contents of the launch one, two or three before are never this launch's
+  constexpr int kMost = 200;  // at once: each has memory of its own
   std::vector<std::unique_ptr<Case>> cases;
   for (int i = 0; i < kCases; ++i) cases.push_back(std::make_unique<Case>(op, shape, seed + static_cast<uint64_t>(i)));
   const Variant variant = op.plain();
   std::vector<std::unique_ptr<Problem>> problems;
-  for (int i = 0; i < launches; ++i) {
+  for (int i = 0; i < std::min(launches, kMost); ++i)
     problems.push_back(std::make_unique<Problem>(*cases[i % kCases], variant));
-    problems.back()->buffers.prepare(*cases[i % kCases]);
-  }
   const int devices = op.devices(shape);
   Outcome outcome;
   const std::string where = problems[0]->context() + text(", %d launches in a row", launches);
   try {
-    cuda_check(synchronize(devices), "the preparation", __FILE__, __LINE__);
     std::minstd_rand random(static_cast<unsigned>(seed) + 1);
-    for (const auto& problem : problems) {
-      {
-        const OnDevice late(static_cast<int>(random() % static_cast<unsigned>(devices)));
-        launch_delay(random() % 3 == 0 ? static_cast<int>(random() % 30) : 0, cudaStreamPerThread);
+    for (int first = 0; first < launches && outcome.failure.empty(); first += kMost) {
+      const int count = std::min(launches - first, kMost);
+      for (int i = 0; i < count; ++i) problems[i]->buffers.prepare(*cases[i % kCases]);
+      cuda_check(synchronize(devices), "the preparation", __FILE__, __LINE__);
+      for (int i = 0; i < count; ++i) {
+        {
+          const OnDevice late(static_cast<int>(random() % static_cast<unsigned>(devices)));
+          launch_delay(random() % 3 == 0 ? static_cast<int>(random() % 30) : 0, cudaStreamPerThread);
+        }
+        problems[i]->launch(kernel, problems[i]->buffers.arguments(), cudaStreamPerThread);
       }
-      problem->launch(kernel, problem->buffers.arguments(), cudaStreamPerThread);
-    }
-    const cudaError_t error = synchronize(devices);
-    if (error != cudaSuccess) throw CudaError(error, "the kernels' run");
-    for (int i = 0; i < launches && outcome.failure.empty(); ++i) {
-      outcome = problems[i]->buffers.verify(*cases[i % kCases], variant);
-      outcome.failure += problems[i]->buffers.side_effects(*cases[i % kCases]);
-      if (!outcome.failure.empty())
-        outcome.failure = where + text(", number %d: ", i) + without_semicolon(outcome.failure);
+      const cudaError_t error = synchronize(devices);
+      if (error != cudaSuccess) throw CudaError(error, "the kernels' run");
+      for (int i = 0; i < count && outcome.failure.empty(); ++i) {
+        outcome = problems[i]->buffers.verify(*cases[i % kCases], variant);
+        outcome.failure += problems[i]->buffers.side_effects(*cases[i % kCases]);
+        if (!outcome.failure.empty())
+          outcome.failure = where + text(", number %d: ", first + i) + without_semicolon(outcome.failure);
+      }
     }
   } catch (const CudaError& error) {
     outcome.failure = where + ": " + error.what();
