@@ -94,7 +94,8 @@ def test_each_name_that_a_program_writes_has_a_title():
     assert all(sum(f'"{name}"' in source for source in sources) == 1 for name in tables.TITLES)
 
 
-def test_the_model_of_the_bytes_stands_beside_the_times(tmp_path, monkeypatch):
+@pytest.mark.parametrize("rates", [{tables.LINK: 258.048}, {tables.LINK: 1, tables.LINK_TO_ALL: 258.048}])
+def test_the_model_of_the_bytes_stands_beside_the_times(tmp_path, monkeypatch, rates):
     monkeypatch.setattr(results, "shown", lambda path: str(path))
     folder, times = tmp_path / "fake-9000x4", {"header_one_shot": (4.0, 9.5), "header_two_shot": (5.0, 8.5)}
     (folder / "header").mkdir(parents=True)
@@ -106,7 +107,7 @@ def test_the_model_of_the_bytes_stands_beside_the_times(tmp_path, monkeypatch):
     table = [[{"dtype": "bfloat16", **row}.get(column, "") for column in tables.COLUMNS] for row in rows]
     results.write_csv(folder / "header/all_reduce.csv", tables.COLUMNS, table)
     (folder / "tensor_parallel").mkdir()
-    results.write_csv(folder / "tensor_parallel/link.csv", ["what", "gb_per_s"], [["other", 1], [tables.LINK, 258.048]])
+    results.write_csv(folder / "tensor_parallel/link.csv", ["what", "gb_per_s"], [["other", 1], *rates.items()])
     page = tables.model_beside_times(folder / "header/all_reduce.csv", tmp_path / "README.md")
     # 63 more rows of 8192 bytes, at 258.048 GB/s 2 us: three times in one shot, one and a half times in two.
     assert "| 1 × 4096 |  | 4.00 |  | 5.00 |" in page and "| 64 × 4096 | 10.00 | 9.50 | 8.00 | 8.50 |" in page

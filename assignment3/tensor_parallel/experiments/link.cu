@@ -1,4 +1,5 @@
-// Experiment 2: the link between GPU 0 and GPU 1, one access after the other, and as many as go.
+// Experiment 2: the link between GPU 0 and GPU 1, one access after the other, and as many as go; with more ranks, what
+// a rank can send if each sends to all others.
 #include "assignment3/tensor_parallel/shared.cuh"
 #include "common/text.h"
 #include "common/timing.h"
@@ -47,15 +48,25 @@ __global__ void __launch_bounds__(kThreads) copy_kernel(const uint4* from, uint4
   for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < packs; i += size_t{gridDim.x} * blockDim.x)
     to[i] = from[i];
 }
+struct Places {
+  uint4* of[kMostRanks];
+};
+__global__ void __launch_bounds__(kThreads) spread_kernel(const uint4* from, Places peers, int count, size_t packs) {
+  for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < packs; i += size_t{gridDim.x} * blockDim.x) {
+    const uint4 pack = from[i];
+    for (int peer = 0; peer < count; ++peer) store_to_peer(peers.of[peer] + i, pack);
+  }
+}
 
 }  // namespace
 
-Table link(const Report&) {
+Table link(const Report& report) {
+  const int ranks = static_cast<int>(report.options.shape[2]);
   Workspace workspace;
-  const Symmetric& memory = workspace.of(2, kBytes);
-  Stopwatch stopwatch(2);
+  const Symmetric& memory = workspace.of(ranks, kBytes);
+  Stopwatch stopwatch(ranks);
   std::vector<DeviceMemory<uint4>> locals;
-  for (int rank = 0; rank < 2; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     const OnDevice here(rank);
     locals.push_back(allocate<uint4>(kBytes / sizeof(uint4)));
   }
@@ -70,10 +81,10 @@ Table link(const Report&) {
   table.columns = {{"what", "what"}, {"nanoseconds", "ns"}, {"gb_per_s", "GB/s"}};
   const auto add = [&](const char* what, double bytes, const std::function<void()>& work) {
     work();
-    CUDA_CHECK(synchronize(2));
+    CUDA_CHECK(synchronize(ranks));
     const Timing timing = sampled(20, [&] {
       const double lap = stopwatch.laps(1, work).front();
-      CUDA_CHECK(synchronize(2));
+      CUDA_CHECK(synchronize(ranks));
       return lap;
     });
     if (bytes > 0)
@@ -114,6 +125,17 @@ Table link(const Report&) {
   add("stores to the peer, both directions, each", bytes, [&] { copy(0, true, false), copy(1, true, false); });
   add("loads from the peer, one direction", bytes, [&] { copy(0, false, false); });
   add("loads from the peer, both directions, each", bytes, [&] { copy(0, false, false), copy(1, false, false); });
+  if (ranks == 2) return table;
+  const size_t slot = kBytes / sizeof(uint4) / ranks;  // of a rank, in each other's memory
+  add("stores to all peers at once, each", static_cast<double>((ranks - 1) * slot * sizeof(uint4)), [&] {
+    for (int rank = 0; rank < ranks; ++rank)
+      on(rank, [&](auto s) {
+        Places peers = {};
+        for (int step = 1; step < ranks; ++step)
+          peers.of[step - 1] = packs(rank, (rank + step) % ranks) + rank * slot;  // not all to the same first
+        spread_kernel<<<multiprocessors() * 4, kThreads, 0, s>>>(locals[rank].get(), peers, ranks - 1, slot);
+      });
+  });
   return table;
 }
 

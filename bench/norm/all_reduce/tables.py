@@ -75,7 +75,8 @@ def markdown(path, page):
     return table(*lines(shapes)) + "\n\n" + caption
 
 
-LINK = "stores to the peer, both directions, each"  # of the tensor-parallel ladder's experiment
+# Of the tensor-parallel ladder's experiment; the second one if it was run with more ranks than two.
+LINK, LINK_TO_ALL = "stores to the peer, both directions, each", "stores to all peers at once, each"
 
 
 def modelled(ranks, rows, cols, first, rate, sends):
@@ -89,7 +90,8 @@ def model_beside_times(path, page):
     shapes, gpu = read(path), path.parents[1].name
     stored = path.parents[2].glob(f"{gpu.rpartition('x')[0]}x*/tensor_parallel/link.csv")
     link_csv = min(stored, key=lambda one: (one.parents[1].name != gpu, one))  # of as many GPUs, if it is stored
-    rate = next(results.number(row, "gb_per_s") for row in results.read(link_csv, ["gb_per_s"]) if row["what"] == LINK)
+    rates = {row["what"]: results.number(row, "gb_per_s") for row in results.read(link_csv, ["gb_per_s"])}
+    rate = rates.get(LINK_TO_ALL) or rates[LINK]
     first = next(times for (_, rows, cols, _), times in shapes.items() if (rows, cols) == ("1", "4096"))
     forms = {"header_one_shot": lambda ranks: ranks - 1, "header_two_shot": lambda ranks: 2 * (ranks - 1) / ranks}
     body = []
