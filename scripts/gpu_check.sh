@@ -48,11 +48,13 @@ step() {
   printf '%-32s %-18s %4d s\n' "$name" "$verdict" $((SECONDS - start)) | tee -a "$ran"
   [[ $rc -eq 0 || $rc -eq 77 ]]
 }
-# The same beside others, on all processors but two.
+# The same beside others, on all processors but two. Each has another one of the GPUs that are like the first as its first.
 at_once=$(($(nproc) > 8 ? $(nproc) - 2 : 6))
+devices=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=uuid,name --format=csv,noheader | sed -n "s/, $gpu$//p" | paste -sd,)}
 together() {
   while [ "$(jobs -rp | wc -l)" -ge $at_once ]; do wait -n; done
-  step "$@" &
+  CUDA_VISIBLE_DEVICES=$devices step "$@" &
+  [[ $devices != *,* ]] || devices=${devices#*,},${devices%%,*}
 }
 # sanitize TOOL [OPTION...] PROGRAM... : runs it under compute-sanitizer, if that is installed. Errors that CUDA returns
 # are the program's to judge: a test of either header asks for more memory than there is, and NCCL for kernels that it
@@ -121,7 +123,7 @@ dependent=build/cuda/tests/headers/dependent/dependent_test
 
 [ -n "$sanitizer" ] || echo "no compute-sanitizer on PATH or beside nvcc: its four tools are skipped"
 if wanted header; then
-  together header timeout 500 $header
+  for part in 1 2 3 4; do together header-$part timeout 500 $header --part $part,4; done
   together memcheck-header sanitize memcheck $header --quick
   for tool in racecheck initcheck synccheck; do
     # shellcheck disable=SC2086

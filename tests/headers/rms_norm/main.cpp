@@ -70,7 +70,8 @@ int body(int argc, char** argv) {
   line.add_flag("--quick", quick, "fewer and shorter rows");
   line.add_flag("--list", list, "name the groups and run none");
   line.add_text("--filter", filter, "TEXT", "only the groups whose name contains TEXT");
-  std::vector<int64_t> rows = {3}, cols;
+  std::vector<int64_t> rows = {3}, cols, part = {1, 1};
+  line.add_list("--part", part, "K,N", "every Nth group, from the Kth on");
   line.add_list("--cols", cols, "N,...", "only these shapes, with and without a workspace");
   line.add_list("--rows", rows, "N,...", "of --cols; 3 if not given");
   line.parse(argc, argv);
@@ -90,12 +91,16 @@ int body(int argc, char** argv) {
   const auto left_out = [&](const Group& group) { return group.name.find(filter) == std::string::npos; };
   groups.erase(std::remove_if(groups.begin(), groups.end(), left_out), groups.end());
   if (groups.empty()) throw ladder::UsageError("--filter '" + filter + "': no group's name contains that; see --list");
+  if (part.size() != 2 || part[0] < 1 || part[0] > part[1] || part[0] > static_cast<int64_t>(groups.size()))
+    throw ladder::UsageError("--part: give K,N with K from 1 to N and to the number of groups");
+  std::vector<Group> chosen;
+  for (size_t i = part[0] - 1; i < groups.size(); i += part[1]) chosen.push_back(std::move(groups[i]));
   if (list) {
-    for (const Group& group : groups) std::printf("%s\n", group.name.c_str());
+    for (const Group& group : chosen) std::printf("%s\n", group.name.c_str());
     return 0;
   }
   ladder::require_device();
-  return run(groups);
+  return run(chosen);
 }
 
 }  // namespace
