@@ -140,6 +140,12 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
+// Whether x and dy are still there when dx has been stored.
+template <class P>
+bool keeps_inputs(const P& p) {
+  return p.dx.data != p.x.data && p.dx.data != p.dy.data;
+}
+
 // Of clusters there are as many as rows of partial sums. One alone writes dweight.
 template <class Shape, class P>
 cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStream_t stream) {
@@ -152,6 +158,8 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
   p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
+  p.reads_again =
+      p.partial && Shape::kAligned && !Shape::kWarps && clusters == p.rows && p.heads == 1 && keeps_inputs(p);
   const auto kernel = row_gradients<Shape, P>;
   if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
@@ -165,28 +173,50 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
   return launch(stream, grid, kernel, p);
 }
 
-// For few rows: the blocks of each cluster share the columns of all of them. See few_rows.cuh.
+// For few rows: the blocks of each cluster share the columns of all of its rows. See few_rows.cuh.
 template <int N, int kVectors, int kRows, class P>
-cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
+cudaError_t launch_few(P& p, const FewRows& few, cudaStream_t stream) {
   using Shape = FewShape<N, kVectors, kRows>;
   using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
   const int own_warps = few_rows_block(few, p.packs);
-  partials = largest_share(p.rows, few.rows * kRows);
-  if (partials == 1) p.partial = nullptr;
+  const int64_t clusters = largest_share(p.rows, few.rows * kRows);
+  if (clusters == 1) p.partial = nullptr;
+  p.reads_again = p.partial != nullptr;
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
   of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
   of.row_threads = few_rows_threads(p.packs);
-  of.dependent = p.dependent, of.lets_next_start = p.dependent || p.partial, of.adds = p.dsum.data;
+  of.dependent = p.dependent, of.lets_next_start = p.dependent || p.reads_again, of.adds = p.dsum.data;
   of.inverse_cols = p.inverse_cols, of.eps = p.eps, of.weight_offset = p.weight_offset;
   of.dx = p.dx.data, of.dx_stride = p.dx.stride;
-  of.partial = p.partial, of.dweight = p.dweight, of.pitch = p.pitch;
+  of.dweight = p.reads_again ? nullptr : p.dweight, of.new_rstd = P::kHasRstd ? nullptr : p.partial;
   of.dsum = p.dsum.data, of.dsum_stride = p.dsum.stride;
   if constexpr (P::kHasRstd) of.rstd = p.rstd;
-  const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
+  const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(clusters)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
                      Shape::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
   return launch(stream, grid, few_row_gradients<Shape, Problem>, of);
+}
+
+// dweight of few rows, from x and dy again.
+template <int N, class P>
+cudaError_t launch_weight_of_rows(const P& p, bool begins_early, bool lets_next_start, cudaStream_t stream) {
+  using X = typename P::Input;
+  using W = typename P::Weight;
+  using Y = typename P::Output;
+  WeightOfRowsProblem<X, W, Y> of = {};
+  of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride;
+  of.rstd = p.partial, of.is_new = true;
+  if constexpr (P::kHasRstd) of.rstd = p.rstd, of.is_new = false;
+  of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
+  of.dweight = p.dweight, of.dependent = lets_next_start;
+  // At least 32 bytes of each row, and about one block on each multiprocessor.
+  int lanes = 2, at_once = 1;
+  while (lanes < kPackLanes && lanes * 256 <= p.packs) lanes *= 2;
+  while (lanes * at_once < 32 || (lanes * at_once < kColumnThreads && at_once < p.rows)) at_once *= 2;
+  Grid grid = {dim3(static_cast<unsigned>((p.packs + lanes - 1) / lanes)), dim3(lanes, at_once)};
+  grid.dependent = begins_early;
+  return launch(stream, grid, weight_gradient_of_rows<N, X, W, Y>, of);
 }
 
 constexpr int64_t kFewTurns = 8;  // of a block, one row each
@@ -216,12 +246,13 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
     if constexpr (kAligned)
-      if (const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
+      if (const FewRows few =
+              few_rows<Policy>(p.rows, p.packs, p.dweight == nullptr || keeps_inputs(p), device.has_clusters);
           few.parts > 0 && p.heads == 1) {
         const auto in_few = [&](auto vectors) {
           constexpr int kVectors = decltype(vectors)::value;
-          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, partials, few, stream)
-                                         : launch_few<N, kVectors, 2>(p, partials, few, stream);
+          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, few, stream)
+                                         : launch_few<N, kVectors, 2>(p, few, stream);
         };
         return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
                                               : in_few(std::integral_constant<int, 4>());
@@ -305,6 +336,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
     w.partial = p.partial;
     // Clusters of eight that start while this kernel's blocks still run get multiprocessors that they have to share.
     if (p.parts == kMostParts) w.dependent = false;
+    if constexpr (has_fast_gradients<X, W, Y>)
+      if (p.reads_again) return launch_weight_of_rows<N>(p, device.has_clusters, w.dependent, stream);
   }
   if (call.dweight == nullptr) return cudaSuccess;
   // A warp has four rows of partial sums. Warps that would have none change nothing.

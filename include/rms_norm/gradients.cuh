@@ -42,7 +42,8 @@ struct BackwardProblem {
   Gradient<const X> dsum;  // dsum.data may be nullptr
   const W* weight;         // may be nullptr, and weight_offset is 1 then
   float* partial;          // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
-  W* dweight;              // or if one has all rows and writes it here
+  W* dweight;              // or if one has all rows and writes it here; or where each row's rstd goes, if
+  bool reads_again;        // weight_gradient_of_rows finds dweight: no block or cluster has more than one row then
   int64_t rows, cols, heads;
   float inverse_cols, eps, weight_offset;
   int64_t pitch;                             // from one row of partial to the next, in elements
@@ -380,7 +381,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       return chunks_of(row).load_pack(memory, pack_of(v));
   };
 
-  float dweight[kVectors][N] = {};
+  float dweight[kVectors][N] = {}, rstd = 0.0f;
   int64_t number = static_cast<int64_t>(group) * teams + team;
   for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
@@ -441,7 +442,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
     if constexpr (kFetchesRstd) stored_rstd = fetched_rstd[turn % (kMostStages + 1)];
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
-    const float rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);
+    rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
@@ -476,6 +477,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 
   // The partial sums of the block's rows.
   if (p.dweight == nullptr) return;
+  if (p.reads_again) {
+    if (!P::kHasRstd && part == 0 && tid == 0) p.partial[group] = rstd;
+    return;
+  }
   float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
   if (kWarps && teams > 1) {
     auto* const of_teams = reinterpret_cast<float*>(shared_memory);
@@ -606,6 +611,71 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightRows) weight_gradient(con
 #pragma unroll 4
   for (int k = 0; k < static_cast<int>(blockDim.y) / 4; ++k) total += sums[k][tid];
   p.dweight[begin + tid] = rounded_to<W>(total);
+}
+
+// For few rows, partial sums would be more bytes than x and dy, which are there before the rows' rstd is.
+template <class X, class W, class Y>
+struct WeightOfRowsProblem {
+  const X* x;
+  int64_t x_stride;
+  const Y* dy;
+  int64_t dy_stride;
+  const float* rstd;
+  int rows, packs;
+  cuda::access_property cache;
+  W* dweight;
+  bool is_new, dependent;  // is_new: the kernel before stores rstd
+};
+
+constexpr int kPackLanes = 32, kColumnThreads = 256;  // at most: packs of a block; its threads
+constexpr int kRowsOfThread = 4;                      // on their way at one time
+
+// blockDim = (packs of a block, rows at a time), with a power of two of packs. Threads add up every blockDim.y-th row,
+// and then each other's sums.
+template <int N, class X, class W, class Y>
+__global__ void __launch_bounds__(kColumnThreads) weight_gradient_of_rows(const WeightOfRowsProblem<X, W, Y> p) {
+  __shared__ float sums[kColumnThreads / 32][kPackLanes * N];
+  const int lanes = static_cast<int>(blockDim.x), step = static_cast<int>(blockDim.y);
+  const int tid = threadIdx.y * lanes + threadIdx.x, pack = static_cast<int>(blockIdx.x) * lanes + threadIdx.x;
+  const int rows = pack < p.packs ? p.rows : 0;
+  const int64_t element = int64_t{pack} * N;
+  float sum[N] = {};
+  for (int first = threadIdx.y; first < p.rows; first += kRowsOfThread * step) {
+    Pack<X, N> x[kRowsOfThread] = {};
+    Pack<Y, N> dy[kRowsOfThread] = {};
+#pragma unroll
+    for (int i = 0; i < kRowsOfThread; ++i)
+      if (const int64_t row = first + i * step; row < rows) {
+        x[i] = load<N, true>(p.x + row * p.x_stride + element, p.cache);
+        dy[i] = load<N, true>(p.dy + row * p.dy_stride + element, p.cache);
+      }
+    if (p.is_new) wait_for_previous_kernel();
+#pragma unroll
+    for (int i = 0; i < kRowsOfThread; ++i) {
+      const float rstd = first + i * step < rows ? p.rstd[first + i * step] : 0.0f;
+      float value[N], from_y[N];
+      unpack(x[i], value);
+      unpack(dy[i], from_y);
+#pragma unroll
+      for (int k = 0; k < N; ++k) sum[k] += from_y[k] * (value[k] * rstd);
+    }
+  }
+  // The next kernel counts on the one before this one, too.
+  wait_for_previous_kernel();
+  if (p.dependent) let_next_kernel_start();
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    for (int mask = 16; mask >= lanes; mask /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], mask);
+  if (tid % 32 < lanes)
+#pragma unroll
+    for (int k = 0; k < N; ++k) sums[tid / 32][threadIdx.x * N + k] = sum[k];
+  __syncthreads();
+  const int64_t begin = int64_t{blockIdx.x} * lanes * N, end = int64_t{p.packs} * N;
+  for (int i = tid; i < lanes * N && begin + i < end; i += lanes * step) {
+    float total = 0.0f;
+    for (int warp = 0; warp < lanes * step / 32; ++warp) total += sums[warp][i];
+    p.dweight[begin + i] = rounded_to<W>(total);
+  }
 }
 
 }  // namespace rms_norm::detail
