@@ -207,23 +207,26 @@ constexpr int kGradientWarps = 16;  // at most, of a block
 // The sums over the warps of a block. Of two copies, each row uses the other one, so that one barrier is enough: a
 // warp that writes a copy has passed the barrier behind which the last reader of that copy waited.
 struct BlockSums {
-  float numbers[2][2][kGradientWarps];
+  alignas(16) float numbers[2][2][kGradientWarps];
 
+  // Those of warps that there are not, before the first add().
+  __device__ void clear() {
+    const int number = static_cast<int>(threadIdx.x) / kGradientWarps, warp = threadIdx.x % kGradientWarps;
+    if (number < 4 && warp >= static_cast<int>(blockDim.x) / 32) numbers[number / 2][number % 2][warp] = 0.0f;
+  }
   // Even lanes add up the squares, and odd lanes the products.
   __device__ RowSums add(RowSums sums, int turn) {
-    const int lane = threadIdx.x % 32, odd = lane % 2, pair = lane / 2;
+    const int lane = threadIdx.x % 32, odd = lane % 2;
     float mine = odd ? sums.products : sums.squares;
     mine += __shfl_xor_sync(0xffffffffu, odd ? sums.squares : sums.products, 1);
 #pragma unroll
     for (int mask = 2; mask < 32; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
     auto& copy = numbers[turn % 2];
-    if (pair == 0) copy[odd][threadIdx.x / 32] = mine;
+    if (lane < 2) copy[odd][threadIdx.x / 32] = mine;
     __syncthreads();
-    mine = pair < static_cast<int>(blockDim.x) / 32 ? copy[odd][pair] : 0.0f;
-#pragma unroll
-    for (int mask = 2; mask < 32; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-    const float other = __shfl_xor_sync(0xffffffffu, mine, 1);
-    return odd ? RowSums{other, mine} : RowSums{mine, other};
+    if (blockDim.x <= 128) return {sum_of_shared<4>(copy[0]), sum_of_shared<4>(copy[1])};
+    if (blockDim.x <= 256) return {sum_of_shared<8>(copy[0]), sum_of_shared<8>(copy[1])};
+    return {sum_of_shared<16>(copy[0]), sum_of_shared<16>(copy[1])};
   }
 };
 
@@ -243,7 +246,9 @@ struct ClusterSums {
     }
     boxes.wait(box, turn / 2 % 2);
     RowSums result = {};
-    for (int i = 0; i < parts; ++i) {
+#pragma unroll
+    for (int i = 0; i < kMostParts; ++i) {
+      if (i >= parts) continue;
       result.squares += numbers[box][i].squares;
       result.products += numbers[box][i].products;
     }
@@ -286,6 +291,17 @@ struct Stage {
   __device__ uint4* dsum() const { return memory + (teams * (kXWords + kYWords) + team * kXWords) * packs(lanes); }
 };
 
+// An address in shared memory that stays in a register. Otherwise the compiler computes it again at each use, and for
+// that asks the GPU for the block's place in its cluster, which takes as long as a load from shared memory.
+template <class T>
+__device__ T* kept_address(T* shared) {
+#ifndef __SIMT__
+  asm("" : "+l"(shared));
+  __builtin_assume(__isShared(shared));
+#endif
+  return shared;
+}
+
 // blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
 // (b + 1) · teams - 1, and so on in steps of all blocks.
 template <class Shape, class P>
@@ -295,12 +311,14 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   using Y = typename P::Output;
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
-  constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
   constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
-  extern __shared__ uint4 shared_memory[];
+  constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
+  extern __shared__ uint4 dynamic_memory[];
+  __shared__ alignas(16) BlockSums block_sums_memory;
   __shared__ float fetched_rstd[kMostStages + 1];  // a thread fetches the next one before all have read theirs
-  __shared__ alignas(16) BlockSums block_sums;
   __shared__ alignas(16) ClusterSums cluster_sums;
+  uint4* const shared_memory = kept_address(dynamic_memory);
+  BlockSums& block_sums = *kept_address(&block_sums_memory);
 
   const int lanes = blockDim.x, teams = kWarps ? blockDim.y : 1, threads = lanes * teams;
   const int team = kWarps ? threadIdx.y : 0, tid = team * lanes + threadIdx.x;
@@ -326,6 +344,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       for (int v = 0; v < kVectors; ++v)
         if (pack_of(v) < packs) weight[v] = load_any(p.weight, v);
   if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
+  if constexpr (!kWarps) block_sums.clear();
   if (p.dependent) wait_for_previous_kernel();
   p.let_next_kernel_start();
 
@@ -387,15 +406,18 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
   int at = 0;
-  [[maybe_unused]] float next_rstd = kFetchesRstd ? 0.0f : p.load_rstd(number);
+  // Each lane of a team in a warp loads the rstd of another turn, long before that.
+  const auto rstd_in = [&](int turns) { return p.load_rstd(number + (turns + static_cast<int>(threadIdx.x)) * step); };
+  [[maybe_unused]] float stored_rstd = 0.0f, later_rstd = 0.0f;
+  if constexpr (P::kHasRstd && kWarps) stored_rstd = rstd_in(0), later_rstd = rstd_in(lanes);
   // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
   for (int turn = 0; number - team < p.rows; ++turn, number += step) {
     const bool has_row = number < p.rows;
     const int own = has_row ? packs : 0;
     const auto stage = stage_of(at);
     const RowPlace place = place_of(has_row ? number : 0, p.heads);
-    [[maybe_unused]] float stored_rstd = next_rstd;
-    if constexpr (!kFetchesRstd) next_rstd = p.load_rstd(number + step);
+    if constexpr (P::kHasRstd && kWarps)
+      if (turn > 0 && (turn & (lanes - 1)) == 0) stored_rstd = later_rstd, later_rstd = rstd_in(lanes);
     Pack<X, N> x[kVectors];
     Pack<Y, N> dy[kVectors];
     if (p.stages == kMostStages)
@@ -440,9 +462,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       sums = block_sums.add(sums, turn);
     else
       sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
-    if constexpr (kFetchesRstd) stored_rstd = fetched_rstd[turn % (kMostStages + 1)];
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
-    rstd = P::kHasRstd ? stored_rstd : rstd_of(sums.squares, p.inverse_cols, p.eps);
+    if constexpr (kFetchesRstd)
+      rstd = fetched_rstd[turn % (kMostStages + 1)];
+    else if constexpr (P::kHasRstd)
+      rstd = __shfl_sync(0xffffffffu, stored_rstd, turn & (lanes - 1), lanes);
+    else
+      rstd = rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
 
     X* const dx = p.dx.row(place);
@@ -663,9 +689,9 @@ __global__ void __launch_bounds__(kColumnThreads) weight_gradient_of_rows(const 
   // The next kernel counts on the one before this one, too.
   wait_for_previous_kernel();
   if (p.dependent) let_next_kernel_start();
+  for (int mask = 16; mask >= lanes; mask /= 2)
 #pragma unroll
-  for (int k = 0; k < N; ++k)
-    for (int mask = 16; mask >= lanes; mask /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], mask);
+    for (int k = 0; k < N; ++k) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], mask);
   if (tid % 32 < lanes)
 #pragma unroll
     for (int k = 0; k < N; ++k) sums[tid / 32][threadIdx.x * N + k] = sum[k];

@@ -208,7 +208,7 @@ bool run(const std::string& only) {
       {"backward, few rows",
        [&](bool d) {
          return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
-                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), 2, 640, norm(d));
+                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), 32, 640, norm(d));
        }},
       {"backward, long rows",
        [&](bool d) {
