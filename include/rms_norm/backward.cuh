@@ -10,8 +10,9 @@
 // forward rounds to llama's rule, the gradient is still that of the formula.
 //
 // x and dy are read once, and the sum of squares comes with the other sum of the row, unless the forward pass has
-// stored rstd. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 128 KB of x (16 KB
-// below compute capability 9.0). Others are read twice, one element at a time. README.md tells how the kernels work.
+// stored rstd. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 65536 elements (16
+// KB of x below compute capability 9.0). Others are read twice, one element at a time. README.md tells how the kernels
+// work.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -140,10 +141,12 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
-// Whether x and dy are still there when dx has been stored.
+// From how many numbers in partial sums on, at most, few rows are read again instead.
+constexpr int64_t kReadAgainFrom = 128 << 10;
+// Whether rows can be read again: x and dy are still there when dx has been stored.
 template <class P>
 bool keeps_inputs(const P& p) {
-  return p.dx.data != p.x.data && p.dx.data != p.dy.data;
+  return p.heads == 1 && p.dx.data != p.x.data && p.dx.data != p.dy.data;
 }
 
 // Of clusters there are as many as rows of partial sums. One alone writes dweight.
@@ -158,8 +161,8 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
   p.stages = kMostStages;
   if (clusters == 1) p.partial = nullptr;
-  p.reads_again =
-      p.partial && Shape::kAligned && !Shape::kWarps && clusters == p.rows && p.heads == 1 && keeps_inputs(p);
+  // To read at most two rows of each cluster again takes less time than to write partial sums and to read those.
+  p.reads_again = p.partial && Shape::kAligned && !Shape::kWarps && p.rows <= 2 * clusters && keeps_inputs(p);
   const auto kernel = row_gradients<Shape, P>;
   if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
@@ -175,24 +178,25 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, cudaStr
 
 // For few rows: the blocks of each cluster share the columns of all of its rows. See few_rows.cuh.
 template <int N, int kVectors, int kRows, class P>
-cudaError_t launch_few(P& p, const FewRows& few, cudaStream_t stream) {
+cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
   using Shape = FewShape<N, kVectors, kRows>;
   using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
   const int own_warps = few_rows_block(few, p.packs);
-  const int64_t clusters = largest_share(p.rows, few.rows * kRows);
-  if (clusters == 1) p.partial = nullptr;
-  p.reads_again = p.partial != nullptr;
+  partials = largest_share(p.rows, few.rows * kRows);
+  if (partials == 1) p.partial = nullptr;
+  // Not if the second kernel would have to wait for rstd.
+  p.reads_again = P::kHasRstd && p.partial && partials * p.cols >= kReadAgainFrom && keeps_inputs(p);
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
   of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
   of.row_threads = few_rows_threads(p.packs);
-  of.dependent = p.dependent, of.lets_next_start = p.dependent || p.reads_again, of.adds = p.dsum.data;
+  of.dependent = p.dependent, of.lets_next_start = p.dependent || p.partial, of.adds = p.dsum.data;
   of.inverse_cols = p.inverse_cols, of.eps = p.eps, of.weight_offset = p.weight_offset;
   of.dx = p.dx.data, of.dx_stride = p.dx.stride;
-  of.dweight = p.reads_again ? nullptr : p.dweight, of.new_rstd = P::kHasRstd ? nullptr : p.partial;
+  of.partial = p.partial, of.dweight = p.reads_again ? nullptr : p.dweight, of.pitch = p.pitch;
   of.dsum = p.dsum.data, of.dsum_stride = p.dsum.stride;
   if constexpr (P::kHasRstd) of.rstd = p.rstd;
-  const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(clusters)),
+  const Grid grid = {dim3(static_cast<unsigned>(few.parts), static_cast<unsigned>(partials)),
                      dim3(static_cast<unsigned>(32 * own_warps), static_cast<unsigned>(few.rows)),
                      Shape::shared_bytes(own_warps, few.rows), few.parts, p.dependent};
   return launch(stream, grid, few_row_gradients<Shape, Problem>, of);
@@ -246,31 +250,37 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
     if constexpr (kAligned)
-      if (const FewRows few =
-              few_rows<Policy>(p.rows, p.packs, p.dweight == nullptr || keeps_inputs(p), device.has_clusters);
+      if (const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
           few.parts > 0 && p.heads == 1) {
         const auto in_few = [&](auto vectors) {
           constexpr int kVectors = decltype(vectors)::value;
-          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, few, stream)
-                                         : launch_few<N, kVectors, 2>(p, few, stream);
+          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, partials, few, stream)
+                                         : launch_few<N, kVectors, 2>(p, partials, few, stream);
         };
         return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
                                               : in_few(std::integral_constant<int, 4>());
       }
     if (packs <= 4 * 32) return in_warps(std::integral_constant<int, 4>());
-    constexpr int kVectors = 2, kThreads = 512, kPacks = kVectors * kThreads;
-    const int parts = packs <= kPacks ? 1 : packs <= 2 * kPacks ? 2 : kMostParts;
-    if (packs <= parts * kPacks && (parts == 1 || device.has_clusters)) {
-      const int64_t warps = ((packs + parts - 1) / parts + 32 * kVectors - 1) / (32 * kVectors);
+    constexpr int kThreads = 512;
+    const auto in_blocks = [&](auto vectors, int parts) {
+      const int64_t warps = largest_share(largest_share(packs, parts), 32 * vectors);
       // As many warps here. But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors
       // near each other are free, and a sixteenth of them have no seven others.
       const int64_t alone = kAligned ? (8 + warps - 1) / warps : 16 / warps;
       const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
       const int64_t groups = begin(blocks * (usable / parts), 1, parts == kMostParts ? INT64_MAX : kFewTurns);
-      return launch_rows<GradientShape<N, kVectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
-                                                                         groups, parts, stream);
-    }
+      return launch_rows<GradientShape<N, vectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
+                                                                        groups, parts, stream);
+    };
+    const auto fit = [&](int vectors, int parts) {
+      return packs <= parts * vectors * kThreads && (parts == 1 || device.has_clusters);
+    };
+    const std::integral_constant<int, 2> two;
+    for (const int parts : {1, 2, kMostParts})
+      if (fit(two, parts)) return in_blocks(two, parts);
+    if constexpr (N == 4)  // as many numbers in a thread
+      if (fit(4, kMostParts)) return in_blocks(std::integral_constant<int, 4>(), kMostParts);
   }
   Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
   grid.dependent = p.dependent;

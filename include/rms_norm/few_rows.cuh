@@ -29,7 +29,6 @@ struct FewRows {
 namespace detail {
 
 constexpr int kFewThreads = 1024, kFewSums = 32;  // at most: of a block; of a row, one of each warp
-constexpr int64_t kMostFewRows = 4096;            // a workspace has room for the rstd of so many
 
 // Of things that are shared out as evenly as they can be, the largest share.
 inline int64_t largest_share(int64_t things, int64_t shares) { return (things + shares - 1) / shares; }
@@ -43,17 +42,16 @@ inline int few_rows_block(const FewRows& few, int packs) {  // the warps of a bl
   return (warps + few.parts - 1) / few.parts;
 }
 
-// A table's entry for so many rows, with parts = 0 if there is none that fits. If rows cannot be read again, as
-// weight_gradient_of_rows does, one cluster has to have all of them.
+// A table's entry for so many rows and at most so many clusters, with parts = 0 if there is none that fits.
 template <class Policy>
-FewRows few_rows(int64_t rows, int packs, bool read_again, bool has_clusters) {
+FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
   for (FewRows found : Policy::kFewRows) {
     if (!has_clusters || few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
     if (found.parts < 1) break;
     found.rows = static_cast<int>(std::min<int64_t>(found.rows, largest_share(rows, found.rows_of_thread)));
     const int own_warps = few_rows_block(found, packs);
-    if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 || rows > kMostFewRows ||
-        (!read_again && rows > int64_t{found.rows} * found.rows_of_thread))
+    if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 ||
+        largest_share(rows, int64_t{found.rows} * found.rows_of_thread) > most_clusters)
       break;
     return found;
   }
@@ -79,8 +77,9 @@ struct FewRowsProblem {
   float inverse_cols, eps, weight_offset;
   X* dx;
   int64_t dx_stride;
-  W* dweight;       // of one cluster, which has all rows; else nullptr
-  float* new_rstd;  // where weight_gradient_of_rows is to find each row's rstd, or nullptr
+  float* partial;
+  W* dweight;
+  int64_t pitch;
   const X* dsum;
   int64_t dsum_stride;
   const float* rstd;
@@ -197,7 +196,6 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
     const float rstd = P::kHasRstd ? stored_rstd[r] : rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
     if (row_of(r) >= p.rows || !has_pack) continue;
-    if (!P::kHasRstd && pack == 0 && p.new_rstd != nullptr) p.new_rstd[row_of(r)] = rstd;
     float value[N], from_y[N], added[N];
     unpack<(kRows > 1)>(x[r], value);
     unpack<(kRows > 1)>(dy[r], from_y);
@@ -211,7 +209,13 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   }
 
   if (p.dweight == nullptr) return;
-  const auto write = [&](int64_t column, const auto& sum) { store<false>(p.dweight + column, round_to<W>(sum)); };
+  float* const partial = p.partial ? p.partial + blockIdx.y * p.pitch : nullptr;
+  const auto write = [&](int64_t column, const auto& sum) {
+    if (partial)
+      store<false>(partial + column, round_to<float>(sum));
+    else
+      store<false>(p.dweight + column, round_to<W>(sum));
+  };
   if (blockDim.y == 1) {
     if (has_pack) write(element, dweight);
     return;

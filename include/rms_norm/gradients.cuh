@@ -43,7 +43,7 @@ struct BackwardProblem {
   const W* weight;         // may be nullptr, and weight_offset is 1 then
   float* partial;          // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
   W* dweight;              // or if one has all rows and writes it here; or where each row's rstd goes, if
-  bool reads_again;        // weight_gradient_of_rows finds dweight: no block or cluster has more than one row then
+  bool reads_again;        // weight_gradient_of_rows finds dweight
   int64_t rows, cols, heads;
   float inverse_cols, eps, weight_offset;
   int64_t pitch;                             // from one row of partial to the next, in elements
@@ -400,7 +400,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       return chunks_of(row).load_pack(memory, pack_of(v));
   };
 
-  float dweight[kVectors][N] = {}, rstd = 0.0f;
+  float dweight[kVectors][N] = {};
   int64_t number = static_cast<int64_t>(group) * teams + team;
   for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
@@ -463,6 +463,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
+    float rstd;
     if constexpr (kFetchesRstd)
       rstd = fetched_rstd[turn % (kMostStages + 1)];
     else if constexpr (P::kHasRstd)
@@ -470,6 +471,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       rstd = rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
+    if constexpr (!P::kHasRstd && !kWarps && kAligned)
+      if (p.reads_again && part == 0 && tid == 0) p.partial[number] = rstd;
 
     X* const dx = p.dx.row(place);
 #pragma unroll
@@ -503,10 +506,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 
   // The partial sums of the block's rows.
   if (p.dweight == nullptr) return;
-  if (p.reads_again) {
-    if (!P::kHasRstd && part == 0 && tid == 0) p.partial[group] = rstd;
-    return;
-  }
+  if (p.reads_again) return;
   float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
   if (kWarps && teams > 1) {
     auto* const of_teams = reinterpret_cast<float*>(shared_memory);
