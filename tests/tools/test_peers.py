@@ -262,7 +262,7 @@ def chosen(words):
 
 def test_the_default_run_covers_all_operators_and_only_it_replaces_the_stored_tables():
     default = chosen([])
-    counts = [("forward", 20), ("residual", 9), ("backward", 25), *((form, 6) for form in competitors.FORMS)]
+    counts = [("forward", 20), ("residual", 9), ("backward", 26), *((form, 6) for form in competitors.FORMS)]
     assert [(operator, len(shapes)) for operator, shapes in default.work] == counts
     assert default.default_run and default.replays == 12
     assert str(default.work[0][1][0]) == "8192 × 8192 float32, no weight"
