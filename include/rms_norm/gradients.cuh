@@ -1,5 +1,5 @@
-// The kernels behind backward.cuh. A team of threads has a row of x and dy in shared memory: part of a warp, a block, or
-// a cluster of blocks. While it computes, asynchronous copies bring its next rows.
+// The kernels behind backward.cuh. A team of threads has a row of x and dy in shared memory: part of a warp, a block,
+// or a cluster of blocks. While it computes, asynchronous copies bring its next rows.
 #pragma once
 
 #include <cuda_pipeline.h>
