@@ -42,8 +42,9 @@ class OnDevice {
   int before_ = 0;
 };
 
-// Waits for devices 0 to count - 1; the first error.
+// Waits for the current device, or for devices 0 to count - 1 if there are several; the first error.
 inline cudaError_t synchronize(int count) {
+  if (count == 1) return cudaDeviceSynchronize();
   cudaError_t first = cudaSuccess;
   for (int device = 0; device < count; ++device) {
     const OnDevice here(device);

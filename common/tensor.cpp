@@ -18,6 +18,12 @@ void copy(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) {
   if (bytes > 0) CUDA_CHECK(cudaMemcpy(to, from, bytes, kind));
 }
 
+int this_device() {
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
 // Whether the memory holds nothing but this word.
 bool repeats(const std::vector<char>& image, uint32_t word) {
   const size_t first = std::min(image.size(), sizeof word);
@@ -29,7 +35,7 @@ bool repeats(const std::vector<char>& image, uint32_t word) {
 
 DeviceTensor::DeviceTensor(const Tensor& tensor, const Place& place)
     : type_(tensor.type),
-      device_(tensor.device),
+      device_(tensor.device == 0 ? this_device() : tensor.device),
       size_(size_of(tensor.type)),
       guard_(guard_of(tensor.type, tensor.is_read())),
       layout_(place.layout),

@@ -24,7 +24,7 @@ struct Tensor {
   bool optional = false;  // may be left out: --no-<name>
   bool shared = false;    // one for all calls, like a weight: timing does not rotate it as it does the others
   bool is_matrix = true;  // its elements are named by row and column
-  int device = 0;         // on which it lies
+  int device = 0;         // on which it lies; 0 is the current one
   int twin = -1;          // the tensor before it, of another device, whose bits it must have
 
   int64_t count() const { return rows * cols; }

@@ -47,6 +47,13 @@ def test_answers(order, groups):
     assert result.returncode == 0 and failed == 0 and passed > (500 if FULL else 10), result.stdout
 
 
+@builds
+def test_two_devices():
+    result = run(PROGRAM, "--quick", "--filter", "two devices", timeout=600, SIMT_DEVICES="2")
+    passed, failed, skipped = summary(result)
+    assert result.returncode == failed == skipped == 0 and passed > 10, result.stdout + result.stderr
+
+
 @pytest.mark.full
 @builds
 @pytest.mark.parametrize("rows, cols", [("1030", "16401"), ("520", "33001")])

@@ -18,9 +18,9 @@ FULL_ONLY = {"rounded.cu", "repeated.cu", "invariance.cu"}  # as the Makefile ha
 @builds
 @pytest.mark.parametrize("order", full_but(["forward", "reversed"], "reversed"))
 def test_answers(order):
-    result = run(program(FOLDER), timeout=600, SIMT_ORDER=order)
+    result = run(program(FOLDER), timeout=600, SIMT_ORDER=order, SIMT_DEVICES="2")
     assert result.returncode == 0 and result.stdout.endswith("all right\n"), result.stdout + result.stderr
-    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == (14 if FULL else 6)
+    assert len(re.findall("^pass  ", result.stdout, re.MULTILINE)) == (15 if FULL else 7)
 
 
 @pytest.mark.full
