@@ -209,27 +209,20 @@ constexpr int kGradientWarps = 16;  // at most, of a block
 struct BlockSums {
   alignas(16) float numbers[2][2][kGradientWarps];
 
-  // Those of warps that there are not, before the first put().
+  // Those of warps that there are not, before the first add().
   __device__ void clear() {
     const int number = static_cast<int>(threadIdx.x) / kGradientWarps, warp = threadIdx.x % kGradientWarps;
     if (number < 4 && warp >= static_cast<int>(blockDim.x) / 32) numbers[number / 2][number % 2][warp] = 0.0f;
   }
-  // Of a warp: even lanes have the squares, and odd lanes the products.
-  __device__ static float add_up(RowSums sums) {
-    const bool odd = threadIdx.x % 2;
+  // Even lanes add up the squares, and odd lanes the products.
+  __device__ RowSums add(RowSums sums, int turn) {
+    const int lane = threadIdx.x % 32, odd = lane % 2;
     float mine = odd ? sums.products : sums.squares;
     mine += __shfl_xor_sync(0xffffffffu, odd ? sums.squares : sums.products, 1);
 #pragma unroll
     for (int mask = 2; mask < 32; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-    return mine;
-  }
-  __device__ void put(float mine, int turn) {
-    const int lane = threadIdx.x % 32;
-    if (lane < 2) numbers[turn % 2][lane][threadIdx.x / 32] = mine;
-  }
-  // What all warps have put.
-  __device__ RowSums get(int turn) const {
-    const auto& copy = numbers[turn % 2];
+    auto& copy = numbers[turn % 2];
+    if (lane < 2) copy[odd][threadIdx.x / 32] = mine;
     __syncthreads();
     if (blockDim.x <= 128) return {sum_of_shared<4>(copy[0]), sum_of_shared<4>(copy[1])};
     if (blockDim.x <= 256) return {sum_of_shared<8>(copy[0]), sum_of_shared<8>(copy[1])};
@@ -243,7 +236,7 @@ struct ClusterSums {
   uint64_t arrived[2];
   RowSums numbers[2][kMostParts];
 
-  __device__ void put(RowSums sums, int turn, int parts, int part) {
+  __device__ RowSums add(RowSums sums, int turn, int parts, int part) {
     const Mailboxes<2> boxes{arrived};
     const int box = turn % 2, to = static_cast<int>(threadIdx.x);
     if (threadIdx.x == 0) boxes.expect(box, static_cast<int>(parts * sizeof(RowSums)));
@@ -251,11 +244,7 @@ struct ClusterSums {
       boxes.send(&numbers[box][part].squares, to, box, sums.squares);
       boxes.send(&numbers[box][part].products, to, box, sums.products);
     }
-  }
-  // What all blocks have put.
-  __device__ RowSums get(int turn, int parts) {
-    const int box = turn % 2;
-    Mailboxes<2>{arrived}.wait(box, turn / 2 % 2);
+    boxes.wait(box, turn / 2 % 2);
     RowSums result = {};
 #pragma unroll
     for (int i = 0; i < kMostParts; ++i) {
@@ -279,7 +268,7 @@ struct GradientShape {
   static constexpr bool kAligned = kIsAligned, kWarps = kTeam == 32;
   static constexpr int kThreads = kWarps ? 256 : kTeam, kBlocks = 512 / kThreads;  // on a multiprocessor
 };
-constexpr int kMostStages = 4;
+constexpr int kMostStages = 3;
 
 // What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not
 // aligned have one chunk more than a row has packs.
@@ -323,7 +312,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
   constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
-  constexpr bool kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
+  constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
   extern __shared__ uint4 dynamic_memory[];
   __shared__ alignas(16) BlockSums block_sums_memory;
   __shared__ float fetched_rstd[kMostStages + 1];  // a thread fetches the next one before all have read theirs
@@ -416,40 +405,50 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
-  const auto wait_for_all_rows_but = [&](int last) {
-    if (last == 3)
-      __pipeline_wait_prior(3);
-    else if (last == 2)
-      __pipeline_wait_prior(2);
-    else if (last == 1)
+  int at = 0;
+  // Each lane of a team in a warp loads the rstd of another turn, long before that.
+  const auto rstd_in = [&](int turns) { return p.load_rstd(number + (turns + static_cast<int>(threadIdx.x)) * step); };
+  [[maybe_unused]] float stored_rstd = 0.0f, later_rstd = 0.0f;
+  if constexpr (P::kHasRstd && kWarps) stored_rstd = rstd_in(0), later_rstd = rstd_in(lanes);
+  // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
+  for (int turn = 0; number - team < p.rows; ++turn, number += step) {
+    const bool has_row = number < p.rows;
+    const int own = has_row ? packs : 0;
+    const auto stage = stage_of(at);
+    const RowPlace place = place_of(has_row ? number : 0, p.heads);
+    if constexpr (P::kHasRstd && kWarps)
+      if (turn > 0 && (turn & (lanes - 1)) == 0) stored_rstd = later_rstd, later_rstd = rstd_in(lanes);
+    Pack<X, N> x[kVectors];
+    Pack<Y, N> dy[kVectors];
+    if (p.stages == kMostStages)
+      __pipeline_wait_prior(kMostStages - 1);
+    else if (p.stages == 2)
       __pipeline_wait_prior(1);
     else
       __pipeline_wait_prior(0);
-  };
-  using Factors = float[N];
-  const auto factors_of = [&](int v, Factors& factor) {
-    if constexpr (kHoldsWeight)
-      unpack(weight[v], factor);
-    else
-      unpack(p.weight != nullptr && pack_of(v) < packs ? load_any(p.weight, v) : Pack<W, N>{}, factor);
+    if constexpr (!kAligned) sync_team();
+    const auto read = [&](int v) {
+      x[v] = {}, dy[v] = {};
+      if (pack_of(v) < own)
+        x[v] = fetched(p.x.row(place), stage.x(), v), dy[v] = fetched(p.dy.row(place), stage.dy(), v);
+    };
+    using Factors = float[N];
+    const auto factors_of = [&](int v, Factors& factor) {
+      if constexpr (kHoldsWeight)
+        unpack(weight[v], factor);
+      else
+        unpack(p.weight != nullptr && pack_of(v) < packs ? load_any(p.weight, v) : Pack<W, N>{}, factor);
 #pragma unroll
-    for (int k = 0; k < N; ++k) factor[k] += p.weight_offset;
-  };
-  // The sums of a row that has come: of the thread, or where a warp has rows, of the row.
-  const auto add_up = [&](int64_t number, int from) {
-    const auto stage = stage_of(from);
-    const bool has_row = number < p.rows;
-    const RowPlace place = place_of(has_row ? number : 0, p.heads);
+      for (int k = 0; k < N; ++k) factor[k] += p.weight_offset;
+    };
+
     float squares[kVectors] = {}, products[kVectors] = {};
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      Pack<X, N> x = {};
-      Pack<Y, N> dy = {};
-      if (has_row && pack_of(v) < packs)
-        x = fetched(p.x.row(place), stage.x(), v), dy = fetched(p.dy.row(place), stage.dy(), v);
+      read(v);
       float value[N], from_y[N], factor[N];
-      unpack(x, value);
-      unpack(dy, from_y);
+      unpack(x[v], value);
+      unpack(dy[v], from_y);
       factors_of(v, factor);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
@@ -459,39 +458,11 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     }
     // Of a block, one reduction has room for both sums. In a warp each takes its own, and a stored rstd saves one.
     RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
-    if constexpr (kWarps) sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
-    return sums;
-  };
-
-  int at = 0;
-  // Each lane of a team in a warp loads the rstd of another turn, long before that.
-  const auto rstd_in = [&](int turns) { return p.load_rstd(number + (turns + static_cast<int>(threadIdx.x)) * step); };
-  [[maybe_unused]] float stored_rstd = 0.0f, later_rstd = 0.0f;
-  if constexpr (P::kHasRstd && kWarps) stored_rstd = rstd_in(0), later_rstd = rstd_in(lanes);
-  wait_for_all_rows_but(p.stages - 1);
-  if constexpr (!kAligned) sync_team();
-  RowSums next_sums = add_up(number, 0);
-  if constexpr (!kWarps) block_sums.put(BlockSums::add_up(next_sums), 0);
-  // All teams of a block take part in each turn, also those that have no row left, since a warp has several. While the
-  // sums of a row are on their way to all threads, these add up the next row, if there is room for both.
-  for (int turn = 0; number - team < p.rows; ++turn, number += step) {
-    const int next = at + 1 == p.stages ? 0 : at + 1;
-    RowSums sums = next_sums;
-    if (p.stages > 1) {
-      wait_for_all_rows_but(p.stages - 2);
-      if constexpr (!kAligned && kWarps) sync_team();
-    }
-    if constexpr (!kWarps) sums = block_sums.get(turn);
-    if (!kWarps && parts > 1) cluster_sums.put(sums, turn, parts, part);
-    if (p.stages > 1) next_sums = add_up(number + step, next);
-    if (!kWarps && parts > 1) sums = cluster_sums.get(turn, parts);
-
-    const bool has_row = number < p.rows;
-    const int own = has_row ? packs : 0;
-    const auto stage = stage_of(at);
-    const RowPlace place = place_of(has_row ? number : 0, p.heads);
-    if constexpr (P::kHasRstd && kWarps)
-      if (turn > 0 && (turn & (lanes - 1)) == 0) stored_rstd = later_rstd, later_rstd = rstd_in(lanes);
+    if constexpr (!kWarps)
+      sums = block_sums.add(sums, turn);
+    else
+      sums = {P::kHasRstd ? 0.0f : lane_sum(sums.squares, lanes), lane_sum(sums.products, lanes)};
+    if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
     float rstd;
     if constexpr (kFetchesRstd)
       rstd = fetched_rstd[turn % (kMostStages + 1)];
@@ -500,40 +471,25 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       rstd = rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
-    Pack<X, N> x[kVectors];
-    Pack<Y, N> dy[kVectors];
-    const auto read = [&](int v) {
-      x[v] = {}, dy[v] = {};
-      if (pack_of(v) < own)
-        x[v] = fetched(p.x.row(place), stage.x(), v), dy[v] = fetched(p.dy.row(place), stage.dy(), v);
-    };
-    // Before the shuffles, so that what follows does not wait for those.
-    [[maybe_unused]] float next_sum = 0.0f;
-    if constexpr (!kWarps) {
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v) read(v);
-      next_sum = BlockSums::add_up(next_sums);
-    }
     if constexpr (!P::kHasRstd && !kWarps && kAligned)
       if (p.reads_again && part == 0 && tid == 0) p.partial[number] = rstd;
 
     X* const dx = p.dx.row(place);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if constexpr (kWarps) read(v);
-      if (kWarps && pack_of(v) >= own) continue;
+      if (pack_of(v) >= own) continue;
+      if constexpr (!kHoldsRow) read(v);
       float value[N], from_y[N], factor[N], added[N] = {};
-      unpack(x[v], value);
-      unpack(dy[v], from_y);
+      unpack<true>(x[v], value);
+      unpack<true>(dy[v], from_y);
       factors_of(v, factor);
-      if (has_sum && pack_of(v) < own) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
+      if (has_sum) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         dweight[v][k] += from_y[k] * (value[k] * rstd);
         value[k] = gradient_of(value[k], from_y[k], factor[k], rstd, slope, added[k]);
       }
       const Pack<X, N> rounded = round_to<X>(value);
-      if (pack_of(v) >= own) continue;
       if constexpr (kAligned)
         store<true>(dx + element_of(v), rounded, p.writes);
       else
@@ -545,14 +501,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
     }
     fetch(number + p.stages * step, at, turn + p.stages);
-    at = next;
-    if (p.stages == 1) {
-      wait_for_all_rows_but(0);
-      if constexpr (!kAligned) sync_team();
-      next_sums = add_up(number + step, at);
-      if constexpr (!kWarps) next_sum = BlockSums::add_up(next_sums);
-    }
-    if constexpr (!kWarps) block_sums.put(next_sum, turn + 1);
+    at = at + 1 == p.stages ? 0 : at + 1;
   }
 
   // The partial sums of the block's rows.
