@@ -52,6 +52,12 @@ TITLES = {
     "vllm": "vLLM",
     APART: "this header's norm, then torch.compile",
 }
+LAUNCHES = {
+    OURS: "Plain launch",
+    OURS_PDL: "Programmatic dependent launch",
+    OURS_RSTD: "Plain launch with the stored rstd, which peers get",
+    OURS_RSTD_PDL: "Programmatic dependent launch with it",
+}
 NOT_TIMED = {"missing": "missing", "refused": "refuses", "wrong": "wrong", "impossible": "not believed"}
 DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 
@@ -142,9 +148,9 @@ def lines(shapes):
 
 
 def verdicts(shapes):
-    """Sentences on the speed-ups: the geometric mean and the worst shape, plain and with PDL."""
+    """Sentences on the speed-ups: the geometric mean and the worst shape, for each way to launch."""
     said = []
-    for competitor, how in ((OURS, "Plain launch"), (OURS_PDL, "Programmatic dependent launch")):
+    for competitor, how in LAUNCHES.items():
         found = summary(shapes, competitor)
         if found:
             mean, worst, key, count = found

@@ -1,5 +1,5 @@
-// The kernels behind backward.cuh. A team of threads has a row of x and dy in shared memory: part of a warp, a block,
-// or a cluster of blocks. While it computes, asynchronous copies bring its next rows.
+// The kernels behind backward.cuh. A team of threads has a row of x and dy in registers: part of a warp, a block, or a
+// cluster of blocks. While it computes, asynchronous copies bring its next rows into shared memory.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -256,7 +256,7 @@ struct ClusterSums {
   }
 };
 
-// --- Rows in shared memory -------------------------------------------------------------------------------------------
+// --- Rows in registers -----------------------------------------------------------------------------------------------
 
 // A kernel for rows of up to kTeam · kVectors packs of N elements, or as many in each block of a cluster. kTeam is 32,
 // and a power of two of threads share a row; or a row is shared by all threads of a block, at most kTeam. Of tensors

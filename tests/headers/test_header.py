@@ -464,7 +464,7 @@ MUTANTS = {
     "gradients_on_each_other": (r"p\.partial \+ group \* p\.pitch", "p.partial", "backward"),
     "gradients_of_the_last_block_lost": (r"k < p\.count; k \+=", "k < p.count - 1; k +=", "backward"),
     "gradient_of_the_sum_not_added": (r"rstd, slope, added\[k\]\)", "rstd, slope, 0.0f)", "backward"),
-    "gradient_from_another_row": (r"    at = next;\n", "", "backward"),
+    "gradient_from_another_row": (r"at = at \+ 1 == p\.stages \? 0 : at \+ 1;", "at = at;", "backward"),
     "odd_row_moved_by_whole_words": (r"byte % 4 \* 8", "0", "backward"),
     "odd_rows_end_kept": (r"pack\.word\[i\] &= bytes > 4 \* i \? 0xffffu : 0u", "pack.word[i] &= ~0u", "backward"),
     "gradient_of_one_part": (
