@@ -11,12 +11,20 @@
 
 namespace ladder::tensor_parallel {
 
-// The buffer of one launch.
+// The buffer of one launch, and the order in which a block sends to its peers.
 struct Chunks {
   uint64_t number;
   size_t now;  // where it begins
+  int first;   // blocks begin with different peers, so that at no time all ranks send to the same one
   __device__ explicit Chunks(const Work& w)
-      : number(number_of_launch(w)), now(number % 2 * (w.bytes / 2 / sizeof(uint4) * sizeof(uint4))) {}
+      : number(number_of_launch(w)),
+        now(number % 2 * (w.bytes / 2 / sizeof(uint4) * sizeof(uint4))),
+        first(static_cast<int>(blockIdx.x) % (w.ranks - 1)) {}
+  // In steps 0 to ranks - 2.
+  __device__ int peer_in(int step, const Work& w) const {
+    const int ahead = first + step < w.ranks - 1 ? first + step + 1 : first + step + 2 - w.ranks;
+    return (w.rank + ahead) % w.ranks;
+  }
 };
 // In a buffer: a slot of a shard's rows for each rank's partial results, then one for each rank's y.
 enum Shots { kPartsOf, kRowsOf };
@@ -40,8 +48,8 @@ __device__ Packs<kPacks> taken_row(const Work& w, uint4* from, int sender, uint6
 // Row i of each shard but the own one, to its owner.
 template <int kPacks>
 __device__ void send_parts(const Work& w, const Chunks& turn, int64_t i) {
-  for (int step = 1; step < w.ranks; ++step) {
-    const int owner = (w.rank + step) % w.ranks;  // not all to the same first
+  for (int step = 0; step < w.ranks - 1; ++step) {
+    const int owner = turn.peer_in(step, w);
     const int64_t row = owner * w.shard + i;
     if (i < w.shard && row < w.rows)
       send_row(w, slot_row(w, turn, owner, kPartsOf, w.rank, i), load_row<kPacks>(w, w.t.partial, row));
@@ -66,8 +74,8 @@ __device__ void norm_and_send(const Work& w, const Chunks& turn, int64_t i, cons
   auto y = normed_row(w, i, sum, residual, weight, warp_sums);
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) y.p[p] = without_sentinel(y.p[p]);
-  for (int step = 1; step < w.ranks; ++step)
-    send_row(w, slot_row(w, turn, (w.rank + step) % w.ranks, kRowsOf, w.rank, i), y);
+  for (int step = 0; step < w.ranks - 1; ++step)
+    send_row(w, slot_row(w, turn, turn.peer_in(step, w), kRowsOf, w.rank, i), y);
   store_row(w, w.t.y, row, y);
 }
 
