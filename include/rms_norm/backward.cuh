@@ -6,8 +6,9 @@
 //
 // Sums are computed in float32, in a fixed order: the same call gives the same bits on all GPUs of one kind. The order
 // within a row depends on the types and cols alone, so that a row's dx does not depend on the rows beside it, nor on
-// where tensors lie. dweight is a sum over all rows, whose order also depends on the number of multiprocessors. Where
-// forward rounds to llama's rule, the gradient is still that of the formula.
+// where tensors lie. dweight is a sum over all rows, whose order also depends on the number of multiprocessors, on
+// whether rstd is stored, and on whether dx takes the place of x or dy. Where forward rounds to llama's rule, the
+// gradient is still that of the formula.
 //
 // x and dy are read once, and the sum of squares comes with the other sum of the row, unless the forward pass has
 // stored rstd. That holds for dy of x's type, a weight of x's type or in float32, and rows of up to 65536 elements (16
