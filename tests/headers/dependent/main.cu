@@ -113,7 +113,7 @@ bool run(const std::string& only) {
   const Memory blocks(kM * kK / 32 * 18), packed(q4_gemm::packed_size(kM, kK)), x(4 * kMany * kK), sums(4 * kMany * kK);
   const Memory numbers(q4_gemm::quantized_size(kMany, kK)), y(4 * kMany * kM);
   const Memory product_workspace(q4_gemm::workspace_size(kM, kMany, kK));
-  constexpr int64_t kLong = 40000, kTeamRow = 3000;  // a row for all blocks of the GPU, and one for a team
+  constexpr int64_t kLong = 70000, kTeamRow = 3000;  // a row for all blocks of the GPU, and one for a team
   const Memory row(4 * kLong), row_out(4 * kLong), odd(4 * 8 * 1001 + 16);
   const Memory gradients_workspace(rms_norm::backward_workspace_bytes(kMany, kK));
   const Memory norm_workspace(rms_norm::kWorkspaceBytes, 0), positions(2 * sizeof(int64_t), 0);
@@ -208,7 +208,12 @@ bool run(const std::string& only) {
       {"backward, few rows",
        [&](bool d) {
          return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
-                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), 32, 640, norm(d));
+                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), 2, 640, norm(d));
+       }},
+      {"backward, rows read again",
+       [&](bool d) {
+         return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
+                                   sums.as<float>(), row_out.as<float>(), gradients_workspace.as(), 2, 9000, norm(d));
        }},
       {"backward, long rows",
        [&](bool d) {
