@@ -24,7 +24,7 @@ COLUMNS = (
 ).split()
 NOTHING, AGAIN = "nothing", "again"
 CONTROLS = (AGAIN, NOTHING)  # the header's plain launch, loaded a second time; no norm at all
-LAUNCHES = {peer_tables.OURS: "Plain launch", peer_tables.OURS_PDL: "Programmatic dependent launch"}
+LAUNCHES = {name: peer_tables.LAUNCHES[name] for name in (peer_tables.OURS, peer_tables.OURS_PDL)}
 TITLES = {NOTHING: "nothing", AGAIN: "this header, again", "torch_compile_in_place": "torch.compile, in place"}
 
 

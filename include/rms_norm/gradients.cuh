@@ -311,8 +311,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   using Y = typename P::Output;
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
-  constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
   constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
+  constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
   extern __shared__ uint4 dynamic_memory[];
   __shared__ alignas(16) BlockSums block_sums_memory;
   __shared__ float fetched_rstd[kMostStages + 1];  // a thread fetches the next one before all have read theirs
@@ -505,8 +505,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   }
 
   // The partial sums of the block's rows.
-  if (p.dweight == nullptr) return;
-  if (p.reads_again) return;
+  if (p.dweight == nullptr || p.reads_again) return;
   float* const partial = p.partial ? p.partial + group * p.pitch : nullptr;
   if (kWarps && teams > 1) {
     auto* const of_teams = reinterpret_cast<float*>(shared_memory);
