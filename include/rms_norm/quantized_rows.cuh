@@ -369,8 +369,6 @@ struct QuantizedShare {
 // Where most of a GPU's time goes to instructions, fewer threads with twice the packs share what a row costs each warp.
 template <int kVectors>
 constexpr int sums_of = kVectors == 4 ? 2 : 1;
-template <int kVectors, int kTeam>
-constexpr int blocks_at_once = kVectors == 4 ? kTeam == 512 ? 2 : 3 : kMostThreads / most_threads<kTeam>;
 
 // So many blocks let the next kernel start as soon as they have; fewer are faster if it starts when the sum is known.
 constexpr unsigned kManyBlocks = 32;
@@ -381,7 +379,7 @@ constexpr unsigned kManyBlocks = 32;
 // so a short kernel reads those of the scales when the row is on its way.
 template <int N, int kVectors, int kTeam, Access access, Fit fit, Scaling scaling, Rounded rounded, class X, class R,
           class W, class Q>
-__global__ void __launch_bounds__(most_threads<kTeam>, blocks_at_once<kVectors, kTeam>)
+__global__ void __launch_bounds__(most_threads<kTeam>, kMostThreads / most_threads<kTeam>)
     quantized_rows(const QuantizeProblem<X, R, W, Q> p) {
   using P = QuantizeProblem<X, R, W, Q>;
   using Share = QuantizedShare<N, kVectors, access, fit, P>;
