@@ -14,6 +14,7 @@ import ctypes
 import dataclasses
 import importlib
 import importlib.metadata
+import re
 import shutil
 import tempfile
 
@@ -69,7 +70,8 @@ def import_peer(module, package):
 
 
 def first_line(error):
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without colours
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:200]
 
 
@@ -229,7 +231,7 @@ class Package:
 
     def __init__(self, torch):
         self.torch, self.rms_norm = torch, import_peer("rms_norm.torch", "./python").rms_norm
-        self.version = version_of("rms_norm")
+        self.version = version_of("rms_norm_ladder")
 
     def step(self, x, weight, dy):
         return through_autograd(self.torch, lambda x, weight: self.rms_norm(x, weight, EPS), x, weight, dy)
