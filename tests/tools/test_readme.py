@@ -147,6 +147,7 @@ def test_the_ladders_with_a_question_are_listed_from_naive_to_best(fresh):
     assert lines[0].startswith(f"| [vector]({VECTOR}/README.md) | How? | 2 | 8000.00 → 200.00 | 40.0 |")
     assert lines[1].startswith(f"| [matrix]({LADDER}/README.md) | Why? | 4 | {' → '.join(times)} |")
     assert len(lines) == 2
+    assert "|\n\nNVIDIA Fake 9000.\n" in fresh.page("other.md")
     fresh.page("other.md", block("table:index/ladders", more="W2L1"))
     refused(fresh.readme(), "no ladder W2L1 has a question")
 

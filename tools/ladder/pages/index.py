@@ -66,21 +66,31 @@ def all_questions(folder, ladder, block):
     unknown = [name for name in block.words if name not in asking]
     if unknown:
         raise Unusable(f"{block.where}: no ladder {', '.join(unknown)} has a question; {', '.join(asking)} have one")
-    lines = []
+    lines, measured = [], {}
     for name in dict.fromkeys([*block.words, *asking]):
         one = asking[name]
+        rows = main_rows(folder, one)
         cells = [link(one.id, one.folder / "README.md", block.page), one.question, str(len(one.stages))]
-        lines.append(cells + climbed(folder, one))
+        lines.append(cells + climbed(one, rows))
+        if rows:
+            gpus = f"{one.ranks} × " * (one.ranks > 1) + rows[0]["device"]
+            measured.setdefault(gpus, []).append(one.id)
     header = ["ladder", "the question", "stages", "naive to best, µs", "times as fast", "% of the copy's speed"]
-    return table(header, lines, range(2))
+    (most, _), *others = sorted(measured.items(), key=lambda of: -len(of[1])) or [("", [])]
+    said = [most, *(f"{', '.join(ids)}: {gpus}" for gpus, ids in others)]
+    return table(header, lines, range(2)) + f"\n\n{'; '.join(said)}." * bool(most)
 
 
-def climbed(folder, ladder):
-    """The cells of its first stage and its fastest one; empty if the ladder was not measured."""
+def main_rows(folder, ladder):
+    """What was timed on its main input; nothing if the ladder was not measured."""
     path = results.measured(folder, ladder.id) / ladder.id / results.MAIN if folder else None
-    if not path or not path.is_file():
+    return [row for row in timed.read(path, ladder) if row["microseconds"]] if path and path.is_file() else []
+
+
+def climbed(ladder, rows):
+    """The cells of its first stage and its fastest one."""
+    if not rows:
         return [""] * 3
-    rows = [row for row in timed.read(path, ladder) if row["microseconds"]]
     first = next((row for row in rows if row["stage"] == ladder.baseline), rows[0])
     best = min(rows, key=lambda row: number(row, "microseconds"))
     times = [number(row, "microseconds") for row in (first, best)]
