@@ -240,19 +240,20 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
   };
   if constexpr (has_fast_gradients<typename P::Input, typename P::Weight, typename P::Output>) {
     p.packs = static_cast<int>(std::min<int64_t>(packs, INT32_MAX));
+    // Eight warps on a multiprocessor, so many times. Rows that are not aligned have more instructions to wait for.
+    int64_t eights = kAligned ? 1 : 2;
     const auto in_warps = [&](auto vectors) {
       const int lanes = threads_of(p.packs, vectors, 32);
       const int64_t rows_of_warp = 32 / lanes, warps = (p.rows + rows_of_warp - 1) / rows_of_warp;
-      // Eight warps on a multiprocessor, and sixteen if rows are not aligned: they have more instructions to wait for.
       const int64_t teams = rows_of_warp * std::clamp<int64_t>((warps + processors - 1) / processors, 1, 8);
       const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
-      return launch_rows<GradientShape<N, vectors, 32, kAligned>>(
-          p, threads, begin((kAligned ? 1 : 2) * processors, teams), 1, stream);
+      return launch_rows<GradientShape<N, vectors, 32, kAligned>>(p, threads, begin(eights * processors, teams), 1,
+                                                                  stream);
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
-    if constexpr (kAligned)
-      if (const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
-          few.parts > 0 && p.heads == 1) {
+    if constexpr (kAligned) {
+      const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
+      if (few.parts > 0 && p.heads == 1) {
         const auto in_few = [&](auto vectors) {
           constexpr int kVectors = decltype(vectors)::value;
           return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, partials, few, stream)
@@ -261,14 +262,16 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
         return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
                                               : in_few(std::integral_constant<int, 4>());
       }
+      if (few.parts == 0) eights = few.rows;
+    }
     if (packs <= 4 * 32) return in_warps(std::integral_constant<int, 4>());
     constexpr int kThreads = 512;
     const auto in_blocks = [&](auto vectors, int parts) {
       const int64_t warps = largest_share(largest_share(packs, parts), 32 * vectors);
-      // As many warps here. But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors
-      // near each other are free, and a sixteenth of them have no seven others.
-      const int64_t alone = kAligned ? (8 + warps - 1) / warps : 16 / warps;
-      const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : (8 + warps - 1) / warps;
+      // But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors near each other are
+      // free, and a sixteenth of them have no seven others.
+      const int64_t alone = kAligned ? largest_share(8 * eights, warps) : 16 / warps;
+      const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : largest_share(8, warps);
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
       const int64_t groups = begin(blocks * (usable / parts), 1, parts == kMostParts ? INT64_MAX : kFewTurns);
       return launch_rows<GradientShape<N, vectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),

@@ -18,8 +18,8 @@ namespace rms_norm {
 
 // An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
 // cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has one or two. With parts = 0, a
-// block has whole rows; so it does where an entry needs more warps than a block may have, and where rows have at most
-// 64 packs.
+// block has whole rows, one after the other, and a multiprocessor has `rows` times eight warps; so it is, with eight
+// warps, where an entry needs more warps than a block may have, and where rows have at most 64 packs.
 struct FewRows {
   int most_warps;
   int64_t most_rows;
@@ -42,12 +42,13 @@ inline int few_rows_block(const FewRows& few, int packs) {  // the warps of a bl
   return (warps + few.parts - 1) / few.parts;
 }
 
-// A table's entry for so many rows and at most so many clusters, with parts = 0 if there is none that fits.
+// A table's entry for so many rows and at most so many clusters; whole rows and eight warps if there is none that fits.
 template <class Policy>
 FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
   for (FewRows found : Policy::kFewRows) {
-    if (!has_clusters || few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
-    if (found.parts < 1) break;
+    if (few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
+    if (found.parts < 1) return found;
+    if (!has_clusters) continue;
     found.rows = static_cast<int>(std::min<int64_t>(found.rows, largest_share(rows, found.rows_of_thread)));
     const int own_warps = few_rows_block(found, packs);
     if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 ||

@@ -1,4 +1,4 @@
-// The candidates of make tune S=backward: forms of the gradients of few rows, in bfloat16.
+// The candidates of make tune S=backward: forms of the gradients, in bfloat16.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace tune {
 
 using bf16 = __nv_bfloat16;
 
-// As in rms_norm::FewRows. parts = 0: blocks have whole rows.
+// As in rms_norm::FewRows. parts = 0: blocks have whole rows, and a multiprocessor has `rows` times eight warps.
 struct Form {
   int parts, rows, rows_of_thread;
 };

@@ -18,7 +18,10 @@ namespace places = ladder::rms_norm_backward;
 constexpr int kWarps[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two packs of 16 bytes in each thread
 constexpr int kColumnsOfWarp = 32 * 2 * 8, kMostWarps = 16, kBlocksAtOnce = 264;
 constexpr int64_t kMostClusters = 200;  // a workspace has room for them at any of these lengths
-constexpr int kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+constexpr int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384};
+constexpr int64_t kFewRows = 256, kMostElements = 64 << 20;  // at most: of which clusters may have all; in a problem
+
+constexpr Form kWholeRows = {0, 1, 1}, kSixteenWarps = {0, 2, 1};
 
 struct Measurement : Result {
   Form form;
@@ -28,14 +31,16 @@ struct Measurement : Result {
 };
 
 std::string name_of(const Form& form) {
-  if (form.parts == 0) return "whole rows in blocks";
+  if (form.parts == 0) return text("whole rows in blocks, %d warps on a multiprocessor", 8 * form.rows);
   return text("clusters of %d, %d rows at a time, %d a thread", form.parts, form.rows, form.rows_of_thread);
 }
 
 // The warps of a row, which have one pack in each thread here, divide evenly among its blocks or almost; a GPU has room
-// for all blocks at once; and there are rows for all threads of a block.
+// for all blocks at once; and there are rows for all threads of a block. Blocks with whole rows have turns only where
+// there are more rows.
 std::vector<Form> forms_of(int warps, int64_t rows) {
-  std::vector<Form> found = {{0, 1, 1}};
+  if (rows > kFewRows) return {kWholeRows, kSixteenWarps};
+  std::vector<Form> found = {kWholeRows};
   for (const int parts : {1, 2, 3, 4, 8})
     for (const int at_once : {1, 2, 4, 8, 16, 32})
       for (const int of_thread : {1, 2}) {
@@ -47,6 +52,12 @@ std::vector<Form> forms_of(int warps, int64_t rows) {
             clusters * parts <= kBlocksAtOnce)
           found.push_back({parts, at_once, of_thread});
       }
+  return found;
+}
+
+std::vector<Form> all_forms() {
+  std::vector<Form> found = forms_of(kMostWarps, kBlocksAtOnce / 8);
+  found.push_back(kSixteenWarps);
   return found;
 }
 
@@ -84,7 +95,7 @@ struct Size {
 
 std::string list() {
   std::vector<std::vector<std::string>> rows = {{"parts", "rows", "rows_of_thread"}};
-  for (const Form& form : forms_of(kMostWarps, kBlocksAtOnce / 8))
+  for (const Form& form : all_forms())
     rows.push_back({std::to_string(form.parts), std::to_string(form.rows), std::to_string(form.rows_of_thread)});
   return ladder::align(rows, 0);
 }
@@ -95,6 +106,7 @@ std::string measure(const ladder::Device& device, int samples) {
   ladder::Progress progress;
   for (const int warps : kWarps)
     for (const int64_t rows : kRows) {
+      if (rows * warps * kColumnsOfWarp > kMostElements) continue;
       const Size size(warps, rows);
       Contest contest = size.contest(device, samples);
       const double bytes = gradients().bytes(size.shape, gradients().plain());
@@ -125,10 +137,11 @@ std::string measure(const ladder::Device& device, int samples) {
 }
 
 Checks check(const ladder::Device& device) {
-  Checks checks = {forms_of(kMostWarps, kBlocksAtOnce / 8).size()};
+  Checks checks = {all_forms().size()};
   ladder::Progress progress;
   for (const int warps : kWarps)
-    for (const int64_t rows : {1, 3, 21}) {
+    for (const int64_t rows : {1, 3, 21, 257}) {
+      if (rows > kFewRows && warps > 4) continue;  // takes long
       const Size size(warps, rows);
       Contest contest = size.contest(device, 0);
       for (const Form& form : forms_of(warps, rows)) {

@@ -1,4 +1,4 @@
-"""The policies of the gradients of few rows, made from what bench/tune/backward measured:
+"""The policies of the gradients, made from what bench/tune/backward measured:
 profiling_results/<gpu>/header/tune_backward.csv. bench/tune/README.md says by which rules.
 """
 
@@ -18,7 +18,7 @@ NUMBERS = "rows cols warps parts rows_at_once rows_of_thread".split()
 COLUMNS = [*NUMBERS, *"launch verdict microseconds device runtime date".split()]
 Form = collections.namedtuple("Form", "parts rows_at_once rows_of_thread")
 Line = collections.namedtuple("Line", "warps rows form comment")
-WHOLE_ROWS = Form(0, 1, 1)
+WHOLE_ROWS = Form(0, 1, 1)  # with eight warps on a multiprocessor
 
 
 def read(path):
@@ -59,11 +59,11 @@ def lines_of(times):
                 of_length.pop()
             most = policies.limit(counts, count)
             of_cluster = form.rows_at_once * form.rows_of_thread
-            if form != WHOLE_ROWS and count <= of_cluster:
+            if form.parts and count <= of_cluster:
                 most = min(most, of_cluster)  # a second cluster makes partial sums
             of_length.append(Line(warps, most, form, said))
         *short, last = of_length
-        if last.form == WHOLE_ROWS:
+        if not last.form.parts:
             lines += [*short, last]
         else:
             last = last._replace(rows=max(counts))
