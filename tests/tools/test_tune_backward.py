@@ -139,6 +139,47 @@ def test_a_policy_that_it_wrote_compiles_and_answers_right(machine, tmp_path):
     assert result.returncode == 0 and summary(result)[1] == 0, result.stdout
 
 
+COUNT = """\
+#include <rms_norm/backward.cuh>
+
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+struct Eight {
+  static constexpr rms_norm::FewRows kFewRows[] = {{16, INT64_MAX, 0, 1, 1}};
+};
+struct Sixteen {
+  static constexpr rms_norm::FewRows kFewRows[] = {{16, INT64_MAX, 0, 2, 1}};
+};
+
+// The rows of partial sums, one from each block.
+template <class Policy>
+int blocks() {
+  const int64_t rows = 3000, cols = 2048;
+  const size_t count = rms_norm::backward_workspace_bytes(rows, cols) / sizeof(float);
+  std::vector<float> x(rows * cols, 1.0f), weight(cols, 1.0f), dx(rows * cols), dweight(cols), workspace(count, NAN);
+  if (rms_norm::backward<Policy>(x.data(), nullptr, x.data(), weight.data(), dx.data(), dweight.data(),
+                                 workspace.data(), rows, cols) ||
+      cudaDeviceSynchronize())
+    return -1;
+  int found = 0;
+  for (size_t i = 0; i < count; i += cols) found += !std::isnan(workspace[i]);
+  return found;
+}
+
+int main() { std::printf("%d %d\\n", blocks<Eight>(), blocks<Sixteen>()); }
+"""
+
+
+@pytest.mark.full
+@builds
+def test_sixteen_warps_on_a_multiprocessor_are_twice_as_many_blocks(tmp_path):
+    (tmp_path / "count.cu").write_text(COUNT, encoding="utf-8")
+    eight, sixteen = map(int, run(linked(tmp_path, "count.cu")).stdout.split())
+    assert 0 < 2 * eight == sixteen
+
+
 # The program.
 
 
