@@ -126,15 +126,12 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 // Functions of the program in which a worker may be stopped: it holds no lock there and is in no allocation. The
 // watchdog adds to them, the signal's handler reads them.
 constexpr unsigned kMostFunctions = 256;
-struct Stoppable : CodeRange {
-  bool is_combine;  // of a shuffle or a vote: the scheduler calls it, and cannot let another lane run in it
-} stoppable[kMostFunctions];
+CodeRange stoppable[kMostFunctions];
 std::atomic<unsigned> stoppable_count{0};
 
-bool may_be_stopped_at(uintptr_t pc, bool to_go_on = false) {
+bool may_be_stopped_at(uintptr_t pc) {
   const unsigned count = stoppable_count.load(std::memory_order_acquire);
-  return std::any_of(stoppable, stoppable + count,
-                     [&](const Stoppable& f) { return pc >= f.begin && pc < f.end && !(to_go_on && f.is_combine); });
+  return std::any_of(stoppable, stoppable + count, [&](const CodeRange& f) { return pc >= f.begin && pc < f.end; });
 }
 
 void on_watchdog(int, siginfo_t*, void* context) {
@@ -142,7 +139,7 @@ void on_watchdog(int, siginfo_t*, void* context) {
   if (!w || kAnalysis) return;  // in an analysis, the end of the step sees that the time is up
   const uintptr_t pc = program_counter(context);
   w->interrupted_at = pc;
-  if (w->must_yield && w->in_kernel && w->lane && may_be_stopped_at(pc, true)) {
+  if (w->must_yield && w->in_kernel && w->lane && !w->combines && may_be_stopped_at(pc)) {
     const int saved = errno;
     w->yield();
     errno = saved;
@@ -162,7 +159,7 @@ void interrupt(Worker& w, unsigned microseconds) {
   if (!pc || !w.in_kernel || may_be_stopped_at(pc) || count == kMostFunctions) return;
   const CodeRange function = program_function_at(pc);
   if (function.begin == function.end) return;
-  stoppable[count] = {function, symbol_of(pc).find("8ExchangeEj") != std::string::npos};
+  stoppable[count] = function;
   stoppable_count.store(count + 1, std::memory_order_release);
 }
 

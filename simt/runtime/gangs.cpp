@@ -62,7 +62,7 @@ void Worker::run(Launch& l) {
   use_fault_stack();
   thread = pthread_self();
   prepare();
-  timed_out = false;
+  timed_out = combines = false;
   in_kernel = true;
   while (!l.failed) {
     oldest = l.next_gang.load() * l.blocks_per_gang;  // a lower bound, so that no one overtakes the claim

@@ -330,6 +330,13 @@ __attribute__((always_inline)) inline void Worker::deposit(uint64_t value, uint3
   exchange.operand[lane->number] = operand;
 }
 
+// The program's code that the scheduler calls, and what that calls.
+inline void Worker::combine(const Collective& what, Exchange& exchange, uint32_t mask) {
+  combines.store(true, std::memory_order_relaxed);
+  what.combine(exchange, mask);
+  combines.store(false, std::memory_order_relaxed);
+}
+
 SIMT_RETURNS_ELSEWHERE __attribute__((noinline)) uint64_t Worker::collective(const Collective& what, uint32_t mask,
                                                                              uint64_t value, uint32_t operand,
                                                                              Site site) {
@@ -392,7 +399,7 @@ __attribute__((always_inline)) inline uint64_t Worker::sweep(uint64_t value, uin
 SIMT_RETURNS_ELSEWHERE __attribute__((noinline)) uint64_t Worker::end_sweep(uint64_t value, uint32_t operand) {
   Warp& warp = *lane->warp;
   deposit(value, operand);
-  warp.sweep->combine(warp.exchange, ~0u);
+  combine(*warp.sweep, warp.exchange, ~0u);
   warp.sweep = nullptr;
   ++stats.warp_ops;
   count(steps);
@@ -421,7 +428,7 @@ void Worker::settle(Warp& warp) {
 void Worker::complete(Warp& warp, unsigned i) {
   const Rendezvous done = warp.rendezvous[i];
   warp.rendezvous[i] = warp.rendezvous[--warp.rendezvous_count];
-  done.what->combine(warp.exchange, done.mask);
+  combine(*done.what, warp.exchange, done.mask);
   if (done.what->operation == analysis::Operation::warp_sync) SIMT_TELL(warp_synchronized(where(warp), done.mask));
   release(warp, done.mask);
   ++stats.warp_ops;

@@ -150,6 +150,7 @@ class Worker {
   std::atomic<bool> has_turn{true};
   std::atomic<uint64_t> turns{0};
   std::atomic<bool> must_yield{false};
+  std::atomic<bool> combines{false};  // it runs a collective's combine(), in which no other lane can run
   // The watchdog's wish to end the kernel, and where it has interrupted the worker.
   std::atomic<bool> timed_out{false};
   std::atomic<uintptr_t> interrupted_at{0};
@@ -171,6 +172,7 @@ class Worker {
   void release(Warp& warp, uint32_t lanes);
   void release_block(Block& block);
   void complete(Warp& warp, unsigned rendezvous);
+  void combine(const Collective& what, Exchange& exchange, uint32_t mask);
   void resolve_active_mask(Warp& warp);
   void settle(Warp& warp);
   void deposit(uint64_t value, uint32_t operand);

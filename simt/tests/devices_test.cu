@@ -66,6 +66,25 @@ __global__ void meet_volatile(volatile int* mine, volatile int* theirs, int* see
   *seen = 1;
 }
 
+// A collective whose combine() takes so long, in a function that it calls, that the watchdog wants other kernels to
+// run.
+__attribute__((noinline)) void take_long() {
+  for (volatile int i = 0; i < 10'000'000; ++i) {
+  }
+}
+void combine_slowly(simt::Exchange& exchange, uint32_t mask) {
+  take_long();
+  for (int lane = 0; lane < 32; ++lane)
+    if (mask >> lane & 1) exchange.result[lane] = exchange.value[lane ^ 1] + 1;
+}
+constexpr simt::Collective kSlow{&combine_slowly, simt::analysis::Operation::other, "a slow collective"};
+
+__global__ void meet_slowly(unsigned mask, int* values) {
+  uint64_t value = threadIdx.x;
+  for (int i = 0; i < 4; ++i) value = simt::warp_collective(kSlow, mask, value, 0, simt::Site{__FILE__, __LINE__});
+  values[threadIdx.x] = static_cast<int>(value);
+}
+
 __global__ void wait_for_ever(int* flag) {
   while (atomicAdd(flag, 0) == 0) {
   }
@@ -338,6 +357,26 @@ TEST_CASE("a spin on a volatile word makes room for the other device") {
     int host = 0;
     CHECK(cudaMemcpy(&host, seen[device], 4, cudaMemcpyDeviceToHost) == cudaSuccess);
     CHECK(host == 1);
+  }
+  reset_all();
+}
+
+TEST_CASE("no other lane runs while a collective is combined") {
+  for (const int threads : {32, 30}) {
+    int* values[2];
+    for (int device = 0; device < 2; ++device) {
+      const On on(device);
+      REQUIRE(cudaMalloc(&values[device], 32 * sizeof(int)) == cudaSuccess);
+    }
+    for (int device = 0; device < 2; ++device) {
+      const On on(device);
+      meet_slowly<<<1, threads>>>(~0u >> (32 - threads), values[device]);
+    }
+    for (const int* found : values) {
+      int host[32];
+      CHECK(cudaMemcpy(host, found, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
+      for (int i = 0; i < threads; ++i) CHECK(host[i] == i + 4);
+    }
   }
   reset_all();
 }
