@@ -62,7 +62,7 @@ help:
 	@echo 'make peers              time the header in include/ against every peer that is installed; needs PyTorch'
 	@echo 'make chain              time what the header and its peers add to a layer of a model; needs PyTorch'
 	@echo 'make tune               measure which kernels the header should choose on this GPU, and write its policy;'
-	@echo '                        S=backward does it for gradients of few rows, S=q4_gemm for include/q4_gemm'
+	@echo '                        S=backward does it for gradients, S=q4_gemm for include/q4_gemm'
 	@echo 'make profile S=05       read the hardware counters of one stage, or with S=all of every stage'
 	@echo 'make plots              draw the stored results of a GPU into plots/; needs no GPU'
 	@echo 'make readme             write the stored figures into the pages; needs no GPU'

@@ -14,9 +14,10 @@ import ctypes
 import dataclasses
 import importlib
 import importlib.metadata
-import re
 import shutil
 import tempfile
+
+from ladder.core import machine
 
 EPS = 1e-6
 DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2}
@@ -70,8 +71,7 @@ def import_peer(module, package):
 
 
 def first_line(error):
-    plain = re.sub(r"\x1b\[[\d;]*m", "", str(error))  # without colours
-    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    lines = [line.strip() for line in machine.without_colours(str(error)).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:200]
 
 

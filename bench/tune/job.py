@@ -1,7 +1,7 @@
 """Chooses a header's kernels for this machine's GPU and writes them into include/<header>/policies/<gpu>.cuh.
 
     make tune                  include/rms_norm: builds bench/tune/rms_norm, stores profiling_results/<gpu>/header/tune.csv
-    make tune S=backward       the gradients of few rows: builds bench/tune/backward, stores
+    make tune S=backward       the gradients: builds bench/tune/backward, stores
                                profiling_results/<gpu>/header/tune_backward.csv
     make tune S=q4_gemm        include/q4_gemm: builds bench/tune/q4_gemm, stores profiling_results/<gpu>/q4_gemm/tune.csv
 

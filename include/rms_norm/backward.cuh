@@ -268,9 +268,9 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     constexpr int kThreads = 512;
     const auto in_blocks = [&](auto vectors, int parts) {
       const int64_t warps = largest_share(largest_share(packs, parts), 32 * vectors);
-      // But two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors near each other are
-      // free, and a sixteenth of them have no seven others.
-      const int64_t alone = kAligned ? largest_share(8 * eights, warps) : 16 / warps;
+      // As many warps here, but two blocks of a cluster of eight. Such a cluster starts where eight multiprocessors
+      // near each other are free, and a sixteenth of them have no seven others.
+      const int64_t alone = kAligned ? largest_share(8 * eights, warps) : 8 * eights / warps;
       const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : largest_share(8, warps);
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
       const int64_t groups = begin(blocks * (usable / parts), 1, parts == kMostParts ? INT64_MAX : kFewTurns);

@@ -19,7 +19,8 @@ constexpr int kWarps[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two 
 constexpr int kColumnsOfWarp = 32 * 2 * 8, kMostWarps = 16, kBlocksAtOnce = 264;
 constexpr int64_t kMostClusters = 200;  // a workspace has room for them at any of these lengths
 constexpr int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384};
-constexpr int64_t kFewRows = 256, kMostElements = 64 << 20;  // at most: of which clusters may have all; in a problem
+constexpr int64_t kFewRows = 256;  // clusters that have all rows of a call are for so many, at most
+constexpr int64_t kMostElements = 64 << 20;
 
 constexpr Form kWholeRows = {0, 1, 1}, kSixteenWarps = {0, 2, 1};
 

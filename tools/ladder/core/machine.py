@@ -74,6 +74,11 @@ def output_of(*command):
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
+def without_colours(text):
+    """What a program prints, without the codes that colour it on a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def run(*command, **options):
     """A finished process, started in the root; both its streams are in .stdout unless the options say otherwise."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "cwd": ladders.ROOT, **options}

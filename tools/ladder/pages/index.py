@@ -76,9 +76,9 @@ def all_questions(folder, ladder, block):
             gpus = f"{one.ranks} × " * (one.ranks > 1) + rows[0]["device"]
             measured.setdefault(gpus, []).append(one.id)
     header = ["ladder", "the question", "stages", "naive to best, µs", "times as fast", "% of the copy's speed"]
-    (most, _), *others = sorted(measured.items(), key=lambda of: -len(of[1])) or [("", [])]
-    said = [most, *(f"{', '.join(ids)}: {gpus}" for gpus, ids in others)]
-    return table(header, lines, range(2)) + f"\n\n{'; '.join(said)}." * bool(most)
+    text, kinds = table(header, lines, range(2)), sorted(measured, key=lambda gpus: -len(measured[gpus]))
+    said = kinds[:1] + [f"{', '.join(measured[gpus])}: {gpus}" for gpus in kinds[1:]]
+    return f"{text}\n\n{'; '.join(said)}." if said else text
 
 
 def main_rows(folder, ladder):

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-from ..core import ladders, markers, results
+from ..core import ladders, machine, markers, results
 from ..core.ladders import ROOT, Unusable
 from ..grader import exercises
 from . import site_pages, site_reports
@@ -39,7 +39,6 @@ MENU = re.compile(
 OPENER = re.compile(
     r'(<label class="[^"]*" for="(?P<id>__nav_[\d_]+)" id="(?P=id)_label" tabindex="0">)(?=\s*<span class="md-nav__icon)'
 )
-COLOR = re.compile(r"\x1b\[[0-9;]*m")
 PICTURES = {".png", ".svg"}
 LANGUAGES = {
     **dict.fromkeys([".cu", ".cuh"], "cuda"),
@@ -284,7 +283,7 @@ def generate(source, out, navigation):
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [generator, "build", "--strict"]
     done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = COLOR.sub("", done.stdout.decode(errors="replace")).partition("Traceback")[0]
+    said = machine.without_colours(done.stdout.decode(errors="replace")).partition("Traceback")[0]
     if done.returncode:
         raise Unusable(f"{said}the generator failed with exit code {done.returncode}")
     for page in (work / "html").rglob("*.html"):
