@@ -116,7 +116,8 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two.
   const auto pack_of = [&](int of_warp, int of_lane) {
     const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
-    return vector * p.row_threads + of_warp * kRowThreads + of_lane % kRowThreads;
+    const int thread = of_warp * kRowThreads + of_lane % kRowThreads;
+    return thread / 32 * (32 * Shape::kVectors) + vector * 32 + thread % 32;
   };
   const auto has = [&](int of_warp, int pack) { return of_warp * kRowThreads < p.row_threads && pack < p.packs; };
   const auto row_of = [&](int r) { return first_row + r * static_cast<int>(blockDim.y); };
@@ -204,7 +205,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       dweight[k] += from_y[k] * (value[k] * rstd);
-      value[k] = gradient_of(value[k], from_y[k], factor[k], rstd, slope, added[k]);
+      value[k] = gradient_of(value[k], from_y[k] * factor[k], rstd, slope, added[k]);
     }
     store<true>(p.dx + int64_t{row_of(r)} * p.dx_stride + element, round_to<X>(value), p.cache);
   }

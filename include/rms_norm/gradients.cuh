@@ -21,7 +21,9 @@ template <class T>
 struct Gradient {
   T* data;
   int64_t stride, head_stride;
-  __device__ T* row(RowPlace place) const { return data + place.token * stride + place.head * head_stride; }
+  int64_t step = 0, wrap = 0;  // from a row to the next one of its team, and further if the heads of a token end there
+  __host__ __device__ int64_t offset(RowPlace place) const { return place.token * stride + place.head * head_stride; }
+  __device__ T* row(RowPlace place) const { return data + offset(place); }
 };
 
 // Addresses, in bytes.
@@ -45,10 +47,15 @@ struct BackwardProblem {
   W* dweight;              // or if one has all rows and writes it here; or where each row's rstd goes, if
   bool reads_again;        // weight_gradient_of_rows finds dweight
   int64_t rows, cols, heads;
+  // Of row_gradients: rows from one of a team to its next one, what that adds to its head, and how many rows teams
+  // have, of which the first ones have one more.
+  int64_t step = 0;
+  int head_step = 0, turns = 0, longer = 0;
   float inverse_cols, eps, weight_offset;
   int64_t pitch;                             // from one row of partial to the next, in elements
   int packs = 0, part_packs = 0, parts = 1;  // of a row; of a block; blocks of a cluster
   int stages = 0;                            // rows of a team that are on their way or in work
+  bool fetches_early = false;                // whether the next one takes a row's place before its sums are there
   bool dependent = false;
   cuda::access_property reads = {}, writes = {};         // how long L2 keeps what is read, and what is written
   Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows; nothing where dx takes their place
@@ -69,6 +76,29 @@ struct ProblemWithRstd : P {
   __device__ float load_rstd(int64_t number) const { return number < this->rows ? rstd[number] : 0.0f; }
 };
 
+// The rows that a team works through. Addresses go from one to the next by additions alone: the division for the head
+// and the products of strides would be a fifth of all instructions.
+template <class P>
+struct TeamRows {
+  const typename P::Input *x, *dsum;
+  const typename P::Output* dy;
+  typename P::Input* dx;
+  int head;
+  __device__ TeamRows(const P& p, int64_t first, int64_t element) {
+    const RowPlace place = place_of(first, p.heads);
+    x = p.x.row(place) + element, dy = p.dy.row(place) + element, dsum = p.dsum.row(place) + element;
+    dx = p.dx.row(place) + element, head = static_cast<int>(place.head);
+  }
+  __device__ void advance(const P& p) {
+    x += p.x.step, dy += p.dy.step, dsum += p.dsum.step, dx += p.dx.step;
+    if (p.heads == 1) return;
+    head += p.head_step;
+    if (head < p.heads) return;
+    head -= static_cast<int>(p.heads);
+    x += p.x.wrap, dy += p.dy.wrap, dsum += p.dsum.wrap, dx += p.dx.wrap;
+  }
+};
+
 template <class T>
 __device__ float value_of(const T& element) {
   return static_cast<float>(element);
@@ -82,8 +112,8 @@ __device__ T rounded_to(float value) {
 __device__ inline float rstd_of(float squares, float inverse_cols, float eps) {
   return rsqrtf(add_product(squares, inverse_cols, eps));
 }
-__device__ inline float gradient_of(float value, float from_y, float factor, float rstd, float slope, float added) {
-  return add_product(rstd, add_product(-value, slope, from_y * factor), added);
+__device__ inline float gradient_of(float value, float product, float rstd, float slope, float added) {
+  return add_product(rstd, add_product(-value, slope, product), added);
 }
 
 // --- Copies ----------------------------------------------------------------------------------------------------------
@@ -266,33 +296,39 @@ template <int kPackElements, int kPacksOfThread, int kTeamThreads, bool kIsAlign
 struct GradientShape {
   static constexpr int N = kPackElements, kVectors = kPacksOfThread, kTeam = kTeamThreads;
   static constexpr bool kAligned = kIsAligned, kWarps = kTeam == 32;
-  static constexpr int kThreads = kWarps ? 256 : kTeam, kBlocks = 512 / kThreads;  // on a multiprocessor
+  // On a multiprocessor there are kBlocks blocks. A thread with 32 elements of each row needs 200 registers.
+  static constexpr int kThreads = kWarps ? 256 : kTeam, kBlocks = kVectors * N == 32 ? 1 : 512 / kThreads;
 };
 constexpr int kMostStages = 3;
+// One more than stages for the row in work, and one for the row before, which other threads may still read.
+constexpr int kRstdPlaces = 8;
+static_assert(kRstdPlaces >= kMostStages + 2);
 
-// What a team has of one row in shared memory: the packs of x, then those of dy and of dsum. Tensors that are not
-// aligned have one chunk more than a row has packs.
-template <class Shape, class X, class Y>
-struct Stage {
-  static constexpr int N = Shape::N, kVectors = Shape::kVectors;
-  static constexpr int kXWords = sizeof(Pack<X, N>) / sizeof(uint4), kYWords = sizeof(Pack<Y, N>) / sizeof(uint4);
-  __host__ __device__ static constexpr int packs(int lanes) { return kVectors * lanes + (Shape::kAligned ? 0 : 1); }
-  __host__ __device__ static constexpr int bytes(int lanes, int teams, bool has_sum) {
-    return teams * packs(lanes) * static_cast<int>((has_sum ? 2 : 1) * sizeof(Pack<X, N>) + sizeof(Pack<Y, N>));
+// What a block has in shared memory of its teams' rows: so many packs of each tensor, and one chunk more of tensors
+// that are not aligned.
+template <class Shape>
+struct RowMemory {
+  __host__ __device__ static constexpr int packs(int lanes) { return Shape::kVectors * lanes + !Shape::kAligned; }
+  __host__ __device__ static constexpr int of_tensor(int lanes, int teams) { return teams * packs(lanes); }
+  // Where the rows of dx become chunks.
+  __host__ __device__ static constexpr int of_output(int lanes, int teams) {
+    return Shape::kAligned ? 0 : of_tensor(lanes, teams);
   }
-  // Where the rows of dx become chunks, beside all stages.
-  __host__ __device__ static constexpr int out_bytes(int lanes, int teams) {
-    return Shape::kAligned ? 0 : teams * packs(lanes) * static_cast<int>(sizeof(uint4));
-  }
-  uint4* const memory;
-  const int lanes, teams, team;
-  __device__ uint4* x() const { return memory + team * packs(lanes) * kXWords; }
-  __device__ uint4* dy() const { return memory + (teams * kXWords + team * kYWords) * packs(lanes); }
-  __device__ uint4* dsum() const { return memory + (teams * (kXWords + kYWords) + team * kXWords) * packs(lanes); }
 };
 
-// An address in shared memory that stays in a register. Otherwise the compiler computes it again at each use, and for
-// that asks the GPU for the block's place in its cluster, which takes as long as a load from shared memory.
+// Numbers that stay in a register. Otherwise the compiler computes them again at each use.
+__device__ inline void keep([[maybe_unused]] float& number) {
+#ifndef __SIMT__
+  asm("" : "+f"(number));
+#endif
+}
+__device__ inline void keep([[maybe_unused]] int& number) {
+#ifndef __SIMT__
+  asm("" : "+r"(number));
+#endif
+}
+// An address in shared memory. To compute it, the compiler asks the GPU for the block's place in its cluster, which
+// takes as long as a load from shared memory.
 template <class T>
 __device__ T* kept_address(T* shared) {
 #ifndef __SIMT__
@@ -311,11 +347,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   using Y = typename P::Output;
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
-  constexpr bool kHoldsRow = kVectors <= 2, kHoldsWeight = kVectors * sizeof(Pack<W, N>) <= 64;
   constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
-  extern __shared__ uint4 dynamic_memory[];
+  extern __shared__ __align__(128) uint4 dynamic_memory[];
   __shared__ alignas(16) BlockSums block_sums_memory;
-  __shared__ float fetched_rstd[kMostStages + 1];  // a thread fetches the next one before all have read theirs
+  __shared__ float fetched_rstd[kRstdPlaces];
   __shared__ alignas(16) ClusterSums cluster_sums;
   uint4* const shared_memory = kept_address(dynamic_memory);
   BlockSums& block_sums = *kept_address(&block_sums_memory);
@@ -325,69 +360,81 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const int parts = kWarps ? 1 : p.parts;
   const unsigned group = parts == 1 ? blockIdx.x : blockIdx.x / parts;
   const int part = static_cast<int>(blockIdx.x - group * parts);
-  const int64_t step = static_cast<int64_t>(parts == 1 ? gridDim.x : gridDim.x / parts) * teams;
   const int first = part * p.part_packs, packs = min(p.part_packs, p.packs - first);
-  const auto pack_of = [&](int v) { return static_cast<int>(threadIdx.x) + v * lanes; };
+  // Of a block, each warp has packs that follow each other, at distances that the compiler knows.
+  const int pack = kWarps ? threadIdx.x : threadIdx.x / 32 * (32 * kVectors) + threadIdx.x % 32;
+  const int between = kWarps ? lanes : 32;
+  const auto pack_of = [&](int v) { return pack + v * between; };
   const auto element_of = [&](int v) { return static_cast<int64_t>(first + pack_of(v)) * N; };
   const auto count_of = [&](int v) { return static_cast<int>(min(int64_t{N}, p.cols - element_of(v))); };
-  const auto load_any = [&](const auto* row, int v) {
-    if constexpr (kAligned)
-      return load_constant<N>(row + element_of(v));
-    else
-      return load_some<N>(row + element_of(v), count_of(v));
-  };
 
-  Pack<W, N> weight[kHoldsWeight ? kVectors : 1] = {};
-  if constexpr (kHoldsWeight)
-    if (p.weight != nullptr)
+  float factor[kVectors][N];
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-        if (pack_of(v) < packs) weight[v] = load_any(p.weight, v);
+  for (int v = 0; v < kVectors; ++v) {
+    Pack<W, N> weight = {};
+    if (p.weight != nullptr && pack_of(v) < packs) {
+      if constexpr (kAligned)
+        weight = load_constant<N>(p.weight + element_of(v));
+      else
+        weight = load_some<N>(p.weight + element_of(v), count_of(v));
+    }
+    unpack(weight, factor[v]);
+#pragma unroll
+    for (int k = 0; k < N; ++k) keep(factor[v][k] += p.weight_offset);
+  }
   if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
   if constexpr (!kWarps) block_sums.clear();
   if (p.dependent) wait_for_previous_kernel();
   p.let_next_kernel_start();
 
+  // A stage is what the block has of one row of each team, and all stages follow each other. Of aligned tensors, a
+  // thread reads what it has copied itself, so that the order is that of copies; else rows are as in global memory.
   const bool has_sum = p.dsum.data != nullptr;
-  using Memory = Stage<Shape, X, Y>;
+  using Memory = RowMemory<Shape>;
+  const int tensor_packs = Memory::of_tensor(lanes, teams), stage_packs = (has_sum ? 3 : 2) * tensor_packs;
   uint4* const out = shared_memory + team * Memory::packs(lanes);
-  const auto stage_of = [&](int number) {
-    const int begin = Memory::out_bytes(lanes, teams) + number * Memory::bytes(lanes, teams, has_sum);
-    return Memory{shared_memory + begin / sizeof(uint4), lanes, teams, team};
-  };
+  uint4* const stages =
+      shared_memory + Memory::of_output(lanes, teams) +
+      (kAligned ? tid / 32 * ((has_sum ? 3 : 2) * 32 * kVectors) + tid % 32 : team * Memory::packs(lanes));
+  const int to_next_tensor = kAligned ? 32 * kVectors : tensor_packs;
   const auto sync_team = [&] { kWarps ? __syncwarp() : __syncthreads(); };
   const int own_elements = static_cast<int>(min(int64_t{packs} * N, p.cols - int64_t{first} * N));
-  const auto chunks_of = [&](auto* row) { return RowChunks(row + int64_t{first} * N, own_elements); };
+  const auto chunks_of = [&](auto* row) { return RowChunks(row, own_elements); };
   // Calls do_chunk(i) for the thread's chunks of a row.
   const auto for_each_chunk = [&](auto do_chunk) {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) do_chunk(pack_of(v));
     if (threadIdx.x == 0) do_chunk(kVectors * lanes);
   };
+  const int first_row = static_cast<int>(group) * teams + team;
+  const int own_turns = p.turns + (first_row < p.longer), block_turns = p.turns + (first_row - team < p.longer);
+  const auto number_of = [&](int turn) { return first_row + turn * p.step; };
+  TeamRows<P> rows(p, first_row, kAligned ? element_of(0) : int64_t{first} * N);
+  TeamRows<P> ahead = rows;
   // Starts to copy the thread's packs or chunks of the row of that turn, if there is one.
-  const auto fetch = [&](int64_t number, int to, [[maybe_unused]] int turn) {
-    if (number < p.rows) {
-      const RowPlace place = place_of(number, p.heads);
+  const auto fetch = [&](int at, int turn) {
+    if (turn < own_turns) {
       const auto start = [&](const auto* row, uint4* memory, const Span& tensor) {
         using Element = std::remove_const_t<std::remove_pointer_t<decltype(row)>>;
         if constexpr (kAligned) {
 #pragma unroll
           for (int v = 0; v < kVectors; ++v)
             if (pack_of(v) < packs)
-              start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory) + pack_of(v), row + element_of(v), p.reads);
+              start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory + 32 * v), row + v * between * N, p.reads);
         } else {
           const auto chunks = chunks_of(row);
           const bool all = chunks.lies_in(tensor);
           for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, all, p.reads); });
         }
       };
-      const auto stage = stage_of(to);
-      start(p.x.row(place), stage.x(), p.x_memory);
-      start(p.dy.row(place), stage.dy(), p.dy_memory);
-      if (has_sum) start(p.dsum.row(place), stage.dsum(), p.dsum_memory);
+      start(ahead.x, stages + at, p.x_memory);
+      start(ahead.dy, stages + at + to_next_tensor, p.dy_memory);
+      if (has_sum) start(ahead.dsum, stages + at + 2 * to_next_tensor, p.dsum_memory);
       // A load would keep all warps of the block waiting.
       if constexpr (kFetchesRstd)
-        if (tid == 0) __pipeline_memcpy_async(fetched_rstd + turn % (kMostStages + 1), p.rstd + number, sizeof(float));
+        if (tid == 0)
+          __pipeline_memcpy_async(fetched_rstd + turn % kRstdPlaces, p.rstd + number_of(turn), sizeof(float));
+      ahead.advance(p);
     }
     __pipeline_commit();
   };
@@ -395,31 +442,38 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const auto fetched = [&](const auto* row, uint4* memory, int v) {
     using Element = std::remove_const_t<std::remove_pointer_t<decltype(row)>>;
     if constexpr (kAligned)
-      return reinterpret_cast<const Pack<Element, N>*>(memory)[pack_of(v)];
+      return reinterpret_cast<const Pack<Element, N>&>(memory[32 * v]);
     else
       return chunks_of(row).load_pack(memory, pack_of(v));
   };
 
   float dweight[kVectors][N] = {};
-  int64_t number = static_cast<int64_t>(group) * teams + team;
-  for (int s = 0; s < p.stages; ++s) fetch(number + s * step, s, s);
+  // A thread that has fewer packs reads zeros.
+  if constexpr (kAligned)
+    for (int s = 0; s < p.stages; ++s)
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        if (pack_of(v) >= packs) {
+          uint4* const memory = stages + s * stage_packs + 32 * v;
+          memory[0] = memory[to_next_tensor] = {};
+          if (has_sum) memory[2 * to_next_tensor] = {};
+        }
+  for (int s = 0; s < p.stages; ++s) fetch(s * stage_packs, s);
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
-  int at = 0;
+  int at = 0, stores_rstd = p.reads_again && part == 0 && tid == 0;
+  keep(stores_rstd);
+  const bool fetches_early = kAligned && !kWarps && p.fetches_early;
   // Each lane of a team in a warp loads the rstd of another turn, long before that.
-  const auto rstd_in = [&](int turns) { return p.load_rstd(number + (turns + static_cast<int>(threadIdx.x)) * step); };
+  const auto rstd_of_turn = [&](int turn) { return p.load_rstd(number_of(turn + static_cast<int>(threadIdx.x))); };
   [[maybe_unused]] float stored_rstd = 0.0f, later_rstd = 0.0f;
-  if constexpr (P::kHasRstd && kWarps) stored_rstd = rstd_in(0), later_rstd = rstd_in(lanes);
+  if constexpr (P::kHasRstd && kWarps) stored_rstd = rstd_of_turn(0), later_rstd = rstd_of_turn(lanes);
   // All teams of a block take part in each turn, also those that have no row left, since a warp has several.
-  for (int turn = 0; number - team < p.rows; ++turn, number += step) {
-    const bool has_row = number < p.rows;
-    const int own = has_row ? packs : 0;
-    const auto stage = stage_of(at);
-    const RowPlace place = place_of(has_row ? number : 0, p.heads);
+  for (int turn = 0; turn < block_turns; ++turn, rows.advance(p)) {
+    const bool has_row = !kWarps || turn < own_turns;
+    uint4* const stage = stages + at;
     if constexpr (P::kHasRstd && kWarps)
-      if (turn > 0 && (turn & (lanes - 1)) == 0) stored_rstd = later_rstd, later_rstd = rstd_in(lanes);
-    Pack<X, N> x[kVectors];
-    Pack<Y, N> dy[kVectors];
+      if (turn > 0 && (turn & (lanes - 1)) == 0) stored_rstd = later_rstd, later_rstd = rstd_of_turn(turn + lanes);
     if (p.stages == kMostStages)
       __pipeline_wait_prior(kMostStages - 1);
     else if (p.stages == 2)
@@ -427,35 +481,24 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       __pipeline_wait_prior(0);
     if constexpr (!kAligned) sync_team();
-    const auto read = [&](int v) {
-      x[v] = {}, dy[v] = {};
-      if (pack_of(v) < own)
-        x[v] = fetched(p.x.row(place), stage.x(), v), dy[v] = fetched(p.dy.row(place), stage.dy(), v);
-    };
-    using Factors = float[N];
-    const auto factors_of = [&](int v, Factors& factor) {
-      if constexpr (kHoldsWeight)
-        unpack(weight[v], factor);
-      else
-        unpack(p.weight != nullptr && pack_of(v) < packs ? load_any(p.weight, v) : Pack<W, N>{}, factor);
-#pragma unroll
-      for (int k = 0; k < N; ++k) factor[k] += p.weight_offset;
-    };
-
-    float squares[kVectors] = {}, products[kVectors] = {};
+    float value[kVectors][N], from_y[kVectors][N], product[kVectors][N], squares[kVectors] = {},
+                                                                         products[kVectors] = {};
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      read(v);
-      float value[N], from_y[N], factor[N];
-      unpack(x[v], value);
-      unpack(dy[v], from_y);
-      factors_of(v, factor);
+      Pack<X, N> x = {};
+      Pack<Y, N> dy = {};
+      if (has_row && (kAligned || pack_of(v) < packs))
+        x = fetched(rows.x, stage, v), dy = fetched(rows.dy, stage + to_next_tensor, v);
+      unpack(x, value[v]);
+      unpack(dy, from_y[v]);
 #pragma unroll
       for (int k = 0; k < N; ++k) {
-        if constexpr (!P::kHasRstd) squares[v] = add_square(value[k], squares[v]);
-        products[v] = add_product(value[k], from_y[k] * factor[k], products[v]);
+        product[v][k] = from_y[v][k] * factor[v][k];
+        if constexpr (!P::kHasRstd) squares[v] = add_square(value[v][k], squares[v]);
+        products[v] = add_product(value[v][k], product[v][k], products[v]);
       }
     }
+    if (fetches_early) fetch(at, turn + p.stages);
     // Of a block, one reduction has room for both sums. In a warp each takes its own, and a stored rstd saves one.
     RowSums sums = {sum_in_pairs(squares), sum_in_pairs(products)};
     if constexpr (!kWarps)
@@ -465,43 +508,46 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if (!kWarps && parts > 1) sums = cluster_sums.add(sums, turn, parts, part);
     float rstd;
     if constexpr (kFetchesRstd)
-      rstd = fetched_rstd[turn % (kMostStages + 1)];
+      rstd = fetched_rstd[turn % kRstdPlaces];
     else if constexpr (P::kHasRstd)
       rstd = __shfl_sync(0xffffffffu, stored_rstd, turn & (lanes - 1), lanes);
     else
       rstd = rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
     if constexpr (!P::kHasRstd && !kWarps && kAligned)
-      if (p.reads_again && part == 0 && tid == 0) p.partial[number] = rstd;
+      if (stores_rstd) p.partial[number_of(turn)] = rstd;
 
-    X* const dx = p.dx.row(place);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (pack_of(v) >= own) continue;
-      if constexpr (!kHoldsRow) read(v);
-      float value[N], from_y[N], factor[N], added[N] = {};
-      unpack<true>(x[v], value);
-      unpack<true>(dy[v], from_y);
-      factors_of(v, factor);
-      if (has_sum) unpack(fetched(p.dsum.row(place), stage.dsum(), v), added);
+      if (!has_row || (!kAligned && pack_of(v) >= packs)) continue;
+      float gradient[N];
+      const auto add = [&](const auto& added) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) {
-        dweight[v][k] += from_y[k] * (value[k] * rstd);
-        value[k] = gradient_of(value[k], from_y[k], factor[k], rstd, slope, added[k]);
+        for (int k = 0; k < N; ++k) gradient[k] = gradient_of(value[v][k], product[v][k], rstd, slope, added(k));
+      };
+      if (has_sum) {
+        float added[N];
+        unpack(fetched(rows.dsum, stage + 2 * to_next_tensor, v), added);
+        add([&](int k) { return added[k]; });
+      } else {
+        add([](int) { return 0.0f; });
       }
-      const Pack<X, N> rounded = round_to<X>(value);
+#pragma unroll
+      for (int k = 0; k < N; ++k) dweight[v][k] += from_y[v][k] * (value[v][k] * rstd);
+      const Pack<X, N> rounded = round_to<X>(gradient);
+      if (pack_of(v) >= packs) continue;
       if constexpr (kAligned)
-        store<true>(dx + element_of(v), rounded, p.writes);
+        store<true>(rows.dx + v * between * N, rounded, p.writes);
       else
-        chunks_of(dx).store_pack(out, pack_of(v), rounded);
+        chunks_of(rows.dx).store_pack(out, pack_of(v), rounded);
     }
     if constexpr (!kAligned) {
       sync_team();
-      const auto chunks = chunks_of(dx);
+      const auto chunks = chunks_of(rows.dx);
       if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
     }
-    fetch(number + p.stages * step, at, turn + p.stages);
-    at = at + 1 == p.stages ? 0 : at + 1;
+    if (!fetches_early) fetch(at, turn + p.stages);
+    at = at + stage_packs == p.stages * stage_packs ? 0 : at + stage_packs;
   }
 
   // The partial sums of the block's rows.
@@ -585,7 +631,7 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p
         partial[i] = before + from_y * (value * rstd);
       }
       const float added = dsum ? value_of(dsum[i]) : 0.0f;
-      dx[i] = rounded_to<X>(gradient_of(value, from_y, factor(i), rstd, slope, added));
+      dx[i] = rounded_to<X>(gradient_of(value, from_y * factor(i), rstd, slope, added));
     }
     __syncthreads();  // the next row's sums go where this one's are read
   }

@@ -24,7 +24,7 @@ struct Steps {
 struct RowPlace {
   int64_t token, head;
 };
-__device__ inline RowPlace place_of(int64_t number, int64_t heads) {
+__host__ __device__ inline RowPlace place_of(int64_t number, int64_t heads) {
   if (heads == 1) return {number, 0};
   if ((number | heads) >> 32 == 0) {
     const unsigned token = static_cast<unsigned>(number) / static_cast<unsigned>(heads);

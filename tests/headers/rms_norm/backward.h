@@ -163,6 +163,9 @@ void answers_in_packs(const Expect& expect, bool quick) {
   expect({2, 4096, {4104}, 0, false, true, false, true});
   expect({6, 16, {128, 3, 32}, 0, true, false, true, false});
   expect({6, 16, {48, 3, 16}, 0, true, false, true, true});  // heads that follow each other as rows do
+  // Heads with gaps, and so many rows that a warp, or a block, goes from one token's to another's.
+  expect({quick ? 600 : 6000, 520, {1600, 3, 528}, 0, true, true, true, false});
+  expect({quick ? 300 : 3000, 1048, {3200, 3, 1056}, 0, true, true, true, false});
 }
 
 template <class X, class W, class Y>
@@ -219,6 +222,7 @@ void answers(Tally& tally, bool quick) {
   if (has_fast<X, W, Y>) answers_in_packs(expect, quick);
   // Several rows of a block, or of a cluster, at any element.
   if (has_fast<X, W, Y>) expect({quick ? 20 : 1200, 1043, rows, 3, true, true, true, true});
+  if (has_fast<X, W, Y>) expect({quick ? 30 : 1200, 1043, {3140, 3, 1045}, 0, true, false, true, false});
   if (has_fast<X, W, Y> && !quick) expect({300, 8195, {8203}, 1, true, true, true, false});
   expect({5, 100, rows, 0, false, true, false, false});
   expect({5, 100, rows, 0, true, false, false, true});
