@@ -348,6 +348,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   constexpr int N = Shape::N, kVectors = Shape::kVectors;
   constexpr bool kAligned = Shape::kAligned, kWarps = Shape::kWarps;
   constexpr bool kFetchesRstd = P::kHasRstd && !kWarps;
+  // A copy whose target lies otherwise in its sectors of 32 bytes than its source is written in more pieces.
   extern __shared__ __align__(128) uint4 dynamic_memory[];
   __shared__ alignas(16) BlockSums block_sums_memory;
   __shared__ float fetched_rstd[kRstdPlaces];
