@@ -19,7 +19,8 @@ namespace rms_norm {
 // An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
 // cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has one or two. With parts = 0, a
 // block has whole rows, one after the other, and a multiprocessor has `rows` times eight warps; so it is, with eight
-// warps, where an entry needs more warps than a block may have, and where rows have at most 64 packs.
+// warps, where an entry needs more warps than a block may have, where rows have at most 64 packs, and, with whole rows,
+// where they have at most 128 packs of 16-bit elements, since a thread then needs most of the registers.
 struct FewRows {
   int most_warps;
   int64_t most_rows;
