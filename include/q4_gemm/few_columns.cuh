@@ -619,7 +619,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kTogether) few_columns(const F
   // share a multiprocessor. Where its blocks have no room beside this one's, later is a little faster, as was measured.
   enum class Next { at_once, after_x, before_sums };
   constexpr Next kNext = S::kTogether > 1 ? Next::at_once : kXInSlots ? Next::before_sums : Next::after_x;
-  extern __shared__ uint4 shared_memory[];
+  extern __shared__ __align__(128) uint4 shared_memory[];
   char* const shared = reinterpret_cast<char*>(shared_memory);
   const FewShare<S> share(p);
   Fetcher<S, P> fetcher(p, share, shared);

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__((kTeamWarps + 1) * 32) rows_in_teams(const P p
   using Share = detail::Share<N, kTeamVectors, access, typename P::Norm>;
   using Row = typename Share::Row;
   using Ends = HeadAndTail<N, access, typename P::Norm>;
-  extern __shared__ uint4 shared_memory[];
+  extern __shared__ __align__(128) uint4 shared_memory[];
   TeamShared& shared = *reinterpret_cast<TeamShared*>(shared_memory);
   const int lane = threadIdx.x, warp = threadIdx.y;
   const int team = blockIdx.x / parts, part = blockIdx.x - team * parts, teams = gridDim.x / parts;

@@ -101,6 +101,27 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
+    "file",
+    ["bench/abi/rms_norm/bfloat16_gradients.cu", "tests/headers/rms_norm/teams/main.cu", "bench/tune/q4_gemm/few_16.cu"],
+)
+def test_copies_land_where_lines_of_memory_begin(file, tmp_path):
+    """Dynamic shared memory begins where the static variables end, unless an alignment is declared, and an asynchronous
+    copy is slower if its target lies otherwise in a sector than its source."""
+    options = ["-std=c++17", f"-I{ROOT}", *OPTIONS, "-arch=compute_90a", "-ptx", "-o", tmp_path / "ptx"]
+    made = run(NVCC, *options, ROOT / file, timeout=900)
+    assert made.returncode == 0, made.stderr
+    ptx = (tmp_path / "ptx").read_text(encoding="utf-8")
+    declared = re.findall(r"\.extern \.shared \.align (\d+) \.b8 (\w+)\[\]", ptx)
+    alignments = {name: int(alignment) for alignment, name in declared}
+    kernels = [kernel for kernel in re.split(r"\.entry ", ptx)[1:] if re.search(r"cp\.async\.(c[ag]|bulk)", kernel)]
+    assert kernels
+    for kernel in kernels:
+        used = {name for name in alignments if re.search(rf"\b{name}\b", kernel)}
+        assert used and all(alignments[name] >= 128 for name in used), (kernel.split("(")[0], alignments)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
     "file", ["tune/q4_gemm/few_16.cu", "tune/q4_gemm/exact.cu", "tune/q4_gemm/reference.cu", "abi/q4_gemm/float32.cu"]
 )
 def test_what_measures_q4_gemm_compiles_for_hopper(file, tmp_path):
