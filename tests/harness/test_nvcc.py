@@ -102,7 +102,11 @@ def test_the_compiler_does_not_split_stores(candidates, tmp_path):
 @pytest.mark.full
 @pytest.mark.parametrize(
     "file",
-    ["bench/abi/rms_norm/bfloat16_gradients.cu", "tests/headers/rms_norm/teams/main.cu", "bench/tune/q4_gemm/few_16.cu"],
+    [
+        "bench/abi/rms_norm/bfloat16_gradients.cu",
+        "tests/headers/rms_norm/teams/main.cu",
+        "bench/tune/q4_gemm/few_16.cu",
+    ],
 )
 def test_copies_land_where_lines_of_memory_begin(file, tmp_path):
     """Dynamic shared memory begins where the static variables end, unless an alignment is declared, and an asynchronous
