@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   const auto pack_of = [&](int of_warp, int of_lane) {
     const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
     const int thread = of_warp * kRowThreads + of_lane % kRowThreads;
-    return thread / 32 * (32 * Shape::kVectors) + vector * 32 + thread % 32;
+    return pack_in_row<Shape::kVectors>(thread, vector);
   };
   const auto has = [&](int of_warp, int pack) { return of_warp * kRowThreads < p.row_threads && pack < p.packs; };
   const auto row_of = [&](int r) { return first_row + r * static_cast<int>(blockDim.y); };

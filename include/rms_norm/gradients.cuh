@@ -232,6 +232,12 @@ __device__ inline float lane_sum(float value, int lanes) {
   return value;
 }
 
+// The v-th pack of a block's thread that has kVectors of them, 32 apart: those of a warp follow each other.
+template <int kVectors, class Number>
+__device__ Number pack_in_row(Number thread, int v = 0) {
+  return thread / 32 * (32 * kVectors) + v * 32 + thread % 32;
+}
+
 constexpr int kGradientWarps = 16;  // at most, of a block
 
 // The sums over the warps of a block. Of two copies, each row uses the other one, so that one barrier is enough: a
@@ -362,8 +368,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const unsigned group = parts == 1 ? blockIdx.x : blockIdx.x / parts;
   const int part = static_cast<int>(blockIdx.x - group * parts);
   const int first = part * p.part_packs, packs = min(p.part_packs, p.packs - first);
-  // Of a block, each warp has packs that follow each other, at distances that the compiler knows.
-  const int pack = kWarps ? threadIdx.x : threadIdx.x / 32 * (32 * kVectors) + threadIdx.x % 32;
+  // Of a block, packs of a thread have distances that the compiler knows.
+  const int pack = kWarps ? threadIdx.x : pack_in_row<kVectors>(threadIdx.x);
   const int between = kWarps ? lanes : 32;
   const auto pack_of = [&](int v) { return pack + v * between; };
   const auto element_of = [&](int v) { return static_cast<int64_t>(first + pack_of(v)) * N; };
