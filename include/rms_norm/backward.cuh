@@ -162,8 +162,7 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
   static_assert(Shape::N * sizeof(typename P::Input) == sizeof(uint4));
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
   constexpr int kPackBytes = sizeof(uint4);
-  const int stage_bytes = (p.dsum.data ? 3 : 2) * Memory::of_tensor(lanes, teams) * kPackBytes,
-            out_bytes = Memory::of_output(lanes, teams) * kPackBytes;
+  const int stage_bytes = (p.dsum.data ? 3 : 2) * Memory::of_tensor(lanes, teams) * kPackBytes;
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
@@ -180,14 +179,14 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
   // To read at most two rows of each cluster again takes less time than to write partial sums and to read those.
   p.reads_again = p.partial && Shape::kAligned && !Shape::kWarps && p.rows <= 2 * clusters && keeps_inputs(p);
   const auto kernel = row_gradients<Shape, P>;
-  if (std::max(out_bytes + p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
+  if (std::max(p.stages * stage_bytes, sums_bytes) > kWithoutAsking) {
     int most_bytes = 0;
     if (const cudaError_t error = most_shared_bytes(most_bytes)) return error;
-    p.stages = std::clamp((most_bytes - out_bytes) / stage_bytes, 1, p.stages);
+    p.stages = std::clamp(most_bytes / stage_bytes, 1, p.stages);
     if (const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes))
       return error;
   }
-  const int shared_bytes = std::max(out_bytes + p.stages * stage_bytes, sums_bytes);
+  const int shared_bytes = std::max(p.stages * stage_bytes, sums_bytes);
   Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, shared_bytes, parts, p.dependent};
   return launch(stream, grid, kernel, p);
 }

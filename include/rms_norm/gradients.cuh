@@ -29,7 +29,9 @@ struct Gradient {
 // Addresses, in bytes.
 struct Span {
   uintptr_t begin, end;
-  __device__ bool has(uintptr_t address, int bytes) const { return begin <= address && address + bytes <= end; }
+  __device__ bool has(const void* from, int bytes) const {
+    return begin <= reinterpret_cast<uintptr_t>(from) && reinterpret_cast<uintptr_t>(from) + bytes <= end;
+  }
 };
 
 template <class X, class W, class Y>
@@ -121,99 +123,121 @@ __device__ inline float gradient_of(float value, float product, float rstd, floa
 // Starts to copy a pack to shared memory.
 template <class T, int N>
 __device__ void start_copy_of(Pack<T, N>* to, const T* from, [[maybe_unused]] cuda::access_property cache) {
-  constexpr int kBytes = Pack<T, N>::kBytes, kStep = kBytes < 16 ? kBytes : 16;
-#pragma unroll
-  for (int i = 0; i < kBytes; i += kStep) {
-    auto* const shared = reinterpret_cast<char*>(to) + i;
-    const auto* const global = reinterpret_cast<const char*>(from) + i;
+  static_assert(Pack<T, N>::kBytes == 16);
 #if !defined(__SIMT__) && __CUDA_ARCH__ >= 800
-    if constexpr (kStep == 16) {
-      asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
-                   "l"(__cvta_generic_to_global(global)), "l"(static_cast<uint64_t>(cache))
-                   : "memory");
-      continue;
-    }
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+               "l"(__cvta_generic_to_global(from)), "l"(static_cast<uint64_t>(cache))
+               : "memory");
+#else
+  __pipeline_memcpy_async(to, from, 16);
 #endif
-    __pipeline_memcpy_async(shared, global, kStep);
-  }
 }
 
-// Sixteen bytes of two packs, from that byte on. Elements have two bytes or four, so that the byte is even.
+// A pack in shared memory that begins `bytes` past a multiple of 16, out of three times eight bytes. Elements have two
+// bytes or four.
 template <class T, int N>
-__device__ Pack<T, N> bytes_from(int byte, const Pack<T, N>& first, const Pack<T, N>& second) {
+__device__ Pack<T, N> load_past(const Pack<T, N>* memory, int bytes) {
   static_assert(Pack<T, N>::kBytes == 16);
-  unsigned word[8];
+  const auto* const eights = reinterpret_cast<const uint2*>(memory) + bytes / 8;
+  unsigned word[6];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) word[i] = first.word[i], word[i + 4] = second.word[i];
+  for (int i = 0; i < 3; ++i) word[2 * i] = eights[i].x, word[2 * i + 1] = eights[i].y;
 #pragma unroll
-  for (int i = 0; i < 6; ++i) word[i] = byte & 8 ? word[i + 2] : word[i];
-#pragma unroll
-  for (int i = 0; i < 5; ++i) word[i] = byte & 4 ? word[i + 1] : word[i];
+  for (int i = 0; i < 5; ++i) word[i] = bytes & 4 ? word[i + 1] : word[i];
   Pack<T, N> pack;
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pack.word[i] = sizeof(T) == 4 ? word[i] : __funnelshift_r(word[i], word[i + 1], byte % 4 * 8);
+    pack.word[i] = sizeof(T) == 4 ? word[i] : __funnelshift_r(word[i], word[i + 1], bytes % 4 * 8);
   return pack;
 }
 
-// A row, or a block's part of it, that begins at any element. It comes and goes in chunks of 16 bytes on 16-byte
-// boundaries, and in shared memory it is as far from a boundary as in global memory. Bytes are counted from the first
-// chunk on.
+// The 16 bytes at a multiple of 16 in which an address in global memory lies.
 template <class T>
-struct RowChunks {
-  static constexpr int kBytes = 16, kElement = sizeof(T), kElements = kBytes / kElement;
+__device__ T* chunk_at(T* address) {
+#ifdef __SIMT__
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(address) / 16 * 16);
+#else
+  return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(address) / 16 * 16));
+#endif
+}
+
+// Rows that begin at any element. The packs of a warp, or of the lanes that share a row, come and go in chunks of 16
+// bytes at multiples of 16, of which there may be one more than packs. This is a lane's share of them: chunks lane,
+// lane + lanes, and so on, and for lane 0 the one more. No other warp's chunks are needed. Bytes are counted from the
+// first chunk on.
+template <class T, int kVectors>
+struct Chunks {
+  static constexpr int kBytes = 16, kElement = sizeof(T), N = kBytes / kElement;
   using Element = std::remove_const_t<T>;
-  using Chunk = Pack<Element, kElements>;
-  T* const first;
-  const int begin, end;
-  __device__ RowChunks(T* row, int count)
-      : RowChunks(row, count, static_cast<int>(reinterpret_cast<uintptr_t>(row) % kBytes)) {}
-  __device__ T* chunk(int number) const { return first + int64_t{number} * kElements; }
-  __device__ bool has(int byte, int bytes) const { return begin <= byte && byte + bytes <= end; }
-  __device__ bool lies_in(const Span& tensor) const {
-    return tensor.has(reinterpret_cast<uintptr_t>(first), (end + kBytes - 1) / kBytes * kBytes);
+  using Chunk = Pack<Element, N>;
+  const int begin, end, lane, lanes;
+  T* const own;
+  // address: of the lane's first pack; bytes: of all lanes' packs.
+  __device__ Chunks(T* address, int bytes, int lane, int lanes)
+      : begin(static_cast<int>(reinterpret_cast<uintptr_t>(address) % kBytes)),
+        end(begin + bytes),
+        lane(lane),
+        lanes(lanes),
+        own(chunk_at(address)) {}
+  __device__ bool is_whole(int chunk) const { return chunk >= (begin + kBytes - 1) / kBytes && chunk < end / kBytes; }
+  // The lane's place in shared memory, where the first chunk is in the same half of a sector of 32 bytes, so that each
+  // copy is one piece.
+  __device__ Chunk* place_in(Chunk* memory) const {
+    return memory + ((static_cast<unsigned>(reinterpret_cast<uintptr_t>(own)) / kBytes - lane) & 1);
   }
-  // Calls do_element(i) for those elements of the chunk that are the row's.
-  template <class Do>
-  __device__ void for_each(int number, Do do_element) const {
+  // Starts to copy the lane's chunks. What else is in the first and the last one comes too, if it is in the tensor's
+  // memory.
+  __device__ void start_copy(Chunk* memory, const Span& tensor, cuda::access_property cache) const {
+    Chunk* const to = place_in(memory);
+    const auto is_mine = [&](int v) { return (lane + v * lanes) * kBytes < end && (v < kVectors || lane == 0); };
+    if (tensor.has(own, (kVectors * lanes + 1) * kBytes)) {
 #pragma unroll
-    for (int i = 0; i < kElements; ++i)
-      if (has(number * kBytes + i * kElement, kElement)) do_element(i);
+      for (int v = 0; v <= kVectors; ++v)
+        if (is_mine(v)) start_copy_of(to + v * lanes, own + v * lanes * N, cache);
+      return;
+    }
+#pragma unroll 1
+    for (int v = 0; v <= kVectors; ++v) {
+      if (!is_mine(v)) continue;
+      const T* const from = own + v * lanes * N;
+      if (is_whole(lane + v * lanes) || tensor.has(from, kBytes)) {
+        start_copy_of(to + v * lanes, from, cache);
+        continue;
+      }
+      Element element[N] = {};
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        if (const int byte = (lane + v * lanes) * kBytes + i * kElement; begin <= byte && byte < end)
+          element[i] = from[i];
+#pragma unroll
+      for (int i = 0; i < N; ++i) reinterpret_cast<Element*>(to + v * lanes)[i] = element[i];
+    }
   }
-  // What else is in the chunks of a row's ends is copied with them, if all chunks are in the tensor's memory.
-  __device__ void start_copy(uint4* memory, int number, bool all, cuda::access_property cache) const {
-    const int byte = number * kBytes;
-    if (byte >= end) return;
-    if (all || has(byte, kBytes)) return start_copy_of(reinterpret_cast<Chunk*>(memory + number), chunk(number), cache);
-    memory[number] = {};
-    for_each(number, [&](int i) { reinterpret_cast<Element*>(memory + number)[i] = chunk(number)[i]; });
-  }
-  // A pack, and zeros past the row's end, out of the two chunks that it lies in.
-  __device__ Chunk load_pack(const uint4* memory, int number) const {
-    const auto* const chunks = reinterpret_cast<const Chunk*>(memory + number);
-    const bool has_next = (number + 1) * kBytes < end;
-    Chunk pack = bytes_from(begin, chunks[0], has_next ? chunks[1] : Chunk{});
-    const int bytes = end - begin - number * kBytes;
+  // The lane's v-th pack, and zeros past the end.
+  __device__ Chunk load_pack(Chunk* memory, int v) const {
+    Chunk pack = load_past(place_in(memory) + v * lanes, begin);
+    const int bytes = end - begin - (lane + v * lanes) * kBytes;
     if (bytes < kBytes)
 #pragma unroll
-      for (int i = 0; i < pack.kWords; ++i)
+      for (int i = 0; i < 4; ++i)
         if (bytes < 4 * i + 4) pack.word[i] &= bytes > 4 * i ? 0xffffu : 0u;
     return pack;
   }
-  __device__ void store_pack(uint4* memory, int number, const Chunk& pack) const {
-    store_unaligned(reinterpret_cast<Element*>(reinterpret_cast<char*>(memory + number) + begin), pack);
+  // Stores the lane's chunks, out of all lanes' packs, which lie one pack further in shared memory.
+  __device__ void store(const Chunk* memory, cuda::access_property cache) const {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (is_whole(lane + v * lanes))
+        detail::store<true>(own + v * lanes * N, load_past(memory + v * lanes, kBytes - begin), cache);
+    // The first chunk and the last one may have elements of other rows or warps, so that a lane stores one element.
+    const int last = max(end / kBytes, 1);
+    for (int i = lane; i < 2 * N; i += lanes) {
+      const int chunk = i < N ? 0 : last, byte = chunk * kBytes + i % N * kElement;
+      if (byte >= begin && byte < end && !is_whole(chunk))
+        own[(byte - lane * kBytes) / kElement] =
+            reinterpret_cast<const T*>(memory + 1)[(byte - begin - lane * kBytes) / kElement];
+    }
   }
-  __device__ void store_chunk(const uint4* memory, int number, cuda::access_property cache) const {
-    const auto* const from = reinterpret_cast<const T*>(memory + number);
-    if (has(number * kBytes, kBytes))
-      store<true>(chunk(number), load<kElements>(from), cache);
-    else
-      for_each(number, [&](int i) { chunk(number)[i] = from[i]; });
-  }
-
- private:
-  __device__ RowChunks(T* row, int count, int shift)
-      : first(row - shift / kElement), begin(shift), end(shift + count * kElement) {}
 };
 
 // --- Sums of a row ---------------------------------------------------------------------------------------------------
@@ -310,15 +334,16 @@ constexpr int kMostStages = 3;
 constexpr int kRstdPlaces = 8;
 static_assert(kRstdPlaces >= kMostStages + 2);
 
-// What a block has in shared memory of its teams' rows: so many packs of each tensor, and one chunk more of tensors
-// that are not aligned.
+// What a block has in shared memory of a tensor's row of each team: the packs of a warp, or of the lanes that share a
+// row, follow each other. If they are not aligned, they take a chunk more, and begin in either half of a sector.
 template <class Shape>
 struct RowMemory {
-  __host__ __device__ static constexpr int packs(int lanes) { return Shape::kVectors * lanes + !Shape::kAligned; }
-  __host__ __device__ static constexpr int of_tensor(int lanes, int teams) { return teams * packs(lanes); }
-  // Where the rows of dx become chunks.
-  __host__ __device__ static constexpr int of_output(int lanes, int teams) {
-    return Shape::kAligned ? 0 : of_tensor(lanes, teams);
+  __host__ __device__ static constexpr int width(int lanes) { return lanes < 32 ? lanes : 32; }
+  __host__ __device__ static constexpr int packs(int lanes) {
+    return Shape::kVectors * width(lanes) + (Shape::kAligned ? 0 : 2);
+  }
+  __host__ __device__ static constexpr int of_tensor(int lanes, int teams) {
+    return lanes * teams / width(lanes) * packs(lanes);
   }
 };
 
@@ -368,26 +393,21 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const unsigned group = parts == 1 ? blockIdx.x : blockIdx.x / parts;
   const int part = static_cast<int>(blockIdx.x - group * parts);
   const int first = part * p.part_packs, packs = min(p.part_packs, p.packs - first);
-  // Of a block, packs of a thread have distances that the compiler knows.
-  const int pack = kWarps ? threadIdx.x : pack_in_row<kVectors>(threadIdx.x);
-  const int between = kWarps ? lanes : 32;
+  // Packs of a warp follow each other, and in a block those of a thread have distances that the compiler knows.
+  const int between = kWarps ? lanes : 32, lane = kWarps ? threadIdx.x : threadIdx.x % 32;
+  const int pack = kWarps ? lane : pack_in_row<kVectors>(threadIdx.x);
   const auto pack_of = [&](int v) { return pack + v * between; };
   const auto element_of = [&](int v) { return static_cast<int64_t>(first + pack_of(v)) * N; };
   const auto count_of = [&](int v) { return static_cast<int>(min(int64_t{N}, p.cols - element_of(v))); };
 
-  float factor[kVectors][N];
+  Pack<W, N> weight[kVectors] = {};
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
-    Pack<W, N> weight = {};
-    if (p.weight != nullptr && pack_of(v) < packs) {
-      if constexpr (kAligned)
-        weight = load_constant<N>(p.weight + element_of(v));
-      else
-        weight = load_some<N>(p.weight + element_of(v), count_of(v));
-    }
-    unpack(weight, factor[v]);
-#pragma unroll
-    for (int k = 0; k < N; ++k) keep(factor[v][k] += p.weight_offset);
+    if (p.weight == nullptr || pack_of(v) >= packs) continue;
+    if constexpr (kAligned)
+      weight[v] = load_constant<N>(p.weight + element_of(v));
+    else
+      weight[v] = load_some<N>(p.weight + element_of(v), count_of(v));
   }
   if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
   if constexpr (!kWarps) block_sums.clear();
@@ -395,28 +415,24 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   p.let_next_kernel_start();
 
   // A stage is what the block has of one row of each team, and all stages follow each other. Of aligned tensors, a
-  // thread reads what it has copied itself, so that the order is that of copies; else rows are as in global memory.
+  // thread reads what it has copied itself, so that the order is that of copies; else packs are as in global memory.
   const bool has_sum = p.dsum.data != nullptr;
   using Memory = RowMemory<Shape>;
-  const int tensor_packs = Memory::of_tensor(lanes, teams), stage_packs = (has_sum ? 3 : 2) * tensor_packs;
-  uint4* const out = shared_memory + team * Memory::packs(lanes);
-  uint4* const stages =
-      shared_memory + Memory::of_output(lanes, teams) +
-      (kAligned ? tid / 32 * ((has_sum ? 3 : 2) * 32 * kVectors) + tid % 32 : team * Memory::packs(lanes));
-  const int to_next_tensor = kAligned ? 32 * kVectors : tensor_packs;
-  const auto sync_team = [&] { kWarps ? __syncwarp() : __syncthreads(); };
-  const int own_elements = static_cast<int>(min(int64_t{packs} * N, p.cols - int64_t{first} * N));
-  const auto chunks_of = [&](auto* row) { return RowChunks(row, own_elements); };
-  // Calls do_chunk(i) for the thread's chunks of a row.
-  const auto for_each_chunk = [&](auto do_chunk) {
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) do_chunk(pack_of(v));
-    if (threadIdx.x == 0) do_chunk(kVectors * lanes);
+  const int tensors = has_sum ? 3 : 2, stage_packs = tensors * Memory::of_tensor(lanes, teams);
+  const int to_next_tensor = kAligned ? 32 * kVectors : Memory::packs(lanes);
+  const int neighbours = kAligned ? 32 : between;  // threads whose packs lie together
+  uint4* const stages = shared_memory + tid / neighbours * tensors * to_next_tensor + tid % neighbours;
+  const int first_pack = pack - lane, own_packs = max(min(packs - first_pack, kVectors * between), 0);
+  int own_bytes = static_cast<int>(sizeof(X)) *
+                  static_cast<int>(min(int64_t{own_packs} * N, p.cols - int64_t{first + first_pack} * N));
+  if constexpr (!kAligned) keep(own_bytes);
+  const auto chunks_of = [&](auto* row) {
+    return Chunks<std::remove_pointer_t<decltype(row)>, kVectors>(row, own_bytes, lane, between);
   };
   const int first_row = static_cast<int>(group) * teams + team;
   const int own_turns = p.turns + (first_row < p.longer), block_turns = p.turns + (first_row - team < p.longer);
   const auto number_of = [&](int turn) { return first_row + turn * p.step; };
-  TeamRows<P> rows(p, first_row, kAligned ? element_of(0) : int64_t{first} * N);
+  TeamRows<P> rows(p, first_row, element_of(0));
   TeamRows<P> ahead = rows;
   // Starts to copy the thread's packs or chunks of the row of that turn, if there is one.
   const auto fetch = [&](int at, int turn) {
@@ -429,9 +445,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
             if (pack_of(v) < packs)
               start_copy_of(reinterpret_cast<Pack<Element, N>*>(memory + 32 * v), row + v * between * N, p.reads);
         } else {
-          const auto chunks = chunks_of(row);
-          const bool all = chunks.lies_in(tensor);
-          for_each_chunk([&](int chunk) { chunks.start_copy(memory, chunk, all, p.reads); });
+          chunks_of(row).start_copy(reinterpret_cast<Pack<Element, N>*>(memory), tensor, p.reads);
         }
       };
       start(ahead.x, stages + at, p.x_memory);
@@ -451,7 +465,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (kAligned)
       return reinterpret_cast<const Pack<Element, N>&>(memory[32 * v]);
     else
-      return chunks_of(row).load_pack(memory, pack_of(v));
+      return chunks_of(row).load_pack(reinterpret_cast<Pack<Element, N>*>(memory), v);
   };
 
   float dweight[kVectors][N] = {};
@@ -466,6 +480,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
           if (has_sum) memory[2 * to_next_tensor] = {};
         }
   for (int s = 0; s < p.stages; ++s) fetch(s * stage_packs, s);
+  float factor[kVectors][N];
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    unpack(weight[v], factor[v]);
+#pragma unroll
+    for (int k = 0; k < N; ++k) keep(factor[v][k] += p.weight_offset);
+  }
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
   int at = 0, stores_rstd = p.reads_again && part == 0 && tid == 0;
@@ -487,15 +508,14 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       __pipeline_wait_prior(1);
     else
       __pipeline_wait_prior(0);
-    if constexpr (!kAligned) sync_team();
+    if constexpr (!kAligned) __syncwarp();
     float value[kVectors][N], from_y[kVectors][N], product[kVectors][N], squares[kVectors] = {},
                                                                          products[kVectors] = {};
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       Pack<X, N> x = {};
       Pack<Y, N> dy = {};
-      if (has_row && (kAligned || pack_of(v) < packs))
-        x = fetched(rows.x, stage, v), dy = fetched(rows.dy, stage + to_next_tensor, v);
+      if (has_row) x = fetched(rows.x, stage, v), dy = fetched(rows.dy, stage + to_next_tensor, v);
       unpack(x, value[v]);
       unpack(dy, from_y[v]);
 #pragma unroll
@@ -524,6 +544,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (!P::kHasRstd && !kWarps && kAligned)
       if (stores_rstd) p.partial[number_of(turn)] = rstd;
 
+    if constexpr (!kAligned) __syncwarp();
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (!has_row || (!kAligned && pack_of(v) >= packs)) continue;
@@ -546,12 +567,12 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if constexpr (kAligned)
         store<true>(rows.dx + v * between * N, rounded, p.writes);
       else
-        chunks_of(rows.dx).store_pack(out, pack_of(v), rounded);
+        reinterpret_cast<Pack<X, N>*>(stage)[1 + v * between] = rounded;  // in the place of x
     }
     if constexpr (!kAligned) {
-      sync_team();
-      const auto chunks = chunks_of(rows.dx);
-      if (has_row) for_each_chunk([&](int chunk) { chunks.store_chunk(out, chunk, p.writes); });
+      __syncwarp();
+      if (has_row) chunks_of(rows.dx).store(reinterpret_cast<const Pack<X, N>*>(stage), p.writes);
+      __syncwarp();
     }
     if (!fetches_early) fetch(at, turn + p.stages);
     at = at + stage_packs == p.stages * stage_packs ? 0 : at + stage_packs;

@@ -102,20 +102,6 @@ __device__ void store(T* address, const Pack<T, N>& pack, [[maybe_unused]] cuda:
   }
 }
 
-// At the address of any element, as load_unaligned().
-template <class T, int N>
-__device__ void store_unaligned(T* address, const Pack<T, N>& pack) {
-  const bool odd = sizeof(T) == 2 && reinterpret_cast<uintptr_t>(address) % 4 != 0;
-  auto* const words = reinterpret_cast<unsigned*>(address + odd);
-  const auto store_half = [](T* to, unsigned bits) { *reinterpret_cast<unsigned short*>(to) = bits; };
-  if (odd) store_half(address, pack.word[0]), store_half(address + N - 1, pack.word[pack.kWords - 1] >> 16);
-#pragma unroll
-  for (int i = 0; i < pack.kWords; ++i) {
-    const unsigned next = i + 1 < pack.kWords ? pack.word[i + 1] : 0;
-    if (i + 1 < pack.kWords || !odd) words[i] = odd ? __funnelshift_r(pack.word[i], next, 16) : pack.word[i];
-  }
-}
-
 template <class T, int N>
 __device__ void store_some(T* address, const Pack<T, N>& pack, int64_t count) {
   constexpr int kPerWord = 4 / sizeof(T);
