@@ -1,11 +1,12 @@
-"""What a GPU loses with the norms' policy of another one: of each length of row and size of problem, the time of the
-shape that the policy takes over that of the GPU's own, as make tune measured both."""
+"""What a GPU loses with the policy of another one, for the norms and for the gradients: of each length of row and size of
+problem, the time of the shape or form that the policy takes over that of the GPU's own, as make tune measured both."""
 
 import statistics
 
 from ladder.core import registry, results
 from ladder.core.markdown import link, table
 
+from bench.tune.backward import policy as backward
 from bench.tune.rms_norm import policy
 
 
@@ -29,24 +30,52 @@ def ratios(other, own, clusters=True, layouts=(True,)):
 
 
 def loss(other, own):
-    """The mean of all cells, and the worst one."""
+    """The ratios with the policy of another GPU."""
     clusters = any(
         timed.shape.parts > 1 for operator in own.values() for found in operator.plain.values() for timed in found
     )
-    found = [*ratios(other, own, clusters)]
+    return [*ratios(other, own, clusters)]
+
+
+def gradients(gpu):
+    return backward.times_of(backward.read(results.store() / gpu / backward.CSV))
+
+
+def loss_of_gradients(other, own):
+    """The same, of the forms that the GPU has measured."""
+    lines, own_lines, found = backward.lines_of(other), backward.lines_of(own), []
+    for warps, counts in own.items():
+        for rows, times in counts.items():
+            form, own_form = (backward.taken(of, warps, rows) for of in (lines, own_lines))
+            if form in times:
+                found.append(times[form] / times[own_form])
+    return found
+
+
+def said(found):
     return f"{statistics.geometric_mean(found):.3f}, up to {max(found):.2f}"
 
 
-@registry.table("header/policies")
-def markdown(_folder, _ladder, block):
-    """What each measured GPU loses with the norms' policies of the others."""
-    gpus = results.stored_gpus(policy.CSV)
-    of = {gpu: measured(gpu) for gpu in gpus}
-    body = [[gpu.upper(), *("1" if other == gpu else loss(of[other], of[gpu]) for other in gpus)] for gpu in gpus]
-    paths = [results.store() / gpu / policy.CSV for gpu in gpus]
+def losses(csv, measure, loss, what, block):
+    gpus = results.stored_gpus(csv)
+    of = {gpu: measure(gpu) for gpu in gpus}
+    body = [[gpu.upper(), *("1" if other == gpu else said(loss(of[other], of[gpu])) for other in gpus)] for gpu in gpus]
+    paths = [results.store() / gpu / csv for gpu in gpus]
     caption = (
-        "Plain launches of rows without gaps: the time over that with the GPU's own policy, as the geometric mean of all "
+        f"{what}: the time over that with the GPU's own policy, as the geometric mean of all "
         "lengths of rows and sizes of problems, and at the worst of them. "
         f"From {', '.join(link(results.shown(path), path, block.page) for path in paths)}."
     )
     return table(["GPU", *(f"policy of the {gpu.upper()}" for gpu in gpus)], body) + "\n\n" + caption
+
+
+@registry.table("header/policies")
+def norms_markdown(_folder, _ladder, block):
+    """What each measured GPU loses with the norms' policies of the others."""
+    return losses(policy.CSV, measured, loss, "Plain launches of rows without gaps", block)
+
+
+@registry.table("header/backward_policies")
+def gradients_markdown(_folder, _ladder, block):
+    """What each measured GPU loses with the gradients' policies of the others."""
+    return losses(backward.CSV, gradients, loss_of_gradients, "Gradients, the mean of plain and dependent launches", block)

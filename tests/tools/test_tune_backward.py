@@ -11,6 +11,7 @@ from test_header import build, summary
 from tuner import linked, measures, shorten_contests
 
 from bench.tune import policies
+from bench.tune import policy_tables
 from bench.tune.backward import policy as tune
 
 PROGRAM = program("bench/tune/backward")
@@ -47,6 +48,15 @@ def chosen(times):
 def test_the_fastest_form_counts_up_to_half_way_to_the_next_number_of_rows():
     times = {1: {WHOLE: 3.0, ONE: 2.0, MANY: 2.5}, 16: {WHOLE: 4.0, ONE: 3.5, MANY: 3.0}, 64: {WHOLE: 5.0, MANY: 6.0}}
     assert chosen(times) == [(4, ONE), (32, MANY), (policies.ANY_SIZE, WHOLE)]
+
+
+def test_what_a_gpu_loses_with_the_policy_of_another_one():
+    """Of forms that it has measured; where the other's cluster has room for more rows, it takes as many as there are."""
+    less = ONE._replace(rows_at_once=4)
+    own = tune.times_of([*rows_of({4: {WHOLE: 2.0, less: 3.0}, 16: {WHOLE: 2.0, ONE: 2.5}, 64: {WHOLE: 2.0}})])
+    other = tune.times_of([*rows_of({4: {ONE: 1.0}, 16: {ONE: 1.0}, 64: {MANY: 1.0}})])
+    assert policy_tables.loss_of_gradients(other, own) == [1.5, 1.25]
+    assert policy_tables.loss_of_gradients(own, own) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("time, forms", [(2.01, [WHOLE]), (2.03, [ONE, WHOLE])])
@@ -115,7 +125,8 @@ def test_measures_stores_and_writes_a_policy_as_clang_format_leaves_it(machine):
     assert len(lines) == 12, text
     shutil.copy(ROOT / ".clang-format", machine.root)
     assert run(CLANG_FORMAT, machine.root / POLICY, cwd=machine.root).stdout == text
-    (machine.root / "include/rms_norm/policies/backward/h100.cuh").unlink()  # its measurement is not there
+    for measured in ("h100", "h200"):  # their measurements are not there
+        (machine.root / f"include/rms_norm/policies/backward/{measured}.cuh").unlink()
     assert machine.run("tune", "backward", "--check").returncode == 0
 
 

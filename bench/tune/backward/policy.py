@@ -71,6 +71,12 @@ def lines_of(times):
     return lines
 
 
+def taken(lines, warps, rows):
+    """The form that few_rows.cuh finds in these lines for a problem."""
+    form = next(line.form for line in lines if warps <= line.warps and rows <= line.rows)
+    return form._replace(rows_at_once=min(form.rows_at_once, -(-rows // form.rows_of_thread)))
+
+
 def written(line):
     rows = "INT64_MAX" if line.rows == policies.ANY_SIZE else str(line.rows)
     return ", ".join(map(str, (line.warps, rows, *line.form)))

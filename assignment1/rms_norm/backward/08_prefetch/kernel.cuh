@@ -32,14 +32,14 @@ __device__ void fetch_ahead(Pack<T>* to, const Tensors<T>& t, int64_t row, int64
   __pipeline_commit();  // of every thread and row, so that they can be counted
 }
 
-// kAhead rows are in flight or in shared memory, which has room for so many.
-template <class T, int kAhead>
+// kAhead rows are in flight or in shared memory, kShift times 16 bytes past its begin.
+template <class T, int kAhead, int kShift>
 __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T> t, bool aligned) {
   extern __shared__ uint4 fetched[];
   __shared__ float2 warp_sums[2][32];
   const int64_t first = int64_t{threadIdx.x} * kColumns, columns = t.cols - first;
   const bool vector = aligned && columns > 0;
-  auto* own = reinterpret_cast<Pack<T>*>(fetched) + threadIdx.x;
+  auto* own = reinterpret_cast<Pack<T>*>(fetched + kShift) + threadIdx.x;
   const unsigned slot = 2 * blockDim.x;  // packs of a row, dy's and x's
   for (int i = 0; i < kAhead; ++i)
     prefetch::fetch_ahead(own + i * slot, t, blockIdx.x + int64_t{i} * gridDim.x, first, vector);
@@ -59,9 +59,9 @@ __global__ void __launch_bounds__(kMostThreads) gradients_kernel(const Tensors<T
   if (t.dweight != nullptr) store_pack(t.partial + blockIdx.x * t.cols + first, partial, vector, columns);
 }
 
-template <class T, int kAhead>
+template <class T, int kAhead, int kShift>
 void launch_with(const Tensors<T>& t, size_t bytes, cudaStream_t stream) {
-  auto* kernel = gradients_kernel<T, kAhead>;
+  auto* kernel = gradients_kernel<T, kAhead, kShift>;
   const unsigned threads = threads_for(t.cols);
   int per_multiprocessor = 0;
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
@@ -74,7 +74,8 @@ void launch_with(const Tensors<T>& t, size_t bytes, cudaStream_t stream) {
   partial_sums_kernel<<<static_cast<unsigned>(blocks_for(t.cols, kTile)), dim3(kTile, kTile), 0, stream>>>(t, blocks);
 }
 
-inline void launch(const BackwardCall& call, cudaStream_t stream) {
+template <int kShift = 0>
+void launch(const BackwardCall& call, cudaStream_t stream) {
   int device = 0, most = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -83,15 +84,15 @@ inline void launch(const BackwardCall& call, cudaStream_t stream) {
     const auto t = tensors_of(call, type);
     const size_t row = 2 * sizeof(Pack<T>) * threads_for(t.cols), room = static_cast<size_t>(most) - 1024;
     if (4 * row <= room)
-      launch_with<T, 4>(t, 4 * row, stream);
+      launch_with<T, 4, kShift>(t, 4 * row + 16 * kShift, stream);
     else
-      launch_with<T, 1>(t, row, stream);
+      launch_with<T, 1, kShift>(t, row + 16 * kShift, stream);
   });
 }
 
 inline const Stage<RmsNormBackward> stage{"08_prefetch",
                                           "the next rows come to shared memory by cp.async",
-                                          launch,
+                                          launch<>,
                                           {0, RmsNormBackward::refuses_beyond_8192}};
 
 }  // namespace ladder::backward::prefetch
