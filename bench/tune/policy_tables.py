@@ -78,4 +78,6 @@ def norms_markdown(_folder, _ladder, block):
 @registry.table("header/backward_policies")
 def gradients_markdown(_folder, _ladder, block):
     """What each measured GPU loses with the gradients' policies of the others."""
-    return losses(backward.CSV, gradients, loss_of_gradients, "Gradients, the mean of plain and dependent launches", block)
+    return losses(
+        backward.CSV, gradients, loss_of_gradients, "Gradients, the mean of plain and dependent launches", block
+    )

@@ -10,8 +10,7 @@ from fakes import Machine, executable
 from test_header import build, summary
 from tuner import linked, measures, shorten_contests
 
-from bench.tune import policies
-from bench.tune import policy_tables
+from bench.tune import policies, policy_tables
 from bench.tune.backward import policy as tune
 
 PROGRAM = program("bench/tune/backward")
