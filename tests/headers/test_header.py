@@ -468,7 +468,11 @@ MUTANTS = {
     "gradients_of_one_token": (r"if \(head < p\.heads\) return;", "return;", "backward"),
     "shorter_row_not_filled_up": (r"memory\[0\] = memory\[to_next_tensor\] = \{\};", "", "backward"),
     "odd_row_moved_by_whole_words": (r"bytes % 4 \* 8", "0", "backward"),
-    "odd_row_read_before_it_came": (r"\(!kAligned\) __syncwarp\(\);(\n    float value)", r"(!kAligned) {}\1", "backward"),
+    "odd_row_read_before_it_came": (
+        r"\(!kAligned\) __syncwarp\(\);(\n    float value)",
+        r"(!kAligned) {}\1",
+        "backward",
+    ),
     "odd_rows_ends_lost": (r"byte < end && !is_whole\(chunk\)", "byte < end && false", "backward"),
     "odd_rows_end_kept": (r"pack\.word\[i\] &= bytes > 4 \* i \? 0xffffu : 0u", "pack.word[i] &= ~0u", "backward"),
     "gradient_of_one_part": (
