@@ -470,15 +470,21 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 
   float dweight[kVectors][N] = {};
   // A thread that has fewer packs reads zeros.
-  if constexpr (kAligned)
+  const auto fill_up = [&](uint4* memory) {
+    memory[0] = memory[to_next_tensor] = {};
+    if (has_sum) memory[2 * to_next_tensor] = {};
+  };
+  if constexpr (kAligned) {
     for (int s = 0; s < p.stages; ++s)
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
-        if (pack_of(v) >= packs) {
-          uint4* const memory = stages + s * stage_packs + 32 * v;
-          memory[0] = memory[to_next_tensor] = {};
-          if (has_sum) memory[2 * to_next_tensor] = {};
-        }
+        if (pack_of(v) >= packs) fill_up(stages + s * stage_packs + 32 * v);
+  } else {
+    for (int s = 0; s < p.stages; ++s)
+      for (int slot = lane; slot < to_next_tensor; slot += between)
+        if (slot * static_cast<int>(sizeof(uint4)) >= own_bytes) fill_up(stages + s * stage_packs + slot - lane);
+    __syncwarp();
+  }
   for (int s = 0; s < p.stages; ++s) fetch(s * stage_packs, s);
   float factor[kVectors][N];
 #pragma unroll
