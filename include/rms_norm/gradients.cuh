@@ -479,7 +479,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
         if (pack_of(v) >= packs) fill_up(stages + s * stage_packs + 32 * v);
-  } else {
+  } else {  // what lies past the packs is read, too, and dropped
     for (int s = 0; s < p.stages; ++s)
       for (int slot = lane; slot < to_next_tensor; slot += between)
         if (slot * static_cast<int>(sizeof(uint4)) >= own_bytes) fill_up(stages + s * stage_packs + slot - lane);
@@ -550,7 +550,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (!P::kHasRstd && !kWarps && kAligned)
       if (stores_rstd) p.partial[number_of(turn)] = rstd;
 
-    if constexpr (!kAligned) __syncwarp();
+    if constexpr (!kAligned) __syncwarp();  // all lanes have read x, whose place dx takes
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (!has_row || (!kAligned && pack_of(v) >= packs)) continue;
@@ -573,7 +573,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
       if constexpr (kAligned)
         store<true>(rows.dx + v * between * N, rounded, p.writes);
       else
-        reinterpret_cast<Pack<X, N>*>(stage)[1 + v * between] = rounded;  // in the place of x
+        reinterpret_cast<Pack<X, N>*>(stage)[1 + v * between] = rounded;
     }
     if constexpr (!kAligned) {
       __syncwarp();
