@@ -113,39 +113,43 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   const int own_warps = blockDim.x / 32, lane = threadIdx.x % 32, half = lane / 16;
   const int warp = part * own_warps + static_cast<int>(threadIdx.x) / 32;  // of the row
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
-  const int first_row = blockIdx.y * blockDim.y * kRows + threadIdx.y;
+  const unsigned first_row = blockIdx.y * blockDim.y * kRows + threadIdx.y;
   // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two.
   const auto pack_of = [&](int of_warp, int of_lane) {
     const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
-    const int thread = of_warp * kRowThreads + of_lane % kRowThreads;
-    return pack_in_row<Shape::kVectors>(thread, vector);
+    const unsigned thread = of_warp * kRowThreads + of_lane % kRowThreads;
+    return static_cast<int>(pack_in_row<Shape::kVectors>(thread, vector));
   };
   const auto has = [&](int of_warp, int pack) { return of_warp * kRowThreads < p.row_threads && pack < p.packs; };
-  const auto row_of = [&](int r) { return first_row + r * static_cast<int>(blockDim.y); };
+  const auto row_of = [&](int r) { return static_cast<int64_t>(first_row + r * blockDim.y); };
   const int pack = pack_of(warp, lane);
   const int64_t element = static_cast<int64_t>(pack) * N;
   const bool has_pack = has(warp, pack);
 
+  Pack<X, N> x[kRows] = {}, dsum[kRows] = {};
+  Pack<Y, N> dy[kRows] = {};
+  [[maybe_unused]] float stored_rstd[kRows] = {};
+  const auto load_rows = [&] {
+    if (p.dependent) wait_for_previous_kernel();
+    if (p.lets_next_start) let_next_kernel_start();
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const auto row = row_of(r);
+      if (row >= p.rows) continue;
+      if constexpr (P::kHasRstd) stored_rstd[r] = p.rstd[row];
+      if (!has_pack) continue;
+      x[r] = load<N, true>(p.x + row * p.x_stride + element, p.cache);
+      dy[r] = load<N, true>(p.dy + row * p.dy_stride + element, p.cache);
+      if (p.adds) dsum[r] = load<N, true>(p.dsum + row * p.dsum_stride + element, p.cache);
+    }
+  };
+  // The rows take longest to come. Only what need not wait for the kernel before comes ahead of them.
+  if (!p.dependent) load_rows();
   Pack<W, N> weight = {};
   if (p.weight != nullptr && has_pack) weight = load_constant<N>(p.weight + element);
   const Mailboxes<1> box{&arrived};
   if (parts > 1) box.open();
-  if (p.dependent) wait_for_previous_kernel();
-  if (p.lets_next_start) let_next_kernel_start();
-
-  Pack<X, N> x[kRows] = {}, dsum[kRows] = {};
-  Pack<Y, N> dy[kRows] = {};
-  [[maybe_unused]] float stored_rstd[kRows] = {};
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const int64_t row = row_of(r);
-    if (row >= p.rows) continue;
-    if constexpr (P::kHasRstd) stored_rstd[r] = p.rstd[row];
-    if (!has_pack) continue;
-    x[r] = load<N, true>(p.x + row * p.x_stride + element, p.cache);
-    dy[r] = load<N, true>(p.dy + row * p.dy_stride + element, p.cache);
-    if (p.adds) dsum[r] = load<N, true>(p.dsum + row * p.dsum_stride + element, p.cache);
-  }
+  if (p.dependent) load_rows();
 
   const auto numbers_of = [&](int r) -> Numbers& {
     return reinterpret_cast<Numbers*>(shared_memory)[r * blockDim.y + threadIdx.y];
@@ -208,7 +212,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
       dweight[k] += from_y[k] * (value[k] * rstd);
       value[k] = gradient_of(value[k], from_y[k] * factor[k], rstd, slope, added[k]);
     }
-    store<true>(p.dx + int64_t{row_of(r)} * p.dx_stride + element, round_to<X>(value), p.cache);
+    store<true>(p.dx + row_of(r) * p.dx_stride + element, round_to<X>(value), p.cache);
   }
 
   if (p.dweight == nullptr) return;
