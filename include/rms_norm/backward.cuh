@@ -238,19 +238,21 @@ cudaError_t launch_weight_of_rows(const P& p, bool begins_early, bool lets_next_
   return launch(stream, grid, weight_gradient_of_rows<N, X, W, Y>, of);
 }
 
-constexpr int64_t kFewTurns = 8;  // of a block, one row each
+// Turns of a block, one row each. With fewer blocks that all have as many, the last turn leaves none idle, and there are
+// fewer partial sums. That is worth it where turns are few, and also where they are many, since fewer blocks are lost.
+constexpr int64_t kFewTurns = 8, kManyTurns = 16;
 
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
 // clusters that there may be, and become what there are.
 template <class Policy, int N, bool kAligned, class P>
 cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  // most: 0 where a GPU holds no whole cluster. Where turns are few, there are no more blocks than have as many.
-  const auto begin = [&](int64_t most, int64_t rows_of_block = 1, int64_t few_turns = kFewTurns) {
+  // most: 0 where a GPU holds no whole cluster.
+  const auto begin = [&](int64_t most, int64_t rows_of_block = 1, int64_t many_turns = kManyTurns) {
     const int64_t row_blocks = largest_share(p.rows, rows_of_block);
     const int64_t groups = std::min({partials, std::max<int64_t>(most, 1), row_blocks});
     const int64_t turns = largest_share(row_blocks, groups);
-    return partials = turns <= few_turns ? largest_share(row_blocks, turns) : groups;
+    return partials = turns <= kFewTurns || turns >= many_turns ? largest_share(row_blocks, turns) : groups;
   };
   const auto in_long_rows = [&] {
     Grid grid = {dim3(static_cast<unsigned>(begin(4 * processors))), dim3(kGradientThreads)};
@@ -294,7 +296,8 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       const int64_t alone = kAligned ? largest_share(8 * eights, warps) : 8 * eights / warps;
       const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : largest_share(8, warps);
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
-      const int64_t groups = begin(blocks * (usable / parts), 1, parts == kMostParts ? INT64_MAX : kFewTurns);
+      const int64_t many_turns = parts == 1 ? kManyTurns : parts == kMostParts ? 0 : INT64_MAX;
+      const int64_t groups = begin(blocks * (usable / parts), 1, many_turns);
       return launch_rows<GradientShape<N, vectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
                                                                         groups, parts, processors, stream);
     };
@@ -309,6 +312,10 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
   }
   return in_long_rows();
 }
+
+// From how many bytes of x, dy and dx on L2 is to keep what is read longer than dx, which would not fit there anyway. On
+// an H200, that takes up to 9 percent off.
+constexpr int64_t kLargeBytes = 64 << 20;
 
 template <bool kHasRstd, class X, class W, class Y>
 auto problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
@@ -342,7 +349,9 @@ auto problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
   p.inverse_cols = 1.0f / static_cast<float>(p.cols);
   p.eps = options.eps;
   p.weight_offset = call.weight ? options.weight_offset : 1.0f;
-  p.reads = p.writes = property_of(options.cache == Cache::evict_first ? Eviction::first : Eviction::normal);
+  const bool is_large = 3 * p.rows * p.cols >= kLargeBytes / static_cast<int64_t>(sizeof(X));
+  p.reads = property_of(options.cache, is_large ? Eviction::last : Eviction::normal);
+  p.writes = property_of(options.cache, Eviction::normal);
   return p;
 }
 
@@ -396,9 +405,9 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //   workspace backward_workspace_bytes(rows, cols) of device memory, aligned to 4 bytes, which need not be prepared;
 //             nullptr will do without dweight. Calls that may run at the same time need a workspace each
 //
-// Of the options, eps, weight_offset and dependent_launch count, and cache if it is evict_first. Returns what the
-// launches return; or cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a
-// type with a table kFewRows, as `make tune S=backward` writes it.
+// Of the options, eps, weight_offset, cache and dependent_launch count. Returns what the launches return; or
+// cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a type with a table
+// kFewRows, as `make tune S=backward` writes it.
 template <class Policy = policies::backward::H100, class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {

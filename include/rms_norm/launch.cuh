@@ -210,6 +210,9 @@ inline cuda::access_property property_of(Eviction eviction) {
   if (eviction == Eviction::last) return cuda::access_property(cuda::access_property::persisting());
   return cuda::access_property(cuda::access_property::normal());
 }
+inline cuda::access_property property_of(Cache cache, Eviction tuned) {
+  return property_of(cache == Cache::tuned ? tuned : cache == Cache::normal ? Eviction::normal : Eviction::first);
+}
 
 template <int N, int kPacks, int kVectors, int kBlock, int kParts, Access access, class P>
 cudaError_t launch_shape(const P& p, const Device& device, cudaStream_t stream) {
@@ -237,10 +240,8 @@ constexpr bool is_narrow = N * sizeof(*std::declval<P>().x) < 8;
 // read.
 template <class P>
 void set_cache(P& p, Cache cache, Access access, Eviction reads) {
-  const Eviction asked = cache == Cache::normal ? Eviction::normal : Eviction::first;
-  const Eviction writes = access == Access::contiguous ? Eviction::normal : Eviction::first;
-  p.reads = property_of(cache == Cache::tuned ? reads : asked);
-  p.writes = property_of(cache == Cache::tuned ? writes : asked);
+  p.reads = property_of(cache, reads);
+  p.writes = property_of(cache, access == Access::contiguous ? Eviction::normal : Eviction::first);
 }
 
 // Rows that no table has: a cluster shares each, or a block where there are no clusters.
