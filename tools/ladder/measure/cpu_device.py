@@ -118,17 +118,21 @@ def profile_of(folder, stage):
     return None, 0
 
 
+def has_several_launches(profile):
+    return any(row["name"] == "launches" for row in results.read(profile, ["name"]))
+
+
 def ncu_sums(folder, stage):
-    """{metric: number} of one launch on the input of make analyze, as Nsight Compute counts it."""
+    """{metric: number} of a call on the input of make analyze, as Nsight Compute counts it."""
     path, scale = profile_of(folder, stage)
     if path is None:
         return {}
     rows = [row for row in results.read(path, ["metric", "value"]) if row["metric"] and row["value"] != MISSING]
     sums = {row["metric"]: number(row, "value") * scale for row in rows if row["metric"].endswith(".sum")}
     ratios = {row["metric"]: number(row, "value") for row in rows if row["metric"].endswith(".ratio")}
-    for op in ("ld", "st"):  # the older profiles hold sectors as a mean over requests
+    for op in ("ld", "st"):  # most profiles hold sectors as a mean over requests: of several launches, of the longest
         requests, sectors, each = (name.format(op) for name in (REQUESTS, SECTORS, SECTORS_EACH))
-        if sectors not in sums and each in ratios and requests in sums:
+        if sectors not in sums and each in ratios and requests in sums and not has_several_launches(path):
             sums[sectors] = sums[requests] * ratios[each]
     return sums
 
