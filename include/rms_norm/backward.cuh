@@ -238,8 +238,9 @@ cudaError_t launch_weight_of_rows(const P& p, bool begins_early, bool lets_next_
   return launch(stream, grid, weight_gradient_of_rows<N, X, W, Y>, of);
 }
 
-// Turns of a block, one row each. With fewer blocks that all have as many, the last turn leaves none idle, and there are
-// fewer partial sums. That is worth it where turns are few, and also where they are many, since fewer blocks are lost.
+// Turns of a block, one row each. With fewer blocks that all have as many, the last turn leaves none idle, and there
+// are fewer partial sums. That is worth it where turns are few, and also where they are many, since fewer blocks are
+// lost.
 constexpr int64_t kFewTurns = 8, kManyTurns = 16;
 
 // The order in which a kernel adds up a row depends on the row's length alone. `partials` are the most blocks or
@@ -313,8 +314,8 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
   return in_long_rows();
 }
 
-// From how many bytes of x, dy and dx on L2 is to keep what is read longer than dx, which would not fit there anyway. On
-// an H200, that takes up to 9 percent off.
+// From how many bytes of x, dy and dx on L2 is to keep what is read longer than dx, which would not fit there anyway.
+// On an H200, that takes up to 9 percent off.
 constexpr int64_t kLargeBytes = 64 << 20;
 
 template <bool kHasRstd, class X, class W, class Y>
