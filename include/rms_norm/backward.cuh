@@ -267,11 +267,14 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
     int64_t eights = kAligned ? 1 : 2;
     const auto in_warps = [&](auto vectors) {
       const int lanes = threads_of(p.packs, vectors, 32);
-      const int64_t rows_of_warp = 32 / lanes, warps = (p.rows + rows_of_warp - 1) / rows_of_warp;
-      const int64_t teams = rows_of_warp * std::clamp<int64_t>((warps + processors - 1) / processors, 1, 8);
-      const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
+      const int64_t rows_of_warp = 32 / lanes, warps = largest_share(p.rows, rows_of_warp);
       using Shape = GradientShape<N, vectors, 32, kAligned>;
-      const int64_t blocks = Shape::kBlocks == 1 ? processors : eights * processors;
+      // If one block needs only two turns for all rows, it writes dweight, and there is no second kernel.
+      const bool is_alone = p.partial != nullptr && warps <= 2 * Shape::kThreads / 32;
+      const int64_t blocks = is_alone ? 1 : Shape::kBlocks == 1 ? processors : eights * processors;
+      const int64_t share = largest_share(warps, is_alone ? 1 : processors);
+      const int64_t teams = rows_of_warp * std::min<int64_t>(share, Shape::kThreads / 32);
+      const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
       return launch_rows<Shape>(p, threads, begin(blocks, teams), 1, processors, stream);
     };
     if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
