@@ -248,7 +248,7 @@ constexpr int64_t kFewTurns = 8, kManyTurns = 16;
 template <class Policy, int N, bool kAligned, class P>
 cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cudaStream_t stream) {
   const int64_t packs = (p.cols + N - 1) / N, processors = device.multiprocessors;
-  // most: 0 where a GPU holds no whole cluster.
+  // most: 0 where a GPU holds no whole cluster. Between few and many turns, some blocks have one turn less.
   const auto begin = [&](int64_t most, int64_t rows_of_block = 1, int64_t many_turns = kManyTurns) {
     const int64_t row_blocks = largest_share(p.rows, rows_of_block);
     const int64_t groups = std::min({partials, std::max<int64_t>(most, 1), row_blocks});
@@ -300,6 +300,7 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       const int64_t alone = kAligned ? largest_share(8 * eights, warps) : 8 * eights / warps;
       const int64_t blocks = parts == 1 ? alone : parts == kMostParts && warps <= 8 ? 2 : largest_share(8, warps);
       const int64_t usable = parts == kMostParts ? processors - processors / 16 : processors;
+      // Fewer clusters of two take longer, even if all have as many turns, and fewer clusters of eight do not.
       const int64_t many_turns = parts == 1 ? kManyTurns : parts == kMostParts ? 0 : INT64_MAX;
       const int64_t groups = begin(blocks * (usable / parts), 1, many_turns);
       return launch_rows<GradientShape<N, vectors, kThreads, kAligned>>(p, dim3(static_cast<unsigned>(32 * warps)),
@@ -317,8 +318,8 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
   return in_long_rows();
 }
 
-// From how many bytes of x, dy and dx on L2 is to keep what is read longer than dx, which would not fit there anyway.
-// On an H200, that takes up to 9 percent off.
+// If x, dy and dx together have so many bytes or more, L2 is asked to keep what is read longer than dx, which would not
+// fit there anyway. On an H200, that takes up to 9 percent off.
 constexpr int64_t kLargeBytes = 64 << 20;
 
 template <bool kHasRstd, class X, class W, class Y>
