@@ -27,6 +27,7 @@ enum class Fault {
   one_bit_on_second_run,
   reversed_order,
   left_behind,
+  raced,
   cuda_error,
   reads_past_input,
 };
@@ -59,6 +60,7 @@ void pretend(const float* input, const float* weight, float* output, int64_t row
   const char* order = std::getenv("SIMT_ORDER");
   if (fault == Fault::reversed_order && order && order == std::string("reversed")) y[count - 1] += 1.0f;
   if (fault == Fault::left_behind && runs > 1) y[0] += 1.0f;
+  if (fault == Fault::raced && (runs == 2 || runs == 3)) y[0] += 1.0f;
   CUDA_CHECK(
       cudaMemcpy(output, y.data(), (count - (fault == Fault::unwritten)) * sizeof(float), cudaMemcpyHostToDevice));
   if (fault == Fault::overrun_after) upload(output + count + 2, 1.0f);
@@ -105,6 +107,8 @@ TEST_CASE("each fault is named, with the shape and the order that showed it") {
   CHECK(says(failure<Fault::reversed_order>(), "thread order reversed: 1 of 231 elements wrong"));
   CHECK(!says(failure<Fault::reversed_order>(), "leaves something behind"));
   CHECK(says(failure<Fault::left_behind>(), "so it is not the order, and a launch leaves something behind"));
+  CHECK(says(failure<Fault::raced>(), "thread order reversed: 1 of 231 elements wrong"));
+  CHECK(!says(failure<Fault::raced>(), "leaves something behind"));
   CHECK(says(failure<Fault::cuda_error>(), "cudaErrorIllegalAddress"));
   CHECK(says(failure<Fault::reads_past_input>(), "got NaN"));
 }
