@@ -119,7 +119,8 @@ def profile_of(folder, stage):
 
 
 def has_several_launches(profile):
-    return any(row["name"] == "launches" for row in results.read(profile, ["name"]))
+    """Of the rows of a stored profile."""
+    return any(row["name"] == "launches" for row in profile)
 
 
 def ncu_sums(folder, stage):
@@ -127,12 +128,13 @@ def ncu_sums(folder, stage):
     path, scale = profile_of(folder, stage)
     if path is None:
         return {}
-    rows = [row for row in results.read(path, ["metric", "value"]) if row["metric"] and row["value"] != MISSING]
+    profile = results.read(path, ["name", "metric", "value"])
+    rows = [row for row in profile if row["metric"] and row["value"] != MISSING]
     sums = {row["metric"]: number(row, "value") * scale for row in rows if row["metric"].endswith(".sum")}
     ratios = {row["metric"]: number(row, "value") for row in rows if row["metric"].endswith(".ratio")}
     for op in ("ld", "st"):  # most profiles hold sectors as a mean over requests: of several launches, of the longest
         requests, sectors, each = (name.format(op) for name in (REQUESTS, SECTORS, SECTORS_EACH))
-        if sectors not in sums and each in ratios and requests in sums and not has_several_launches(path):
+        if sectors not in sums and each in ratios and requests in sums and not has_several_launches(profile):
             sums[sectors] = sums[requests] * ratios[each]
     return sums
 
