@@ -161,8 +161,8 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
   using Memory = RowMemory<Shape>;
   static_assert(Shape::N * sizeof(typename P::Input) == sizeof(uint4));
   const int lanes = static_cast<int>(threads.x), teams = static_cast<int>(threads.y), block = lanes * teams;
-  constexpr int kPackBytes = sizeof(uint4);
-  const int stage_bytes = (p.dsum.data ? 3 : 2) * Memory::of_tensor(lanes, teams) * kPackBytes;
+  p.stage_packs = (p.dsum.data ? 3 : 2) * Memory::of_tensor(lanes, teams);
+  const int stage_bytes = p.stage_packs * static_cast<int>(sizeof(uint4));
   const int sums_bytes = threads.y > 1 ? static_cast<int>(sizeof(float)) * block * Shape::kVectors * Shape::N : 0;
   constexpr int kWithoutAsking = (48 << 10) - kStaticBytes;
   p.parts = parts, p.part_packs = (p.packs + parts - 1) / parts;
@@ -171,8 +171,12 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
   p.fetches_early = (kMostStages * in_flight <= kFewInFlight || parts > 1) && !p.dsum.data;
   p.step = clusters * teams;
   const RowPlace step = place_of(p.step, p.heads);
-  const auto set_steps = [&](auto& of) { of.step = of.offset(step), of.wrap = of.offset({1, -p.heads}); };
-  set_steps(p.x), set_steps(p.dy), set_steps(p.dsum), set_steps(p.dx);
+  const auto set_steps = [&](const auto& tensor, GradientSteps& steps) {
+    steps.step = step.token * tensor.stride + step.head * steps.head;
+    steps.wrap = tensor.stride - p.heads * steps.head;
+  };
+  set_steps(p.x, p.x_steps), set_steps(p.dy, p.dy_steps);
+  set_steps(p.dsum, p.dsum_steps), set_steps(p.dx, p.dx_steps);
   p.head_step = static_cast<int>(step.head);
   p.turns = static_cast<int>(p.rows / p.step), p.longer = static_cast<int>(p.rows % p.step);
   if (clusters == 1) p.partial = nullptr;
@@ -187,20 +191,21 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
       return error;
   }
   const int shared_bytes = std::max(p.stages * stage_bytes, sums_bytes);
-  Grid grid = {dim3(static_cast<unsigned>(clusters * parts)), threads, shared_bytes, parts, p.dependent};
+  const Grid grid = {dim3(static_cast<unsigned>(parts), static_cast<unsigned>(clusters)), threads, shared_bytes, parts,
+                     p.dependent};
   return launch(stream, grid, kernel, p);
 }
 
 // For few rows: the blocks of each cluster share the columns of all of its rows. See few_rows.cuh.
-template <int N, int kVectors, int kRows, class P>
+template <class Shape, class P>
 cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
-  using Shape = FewShape<N, kVectors, kRows>;
+  constexpr int kRows = Shape::kRows;
   using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
-  const int own_warps = few_rows_block(few, p.packs);
+  const int own_warps = few_rows_block(few.parts, p.packs);
   partials = largest_share(p.rows, few.rows * kRows);
   if (partials == 1) p.partial = nullptr;
-  // Not if the second kernel would have to wait for rstd.
-  p.reads_again = P::kHasRstd && p.partial && partials * p.cols >= kReadAgainFrom && keeps_inputs(p);
+  // Not if the second kernel would have to wait for rstd, or has many rows.
+  p.reads_again = P::kHasRstd && !Shape::kWhole && p.partial && partials * p.cols >= kReadAgainFrom && keeps_inputs(p);
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
   of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
@@ -277,21 +282,20 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       const dim3 threads(static_cast<unsigned>(lanes), static_cast<unsigned>(teams));
       return launch_rows<Shape>(p, threads, begin(blocks, teams), 1, processors, stream);
     };
-    if (packs <= 2 * 32) return in_warps(std::integral_constant<int, 2>());
     if constexpr (kAligned) {
       const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
       if (few.parts > 0 && p.heads == 1) {
-        const auto in_few = [&](auto vectors) {
-          constexpr int kVectors = decltype(vectors)::value;
-          return few.rows_of_thread == 1 ? launch_few<N, kVectors, 1>(p, partials, few, stream)
-                                         : launch_few<N, kVectors, 2>(p, partials, few, stream);
-        };
-        return few_rows_vectors(p.packs) == 2 ? in_few(std::integral_constant<int, 2>())
-                                              : in_few(std::integral_constant<int, 4>());
+        const auto with = [&](auto shape) { return launch_few<decltype(shape)>(p, partials, few, stream); };
+        const bool has_two = few_rows_vectors(p.packs) == 2, has_one_row = few.rows_of_thread == 1;
+        if (packs <= kShortPacks) return with(FewShape<N, 2, 1, true>());
+        if (few.parts == 1 && has_one_row && !has_two) return with(FewShape<N, 4, 1, true>());
+        if (has_two) return has_one_row ? with(FewShape<N, 2, 1>()) : with(FewShape<N, 2, 2>());
+        return has_one_row ? with(FewShape<N, 4, 1>()) : with(FewShape<N, 4, 2>());
       }
       if (few.parts == 0) eights = few.rows;
     }
-    if (packs <= 4 * 32) return in_warps(std::integral_constant<int, 4>());
+    if (packs <= kShortPacks) return in_warps(std::integral_constant<int, 2>());
+    if (packs <= 2 * kShortPacks) return in_warps(std::integral_constant<int, 4>());
     constexpr int kThreads = 512;
     const auto in_blocks = [&](auto vectors, int parts) {
       const int64_t warps = largest_share(largest_share(packs, parts), 32 * vectors);
@@ -333,13 +337,15 @@ auto problem_of(const BackwardCall<X, W, Y>& call, const Options& options) {
   });
   const auto rows_of = [&](const auto& tensor, const Matrix& m) {
     return Gradient<std::remove_pointer_t<decltype(tensor.data)>>{
-        tensor.data, heads > 1 && fold ? m.layout.head_stride : m.layout.stride, m.layout.head_stride};
+        tensor.data, heads > 1 && fold ? m.layout.head_stride : m.layout.stride};
   };
   using Computed = BackwardProblem<X, W, Y>;
   std::conditional_t<kHasRstd, ProblemWithRstd<Computed>, Computed> p = {};
   if constexpr (kHasRstd) p.rstd = call.rstd.data;
   p.x = rows_of(call.x, x), p.dy = rows_of(call.dy, dy), p.dx = rows_of(call.dx, dx);
   p.dsum = rows_of(call.dsum, dsum);
+  p.x_steps.head = x.layout.head_stride, p.dy_steps.head = dy.layout.head_stride;
+  p.dsum_steps.head = dsum.layout.head_stride, p.dx_steps.head = dx.layout.head_stride;
   const auto memory_of = [&](const Matrix& m) {
     return m.data == dx.data ? Span{} : Span{m.region().begin, m.region().end()};
   };

@@ -13,14 +13,15 @@
 #include <cstdint>
 
 #include "gradients.cuh"
+#include "launch.cuh"
 
 namespace rms_norm {
 
 // An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
 // cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has one or two. With parts = 0, a
 // block has whole rows, one after the other, and a multiprocessor has `rows` times eight warps; so it is, with eight
-// warps, where an entry needs more warps than a block may have, where rows have at most 64 packs, and, with whole rows,
-// where they have at most 128 packs of 16-bit elements, since a thread then needs most of the registers.
+// warps, where an entry needs more warps than a block may have, and, with whole rows, where they have at most 128 packs
+// of 16-bit elements, since a thread then needs most of the registers. Rows of up to 64 packs need no entry.
 struct FewRows {
   int most_warps;
   int64_t most_rows;
@@ -29,30 +30,42 @@ struct FewRows {
 
 namespace detail {
 
-constexpr int kFewThreads = 1024, kFewSums = 32;  // at most: of a block; of a row, one of each warp
+constexpr int kFewThreads = 1024;  // of a block, at most
+constexpr int kShortPacks = 64;    // of a row that a warp has with two packs in each thread, at most
 
 // Of things that are shared out as evenly as they can be, the largest share.
 inline int64_t largest_share(int64_t things, int64_t shares) { return (things + shares - 1) / shares; }
 
 inline int few_rows_warps(int packs) { return (packs + 63) / 64; }
-// The threads that row_gradients has for a row, with two packs each; or four, if a warp has the row.
-inline int few_rows_vectors(int packs) { return packs <= 128 ? 4 : 2; }
-inline int few_rows_threads(int packs) { return packs <= 128 ? 32 : 32 * few_rows_warps(packs); }
-inline int few_rows_block(const FewRows& few, int packs) {  // the warps of a block that share a row
-  const int warps = few_rows_threads(packs) * few_rows_vectors(packs) / 32;
-  return (warps + few.parts - 1) / few.parts;
+// The threads that row_gradients has for a row, and the packs of each.
+inline int few_rows_vectors(int packs) { return packs > kShortPacks && packs <= 2 * kShortPacks ? 4 : 2; }
+inline int few_rows_threads(int packs) {
+  return packs <= 2 * kShortPacks ? threads_of(packs, few_rows_vectors(packs), 32) : 32 * few_rows_warps(packs);
+}
+inline int few_rows_block(int parts, int packs) {  // the warps of a block that share a row
+  const int threads = few_rows_threads(packs) * few_rows_vectors(packs);
+  return static_cast<int>(largest_share(largest_share(threads, 32), parts));
 }
 
 // A table's entry for so many rows and at most so many clusters; whole rows and eight warps if there is none that fits.
 template <class Policy>
 FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
+  if (packs <= kShortPacks) {
+    // One block, which writes dweight, if it has so few warps; else about 64 blocks, of 4 to 16 warps.
+    constexpr int64_t kMostRows = 2048, kAlone = 16, kBlocks = 64;
+    const int own_warps = few_rows_block(1, packs);
+    const int64_t warps = own_warps * rows, fours = std::clamp<int64_t>(largest_share(warps, 4 * kBlocks), 1, 4);
+    const int64_t at_once = warps <= kAlone ? rows : 4 * fours / own_warps;
+    if (rows > kMostRows || largest_share(rows, at_once) > most_clusters) return {};
+    return {1, rows, 1, static_cast<int>(at_once)};
+  }
   for (FewRows found : Policy::kFewRows) {
     if (few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
     if (found.parts < 1) return found;
-    if (!has_clusters) continue;
+    if (found.parts > 1 && !has_clusters) continue;
     found.rows = static_cast<int>(std::min<int64_t>(found.rows, largest_share(rows, found.rows_of_thread)));
-    const int own_warps = few_rows_block(found, packs);
-    if (own_warps * found.parts > kFewSums || own_warps * found.rows > kFewThreads / 32 ||
+    const int own_warps = few_rows_block(found.parts, packs);
+    if (own_warps * found.parts > kFewThreads / 32 || own_warps * found.rows > kFewThreads / 32 ||
         largest_share(rows, int64_t{found.rows} * found.rows_of_thread) > most_clusters)
       break;
     return found;
@@ -87,11 +100,15 @@ struct FewRowsProblem {
   const float* rstd;
 };
 
-template <int kPackElements, int kVectorsOfRow, int kRowsOfThread>
+// kHasWholeRows: a block has whole rows, of at most twice kShortPacks packs, and a thread has one row. A kernel of its
+// own, since the code that only clusters need would cost such a short call time.
+template <int kPackElements, int kVectorsOfRow, int kRowsOfThread, bool kHasWholeRows = false>
 struct FewShape {
   // kVectors: the packs that a thread of row_gradients has of such a row. A warp has those of kRowThreads of them.
   static constexpr int N = kPackElements, kVectors = kVectorsOfRow, kRows = kRowsOfThread, kRowThreads = 32 / kVectors;
-  using Numbers = float[2][kFewSums];  // of a row: the squares and the products of each warp
+  static constexpr bool kWhole = kHasWholeRows;
+  static constexpr int kMostWarps = kWhole ? kVectors : kFewThreads / 32;  // of a row
+  using Numbers = float[2][kMostWarps];                                    // of a row: each warp's squares and products
   static int shared_bytes(int own_warps, int rows) {
     return std::max(rows * kRows * static_cast<int>(sizeof(Numbers)),
                     32 * own_warps * rows * N * static_cast<int>(sizeof(float)));
@@ -109,22 +126,25 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   extern __shared__ uint4 shared_memory[];
   __shared__ uint64_t arrived;
 
-  const int parts = static_cast<int>(gridDim.x), part = static_cast<int>(blockIdx.x);
+  const int parts = Shape::kWhole ? 1 : static_cast<int>(gridDim.x);
+  const int part = Shape::kWhole ? 0 : static_cast<int>(blockIdx.x);
   const int own_warps = blockDim.x / 32, lane = threadIdx.x % 32, half = lane / 16;
   const int warp = part * own_warps + static_cast<int>(threadIdx.x) / 32;  // of the row
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
   const unsigned first_row = blockIdx.y * blockDim.y * kRows + threadIdx.y;
-  // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two.
+  // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two. A lane
+  // without a pack gets -1.
+  const int between = Shape::kWhole && Shape::kVectors == 2 ? p.row_threads : 32;
   const auto pack_of = [&](int of_warp, int of_lane) {
     const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
-    const unsigned thread = of_warp * kRowThreads + of_lane % kRowThreads;
-    return static_cast<int>(pack_in_row<Shape::kVectors>(thread, vector));
+    const int thread = of_warp * kRowThreads + of_lane % kRowThreads;
+    const int pack = pack_in_row<Shape::kVectors>(thread) + vector * between;
+    return thread < p.row_threads && pack < p.packs ? pack : -1;
   };
-  const auto has = [&](int of_warp, int pack) { return of_warp * kRowThreads < p.row_threads && pack < p.packs; };
   const auto row_of = [&](int r) { return static_cast<int64_t>(first_row + r * blockDim.y); };
   const int pack = pack_of(warp, lane);
   const int64_t element = static_cast<int64_t>(pack) * N;
-  const bool has_pack = has(warp, pack);
+  const bool has_pack = pack >= 0;
 
   Pack<X, N> x[kRows] = {}, dsum[kRows] = {};
   Pack<Y, N> dy[kRows] = {};
@@ -180,7 +200,10 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
     for (int mask = 1; mask < kRowThreads; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
     float* const to = &numbers_of(r)[half][warp];
     if (parts == 1) {
-      if (lane % 16 == 0) *to = mine;
+      if (lane % 16 == 0) {
+        *to = mine;
+        if (Shape::kMostWarps == 2 && own_warps == 1) to[1] = 0.0f;
+      }
     } else if (lane % 16 < parts) {
       box.send(to, lane % 16, 0, mine);
     }
@@ -191,15 +214,20 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
     box.wait(0, 0);
 
   float dweight[N] = {};
-  const int pairs = p.row_threads / kRowThreads / 2;
+  [[maybe_unused]] const int pairs = p.row_threads / kRowThreads / 2;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const float* const sums_of_half = numbers_of(r)[half];
-    float mine = lane % 16 < pairs ? sums_of_half[lane % 16 * 2] + sums_of_half[lane % 16 * 2 + 1] : 0.0f;
+    const Numbers& numbers = numbers_of(r);
+    RowSums sums;
+    if constexpr (Shape::kWhole) {
+      sums = {sum_of_shared<Shape::kMostWarps>(numbers[0]), sum_of_shared<Shape::kMostWarps>(numbers[1])};
+    } else {
+      float mine = lane % 16 < pairs ? numbers[half][lane % 16 * 2] + numbers[half][lane % 16 * 2 + 1] : 0.0f;
 #pragma unroll
-    for (int mask = 1; mask < 16; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
-    const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
-    const RowSums sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
+      for (int mask = 1; mask < 16; mask *= 2) mine += __shfl_xor_sync(0xffffffffu, mine, mask);
+      const float other = __shfl_xor_sync(0xffffffffu, mine, 16);
+      sums = half == 0 ? RowSums{mine, other} : RowSums{other, mine};
+    }
     const float rstd = P::kHasRstd ? stored_rstd[r] : rstd_of(sums.squares, p.inverse_cols, p.eps);
     const float slope = sums.products * p.inverse_cols * rstd * rstd;
     if (row_of(r) >= p.rows || !has_pack) continue;
@@ -241,7 +269,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   for (int i = tid; i < width; i += lanes * blockDim.y) {
     const int k = i >= lanes, thread = i - k * lanes, of_warp = part * own_warps + thread / 32;
     const int of_thread = pack_of(of_warp, thread % 32);
-    if (!has(of_warp, of_thread)) continue;
+    if (of_thread < 0) continue;
     float4 sum = of_rows[i];
 #pragma unroll 4
     for (int y = 1; y < static_cast<int>(blockDim.y); ++y) {

@@ -20,11 +20,23 @@ namespace rms_norm::detail {
 template <class T>
 struct Gradient {
   T* data;
-  int64_t stride, head_stride;
-  int64_t step = 0, wrap = 0;  // from a row to the next one of its team, and further if the heads of a token end there
-  __host__ __device__ int64_t offset(RowPlace place) const { return place.token * stride + place.head * head_stride; }
-  __device__ T* row(RowPlace place) const { return data + offset(place); }
+  int64_t stride;
 };
+// The rest of its layout: from a row to the next one of its team, and further if the heads of a token end there.
+struct GradientSteps {
+  int64_t head, step = 0, wrap = 0;
+};
+template <class T>
+__device__ T* row_at(RowPlace place, const Gradient<T>& tensor, const GradientSteps& steps) {
+  T* row = tensor.data + place.token * tensor.stride;
+  if (place.head != 0) {
+#ifndef __SIMT__
+    asm volatile("");  // or the compiler would read the steps in any case, from another line of the constant cache
+#endif
+    row += place.head * steps.head;
+  }
+  return row;
+}
 
 // Addresses, in bytes.
 struct Span {
@@ -34,6 +46,7 @@ struct Span {
   }
 };
 
+// What the first copies need comes first, for the reason that stands at Problem.
 template <class X, class W, class Y>
 struct BackwardProblem {
   using Input = X;
@@ -42,24 +55,26 @@ struct BackwardProblem {
   static constexpr bool kHasRstd = false;
   Gradient<const X> x;
   Gradient<const Y> dy;
-  Gradient<X> dx;
-  Gradient<const X> dsum;  // dsum.data may be nullptr
-  const W* weight;         // may be nullptr, and weight_offset is 1 then
-  float* partial;          // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
-  W* dweight;              // or if one has all rows and writes it here; or where each row's rstd goes, if
-  bool reads_again;        // weight_gradient_of_rows finds dweight
-  int64_t rows, cols, heads;
-  // Of row_gradients: rows from one of a team to its next one, what that adds to its head, and how many rows teams
-  // have, of which the first ones have one more.
-  int64_t step = 0;
-  int head_step = 0, turns = 0, longer = 0;
-  float inverse_cols, eps, weight_offset;
-  int64_t pitch;                             // from one row of partial to the next, in elements
+  int64_t heads;
+  int turns = 0, longer = 0;                 // the rows that teams have, of which the first ones have one more
   int packs = 0, part_packs = 0, parts = 1;  // of a row; of a block; blocks of a cluster
-  int stages = 0;                            // rows of a team that are on their way or in work
+  int stages = 0, stage_packs = 0;           // rows of a team that are on their way or in work; what a block has of one
   bool fetches_early = false;                // whether the next one takes a row's place before its sums are there
   bool dependent = false;
-  cuda::access_property reads = {}, writes = {};         // how long L2 keeps what is read, and what is written
+  bool reads_again;                               // weight_gradient_of_rows finds dweight
+  cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
+  Gradient<const X> dsum;                         // dsum.data may be nullptr
+  float* partial;   // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
+  W* dweight;       // or if one has all rows and writes it here; or where each row's rstd goes, if
+                    // reads_again
+  const W* weight;  // may be nullptr, and weight_offset is 1 then
+  GradientSteps x_steps, dy_steps, dx_steps, dsum_steps;
+  Gradient<X> dx;
+  float inverse_cols, eps, weight_offset;
+  int head_step = 0;  // what a step to a team's next row adds to its head
+  int64_t rows, cols;
+  int64_t step = 0;                                      // of row_gradients: rows from one of a team to its next one
+  int64_t pitch;                                         // from one row of partial to the next, in elements
   Span x_memory = {}, dy_memory = {}, dsum_memory = {};  // of all their rows; nothing where dx takes their place
 
   __device__ float load_rstd(int64_t) const { return 0.0f; }
@@ -86,18 +101,18 @@ struct TeamRows {
   const typename P::Output* dy;
   typename P::Input* dx;
   int head;
-  __device__ TeamRows(const P& p, int64_t first, int64_t element) {
-    const RowPlace place = place_of(first, p.heads);
-    x = p.x.row(place) + element, dy = p.dy.row(place) + element, dsum = p.dsum.row(place) + element;
-    dx = p.dx.row(place) + element, head = static_cast<int>(place.head);
+  __device__ TeamRows(const P& p, RowPlace place, int64_t element) {
+    x = row_at(place, p.x, p.x_steps) + element, dy = row_at(place, p.dy, p.dy_steps) + element;
+    dsum = row_at(place, p.dsum, p.dsum_steps) + element, dx = row_at(place, p.dx, p.dx_steps) + element;
+    head = static_cast<int>(place.head);
   }
   __device__ void advance(const P& p) {
-    x += p.x.step, dy += p.dy.step, dsum += p.dsum.step, dx += p.dx.step;
+    x += p.x_steps.step, dy += p.dy_steps.step, dsum += p.dsum_steps.step, dx += p.dx_steps.step;
     if (p.heads == 1) return;
     head += p.head_step;
     if (head < p.heads) return;
     head -= static_cast<int>(p.heads);
-    x += p.x.wrap, dy += p.dy.wrap, dsum += p.dsum.wrap, dx += p.dx.wrap;
+    x += p.x_steps.wrap, dy += p.dy_steps.wrap, dsum += p.dsum_steps.wrap, dx += p.dx_steps.wrap;
   }
 };
 
@@ -343,7 +358,7 @@ struct RowMemory {
     return Shape::kVectors * width(lanes) + (Shape::kAligned ? 0 : 2);
   }
   __host__ __device__ static constexpr int of_tensor(int lanes, int teams) {
-    return lanes * teams / width(lanes) * packs(lanes);
+    return (lanes < 32 ? teams : lanes / 32 * teams) * packs(lanes);
   }
 };
 
@@ -369,8 +384,8 @@ __device__ T* kept_address(T* shared) {
   return shared;
 }
 
-// blockDim = (threads of a team, teams). Block number b, or cluster number b, has the rows b · teams to
-// (b + 1) · teams - 1, and so on in steps of all blocks.
+// gridDim = (blocks of a cluster, clusters), blockDim = (threads of a team, teams). Block number b, or cluster number
+// b, has the rows b · teams to (b + 1) · teams - 1, and so on in steps of all blocks.
 template <class Shape, class P>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients(const P p) {
   using X = typename P::Input;
@@ -390,8 +405,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const int lanes = blockDim.x, teams = kWarps ? blockDim.y : 1, threads = lanes * teams;
   const int team = kWarps ? threadIdx.y : 0, tid = team * lanes + threadIdx.x;
   const int parts = kWarps ? 1 : p.parts;
-  const unsigned group = parts == 1 ? blockIdx.x : blockIdx.x / parts;
-  const int part = static_cast<int>(blockIdx.x - group * parts);
+  const unsigned group = blockIdx.y;
+  const int part = static_cast<int>(blockIdx.x);
   const int first = part * p.part_packs, packs = min(p.part_packs, p.packs - first);
   // Packs of a warp follow each other, and in a block those of a thread have distances that the compiler knows.
   const int between = kWarps ? lanes : 32, lane = kWarps ? threadIdx.x : threadIdx.x % 32;
@@ -409,19 +424,26 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     else
       weight[v] = load_some<N>(p.weight + element_of(v), count_of(v));
   }
-  if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
-  if constexpr (!kWarps) block_sums.clear();
-  if (p.dependent) wait_for_previous_kernel();
+  const auto prepare = [&] {
+    if (!kWarps && parts > 1) Mailboxes<2>{cluster_sums.arrived}.open();
+    if constexpr (!kWarps) block_sums.clear();
+  };
+  // The first rows take longest to come. Only what need not wait for the kernel before comes ahead of them.
+  if (p.dependent) {
+    prepare();
+    wait_for_previous_kernel();
+  }
   p.let_next_kernel_start();
 
   // A stage is what the block has of one row of each team, and all stages follow each other. Of aligned tensors, a
   // thread reads what it has copied itself, so that the order is that of copies; else packs are as in global memory.
   const bool has_sum = p.dsum.data != nullptr;
   using Memory = RowMemory<Shape>;
-  const int tensors = has_sum ? 3 : 2, stage_packs = tensors * Memory::of_tensor(lanes, teams);
+  const int tensors = has_sum ? 3 : 2, stage_packs = p.stage_packs;
   const int to_next_tensor = kAligned ? 32 * kVectors : Memory::packs(lanes);
-  const int neighbours = kAligned ? 32 : between;  // threads whose packs lie together
-  uint4* const stages = shared_memory + tid / neighbours * tensors * to_next_tensor + tid % neighbours;
+  const bool by_team = kWarps && !kAligned;  // whose packs lie together; else those of a warp
+  uint4* const stages =
+      shared_memory + (by_team ? team : tid / 32) * tensors * to_next_tensor + (by_team ? lane : tid % 32);
   const int first_pack = pack - lane, own_packs = max(min(packs - first_pack, kVectors * between), 0);
   int own_bytes = static_cast<int>(sizeof(X)) *
                   static_cast<int>(min(int64_t{own_packs} * N, p.cols - int64_t{first + first_pack} * N));
@@ -432,8 +454,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   const int first_row = static_cast<int>(group) * teams + team;
   const int own_turns = p.turns + (first_row < p.longer), block_turns = p.turns + (first_row - team < p.longer);
   const auto number_of = [&](int turn) { return first_row + turn * p.step; };
-  TeamRows<P> rows(p, first_row, element_of(0));
-  TeamRows<P> ahead = rows;
+  const RowPlace place = place_of(first_row, p.heads);
+  TeamRows<P> ahead(p, place, element_of(0));
   // Starts to copy the thread's packs or chunks of the row of that turn, if there is one.
   const auto fetch = [&](int at, int turn) {
     if (turn < own_turns) {
@@ -474,18 +496,27 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     memory[0] = memory[to_next_tensor] = {};
     if (has_sum) memory[2 * to_next_tensor] = {};
   };
-  if constexpr (kAligned) {
-    for (int s = 0; s < p.stages; ++s)
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-        if (pack_of(v) >= packs) fill_up(stages + s * stage_packs + 32 * v);
-  } else {  // what lies past the packs is read, too, and dropped
+  if constexpr (!kAligned) {  // what lies past the packs is read, too, and dropped
     for (int s = 0; s < p.stages; ++s)
       for (int slot = lane; slot < to_next_tensor; slot += between)
         if (slot * static_cast<int>(sizeof(uint4)) >= own_bytes) fill_up(stages + s * stage_packs + slot - lane);
     __syncwarp();
   }
-  for (int s = 0; s < p.stages; ++s) fetch(s * stage_packs, s);
+  // The loop would begin with what it needs to go on to the next rows.
+  int at = 0;
+  fetch(at, 0);
+  for (int s = 1; s < p.stages; ++s) {
+    at += stage_packs;
+    keep(at);  // as a number that all threads share, it made ptxas 13.0 write copies with wrong registers
+    fetch(at, s);
+  }
+  if (!p.dependent) prepare();
+  TeamRows<P> rows(p, place, element_of(0));
+  if constexpr (kAligned)
+    for (int s = 0; s < p.stages; ++s)
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        if (pack_of(v) >= packs) fill_up(stages + s * stage_packs + 32 * v);
   float factor[kVectors][N];
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
@@ -495,7 +526,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
   }
   if (!kWarps && parts > 1) Mailboxes<2>::wait_until_open();
 
-  int at = 0, stores_rstd = p.reads_again && part == 0 && tid == 0;
+  at = 0;
+  int stores_rstd = p.reads_again && part == 0 && tid == 0;
   keep(stores_rstd);
   const bool fetches_early = kAligned && !kWarps && p.fetches_early;
   // Each lane of a team in a warp loads the rstd of another turn, long before that.
@@ -641,8 +673,8 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p
   const auto factor = [&](int64_t i) { return p.weight ? p.weight_offset + value_of(p.weight[i]) : 1.0f; };
   for (int64_t number = blockIdx.x; number < p.rows; number += gridDim.x) {
     const RowPlace place = place_of(number, p.heads);
-    const X* const x = p.x.row(place);
-    const Y* const dy = p.dy.row(place);
+    const X* const x = row_at(place, p.x, p.x_steps);
+    const Y* const dy = row_at(place, p.dy, p.dy_steps);
     [[maybe_unused]] const float stored_rstd = p.load_rstd(number);
     [[maybe_unused]] float squares = 0.0f;
     float products = 0.0f;
@@ -656,8 +688,8 @@ __global__ void __launch_bounds__(kGradientThreads) long_row_gradients(const P p
     const float rstd = P::kHasRstd ? stored_rstd : rstd_of(squares, p.inverse_cols, p.eps);
     const float slope = products * p.inverse_cols * rstd * rstd;
 
-    const X* const dsum = p.dsum.data ? p.dsum.row(place) : nullptr;
-    X* const dx = p.dx.row(place);
+    const X* const dsum = p.dsum.data ? row_at(place, p.dsum, p.dsum_steps) : nullptr;
+    X* const dx = row_at(place, p.dx, p.dx_steps);
     for (int64_t i = threadIdx.x; i < p.cols; i += kGradientThreads) {
       const float value = value_of(x[i]), from_y = value_of(dy[i]);
       if (partial) {

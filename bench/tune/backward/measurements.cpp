@@ -18,8 +18,8 @@ namespace places = ladder::rms_norm_backward;
 constexpr int kWarps[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};  // of a row, with two packs of 16 bytes in each thread
 constexpr int kColumnsOfWarp = 32 * 2 * 8, kMostWarps = 16, kBlocksAtOnce = 264;
 constexpr int64_t kMostClusters = 200;  // a workspace has room for them at any of these lengths
-constexpr int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384};
-constexpr int64_t kFewRows = 256;  // clusters that have all rows of a call are for so many, at most
+constexpr int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384};
+constexpr int64_t kFewRows = 1024;  // so many may all be on the GPU at once
 constexpr int64_t kMostElements = 64 << 20;
 
 constexpr Form kWholeRows = {0, 1, 1}, kSixteenWarps = {0, 2, 1};
@@ -141,8 +141,8 @@ Checks check(const ladder::Device& device) {
   Checks checks = {all_forms().size()};
   ladder::Progress progress;
   for (const int warps : kWarps)
-    for (const int64_t rows : {1, 3, 21, 257}) {
-      if (rows > kFewRows && warps > 4) continue;  // takes long
+    for (const int64_t rows : {1, 3, 21, 257, 1025}) {
+      if (rows > 200 && warps > 4) continue;  // takes long
       const Size size(warps, rows);
       Contest contest = size.contest(device, 0);
       for (const Form& form : forms_of(warps, rows)) {
