@@ -27,7 +27,7 @@
 #include "few_rows.cuh"
 #include "gradients.cuh"
 #include "launch.cuh"
-#include "policies/backward/h100.cuh"
+#include "policies/backward/h200.cuh"
 
 namespace rms_norm {
 
@@ -419,7 +419,7 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 // Of the options, eps, weight_offset, cache and dependent_launch count. Returns what the launches return; or
 // cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a type with a table
 // kFewRows, as `make tune S=backward` writes it.
-template <class Policy = policies::backward::H100, class DY, class DS, class X, class W, class DX, class DW>
+template <class Policy = policies::backward::H200, class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {
   return detail::run_backward<Policy, detail::has_rstd<X>>(

@@ -36,6 +36,7 @@ def rows_of(times, warps=8):
             for launch, microseconds in zip(("plain", "dependent"), both):
                 row = dict(rows=count, cols=512 * warps, warps=warps, launch=launch, verdict="ok", **form._asdict())
                 row.update(microseconds=microseconds, device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
+                row.update(multiprocessors=132)
                 yield row
 
 
@@ -79,6 +80,16 @@ def test_one_cluster_counts_only_as_far_as_its_rows_go():
         (8, eight),
         (policies.ANY_SIZE, WHOLE),
     ]
+
+
+def test_clusters_count_only_as_far_as_a_gpu_has_room_for_their_rows():
+    """132 multiprocessors have room for 4224 warps, and a row has 16 here, or 8 if a thread has two rows."""
+    two_rows = tune.Form(4, 4, 2)
+    for form, most in (MANY, 264), (two_rows, 528):
+        assert chosen({256: {form: 1.0}, 1024: {WHOLE: 1.0, form: 1.1}, 4096: {WHOLE: 1.0}}) == [
+            (min(most, 512), form),
+            (policies.ANY_SIZE, WHOLE),
+        ]
 
 
 def test_more_rows_than_were_measured_get_whole_rows():
@@ -140,8 +151,8 @@ def test_a_policy_that_it_wrote_compiles_and_answers_right(machine, tmp_path):
         text.replace("../../few_rows.cuh", str(tmp_path / "include/rms_norm/few_rows.cuh")), encoding="utf-8"
     )
     changes = [
-        ("policies::backward::H100", "policies::backward::Fake9000"),
-        ('#include "policies/backward/h100.cuh"', f'#include "{copy}"'),
+        ("policies::backward::H200", "policies::backward::Fake9000"),
+        ('#include "policies/backward/h200.cuh"', f'#include "{copy}"'),
     ]
     result = run(
         build(tmp_path, "-O1", changes=changes, source="backward.cu"), "--quick", "--filter", "bfloat16 backward"

@@ -14,10 +14,11 @@ CALL = "rms_norm::backward<rms_norm::policies::backward::{}>(...)"
 DEFAULT = "the default of backward() in include/rms_norm/backward.cuh"
 TOLERANCE = 1.01  # so much slower than the fastest a form may be that is chosen for another reason
 
-NUMBERS = "rows cols warps parts rows_at_once rows_of_thread".split()
+NUMBERS = "rows cols warps parts rows_at_once rows_of_thread multiprocessors".split()
 COLUMNS = [*NUMBERS, *"launch verdict microseconds device runtime date".split()]
 Form = collections.namedtuple("Form", "parts rows_at_once rows_of_thread")
 Line = collections.namedtuple("Line", "warps rows form comment")
+WARPS = 32  # of few_row_gradients, which has 64 registers in a thread, so many fit on a multiprocessor
 WHOLE_ROWS = Form(0, 1, 1)  # with eight warps on a multiprocessor
 
 
@@ -46,7 +47,7 @@ def choose(times, before):
     return next((form for form in (WHOLE_ROWS, before) if form in good), min(good, key=good.get))
 
 
-def lines_of(times):
+def lines_of(times, multiprocessors=132):
     """The table's lines; of several numbers of rows that have one form, the last. More rows than were measured get blocks
     with whole rows."""
     lines = []
@@ -61,6 +62,9 @@ def lines_of(times):
             of_cluster = form.rows_at_once * form.rows_of_thread
             if form.parts and count <= of_cluster:
                 most = min(most, of_cluster)  # a second cluster makes partial sums
+            elif form.parts:
+                at_once = WARPS * multiprocessors * form.rows_of_thread // (2 * warps)
+                most = min(most, max(count, at_once))  # others would wait until these have ended
             of_length.append(Line(warps, most, form, said))
         *short, last = of_length
         if not last.form.parts:
@@ -87,7 +91,7 @@ def policy(rows, path):
     said = [policies.source_of(rows[0], path, JOB)]
     if {row["launch"] for row in rows} == {"plain", "dependent"}:
         said.append("A time is the mean of a plain and a dependent launch.")
-    lines = lines_of(times_of(rows))
+    lines = lines_of(times_of(rows), rows[0]["multiprocessors"])
     text = policies.wrapped(said)
     text += policies.table("FewRows", "kFewRows", [(written(line), line.comment) for line in lines])
     struct = policies.names(policies.gpu_of(path), POLICIES)[1]
