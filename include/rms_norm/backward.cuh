@@ -142,8 +142,9 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
-// From how many numbers in partial sums on, at most, few rows are read again instead.
-constexpr int64_t kReadAgainFrom = 128 << 10;
+// Few rows are read again if their partial sums would be so many numbers, or half as many in a dependent launch; and if
+// there are at most so many rows.
+constexpr int64_t kReadAgainFrom = 256 << 10, kReadAgainRows = 256;
 // Whether rows can be read again: x and dy are still there when dx has been stored.
 template <class P>
 bool keeps_inputs(const P& p) {
@@ -204,8 +205,9 @@ cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t
   const int own_warps = few_rows_block(few.parts, p.packs);
   partials = largest_share(p.rows, few.rows * kRows);
   if (partials == 1) p.partial = nullptr;
-  // Not if the second kernel would have to wait for rstd, or has many rows.
-  p.reads_again = P::kHasRstd && !Shape::kWhole && p.partial && partials * p.cols >= kReadAgainFrom && keeps_inputs(p);
+  // Not if the second kernel would have to wait for rstd.
+  p.reads_again = P::kHasRstd && p.partial && p.rows <= kReadAgainRows &&
+                  partials * p.cols * (p.dependent ? 2 : 1) >= kReadAgainFrom && keeps_inputs(p);
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
   of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;

@@ -132,19 +132,24 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   const int warp = part * own_warps + static_cast<int>(threadIdx.x) / 32;  // of the row
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
   const unsigned first_row = blockIdx.y * blockDim.y * kRows + threadIdx.y;
-  // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two. A lane
-  // without a pack gets -1.
-  const int between = Shape::kWhole && Shape::kVectors == 2 ? p.row_threads : 32;
+  // Lane 16 has the second pack of a thread of row_gradients, and if that has four, lanes 8 and 24 the last two.
+  constexpr bool kPartOfWarp = Shape::kWhole && Shape::kVectors == 2;  // a row may have fewer threads than a warp
+  const unsigned between = kPartOfWarp ? p.row_threads : 32;
+  const auto thread_of = [&](int of_warp, int of_lane) -> unsigned {
+    return of_warp * kRowThreads + of_lane % kRowThreads;
+  };
   const auto pack_of = [&](int of_warp, int of_lane) {
     const int vector = of_lane / 16 + (Shape::kVectors == 4 ? of_lane / 8 % 2 * 2 : 0);
-    const int thread = of_warp * kRowThreads + of_lane % kRowThreads;
-    const int pack = pack_in_row<Shape::kVectors>(thread) + vector * between;
-    return thread < p.row_threads && pack < p.packs ? pack : -1;
+    return static_cast<int>(pack_in_row<Shape::kVectors>(thread_of(of_warp, of_lane)) + vector * between);
+  };
+  const auto has = [&](int of_warp, int of_lane, int pack) {
+    const int thread = kPartOfWarp ? thread_of(of_warp, of_lane) : of_warp * kRowThreads;
+    return thread < p.row_threads && pack < p.packs;
   };
   const auto row_of = [&](int r) { return static_cast<int64_t>(first_row + r * blockDim.y); };
   const int pack = pack_of(warp, lane);
   const int64_t element = static_cast<int64_t>(pack) * N;
-  const bool has_pack = pack >= 0;
+  const bool has_pack = has(warp, lane, pack);
 
   Pack<X, N> x[kRows] = {}, dsum[kRows] = {};
   Pack<Y, N> dy[kRows] = {};
@@ -269,7 +274,7 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
   for (int i = tid; i < width; i += lanes * blockDim.y) {
     const int k = i >= lanes, thread = i - k * lanes, of_warp = part * own_warps + thread / 32;
     const int of_thread = pack_of(of_warp, thread % 32);
-    if (of_thread < 0) continue;
+    if (!has(of_warp, thread % 32, of_thread)) continue;
     float4 sum = of_rows[i];
 #pragma unroll 4
     for (int y = 1; y < static_cast<int>(blockDim.y); ++y) {

@@ -429,10 +429,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks) row_gradients
     if constexpr (!kWarps) block_sums.clear();
   };
   // The first rows take longest to come. Only what need not wait for the kernel before comes ahead of them.
-  if (p.dependent) {
-    prepare();
-    wait_for_previous_kernel();
-  }
+  if (p.dependent) prepare();
+  if (p.dependent) wait_for_previous_kernel();
   p.let_next_kernel_start();
 
   // A stage is what the block has of one row of each team, and all stages follow each other. Of aligned tensors, a

@@ -203,7 +203,8 @@ bool run(const std::string& only) {
       {"backward",
        [&](bool d) {
          return rms_norm::backward(x.as<const float>(), nullptr, x.as<const float>(), row.as<const float>(),
-                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), kMany, kK / 2, norm(d));
+                                   sums.as<float>(), y.as<float>(), gradients_workspace.as(), kMany, kK / 2 - 1,
+                                   norm(d));
        }},
       {"backward, few rows",
        [&](bool d) {
