@@ -48,7 +48,7 @@ std::vector<Form> forms_of(int warps, int64_t rows) {
         const int row_warps = 2 * warps, own = (row_warps + parts - 1) / parts;
         const int64_t for_threads = (rows + of_thread - 1) / of_thread,
                       clusters = (for_threads + at_once - 1) / at_once;
-        if (own * parts * 4 <= row_warps * 5 && own * at_once <= 32 && of_thread <= rows &&
+        if (own * parts * 4 <= row_warps * 5 && own * parts <= 32 && own * at_once <= 32 && of_thread <= rows &&
             (at_once == 1 || at_once < 2 * for_threads) && clusters <= kMostClusters &&
             clusters * parts <= kBlocksAtOnce)
           found.push_back({parts, at_once, of_thread});
