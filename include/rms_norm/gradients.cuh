@@ -22,7 +22,8 @@ struct Gradient {
   T* data;
   int64_t stride;
 };
-// The rest of its layout: from a row to the next one of its team, and further if the heads of a token end there.
+// The rest of its layout: from a head to the next one; from a row to the next one of its team, and further if the heads
+// of a token end there.
 struct GradientSteps {
   int64_t head, step = 0, wrap = 0;
 };
@@ -64,9 +65,10 @@ struct BackwardProblem {
   bool reads_again;                               // weight_gradient_of_rows finds dweight
   cuda::access_property reads = {}, writes = {};  // how long L2 keeps what is read, and what is written
   Gradient<const X> dsum;                         // dsum.data may be nullptr
-  float* partial;   // rows of dweight, one for each block or cluster; nullptr if it is not wanted,
-  W* dweight;       // or if one has all rows and writes it here; or where each row's rstd goes, if
-                    // reads_again
+  // Rows of partial sums, one from each block or cluster; or, if reads_again, each row's rstd. nullptr if dweight is
+  // not wanted, or if one block or cluster has all rows and writes it.
+  float* partial;
+  W* dweight;
   const W* weight;  // may be nullptr, and weight_offset is 1 then
   GradientSteps x_steps, dy_steps, dx_steps, dsum_steps;
   Gradient<X> dx;
