@@ -139,17 +139,21 @@ class GradientTrial {
   const Shape s_;
 };
 
-// Rows of whole packs, on 16-byte boundaries: a part of a warp has a row, a warp, a block, two and eight blocks. Many
-// rows, so that a block has several and some have one more than others.
+// Rows of whole packs, on 16-byte boundaries: a part of a warp has a row, a warp, a block, two and eight blocks. Few
+// rows, all of which are on the GPU at once, in one block, in several, and in clusters; and so many that a block has
+// several, and some have one more than others.
 template <class Expect>
 void answers_in_packs(const Expect& expect, bool quick) {
   const rms_norm::Layout rows = {};
   std::vector<int64_t> lengths = {8, 64, 256, 520, 1024, 1048, 8200, 16392};
   if (!quick) lengths.insert(lengths.end(), {16, 512, 1032, 4096, 8192, 16384, 32768});
   for (const int64_t cols : lengths) expect({3, cols, rows, 0, true, cols % 16 != 0, true, false});
-  expect({1000, 64, rows, 0, true, true, true, false});
-  expect({600, 520, rows, 0, true, false, true, false});
-  expect({700, 1048, rows, 0, true, false, true, false});
+  expect({16, 256, rows, 0, true, true, true, false});
+  for (const int64_t count : {1000, 2100}) expect({count, 64, rows, 0, true, true, true, false});
+  for (const int64_t count : {100, 1500}) expect({count, 520, rows, 0, true, false, true, false});
+  expect({1500, 1048, rows, 0, true, false, true, false});
+  if (!quick)
+    for (const int64_t cols : {512, 1048}) expect({700, cols, rows, 0, true, false, true, false});
   if (!quick) expect({300, 8200, rows, 0, true, false, true, false});
   // Few rows: one cluster, two rows of a thread, and several clusters of either kind. Some are read again for dweight,
   // unless dx has taken their place.
