@@ -200,10 +200,9 @@ cudaError_t launch_rows(P& p, dim3 threads, int64_t clusters, int parts, int64_t
 // For few rows: the blocks of each cluster share the columns of all of its rows. See few_rows.cuh.
 template <class Shape, class P>
 cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t stream) {
-  constexpr int kRows = Shape::kRows;
   using Problem = FewRowsProblem<typename P::Input, typename P::Weight, typename P::Output, P::kHasRstd>;
   const int own_warps = few_rows_block(few.parts, p.packs);
-  partials = largest_share(p.rows, few.rows * kRows);
+  partials = largest_share(p.rows, few.rows * Shape::kRows);
   if (partials == 1) p.partial = nullptr;
   // Not if the second kernel would have to wait for rstd.
   p.reads_again = P::kHasRstd && p.partial && p.rows <= kReadAgainRows &&
@@ -289,10 +288,10 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       if (few.parts > 0 && p.heads == 1) {
         const auto with = [&](auto shape) { return launch_few<decltype(shape)>(p, partials, few, stream); };
         const bool has_two = few_rows_vectors(p.packs) == 2, has_one_row = few.rows_of_thread == 1;
-        if (packs <= kShortPacks) return with(FewShape<N, 2, 1, true>());
-        if (few.parts == 1 && has_one_row && !has_two) return with(FewShape<N, 4, 1, true>());
-        if (has_two) return has_one_row ? with(FewShape<N, 2, 1>()) : with(FewShape<N, 2, 2>());
-        return has_one_row ? with(FewShape<N, 4, 1>()) : with(FewShape<N, 4, 2>());
+        if (has_one_row && few.parts == 1 && packs <= 2 * kShortPacks)
+          return has_two ? with(FewShape<N, 2, 1, true>()) : with(FewShape<N, 4, 1, true>());
+        if (has_one_row) return has_two ? with(FewShape<N, 2, 1>()) : with(FewShape<N, 4, 1>());
+        return has_two ? with(FewShape<N, 2, 2>()) : with(FewShape<N, 4, 2>());
       }
       if (few.parts == 0) eights = few.rows;
     }

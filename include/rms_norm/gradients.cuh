@@ -360,7 +360,7 @@ struct RowMemory {
     return Shape::kVectors * width(lanes) + (Shape::kAligned ? 0 : 2);
   }
   __host__ __device__ static constexpr int of_tensor(int lanes, int teams) {
-    return (lanes < 32 ? teams : lanes / 32 * teams) * packs(lanes);
+    return lanes * teams / width(lanes) * packs(lanes);
   }
 };
 
