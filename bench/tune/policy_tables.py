@@ -38,17 +38,21 @@ def loss(other, own):
 
 
 def gradients(gpu):
-    return backward.times_of(backward.read(results.store() / gpu / backward.CSV))
+    """What was measured for each table of a policy."""
+    rows = backward.read(results.store() / gpu / backward.CSV)
+    return {name: backward.times_of(rows, stored_rstd) for name, stored_rstd in backward.TABLES.items()}
 
 
 def loss_of_gradients(other, own):
     """The same, of the forms that the GPU has measured."""
-    lines, own_lines, found = backward.lines_of(other), backward.lines_of(own), []
-    for warps, counts in own.items():
-        for rows, times in counts.items():
-            form, own_form = (backward.taken(of, warps, rows) for of in (lines, own_lines))
-            if form in times:
-                found.append(times[form] / times[own_form])
+    found = []
+    for name, lengths in own.items():
+        lines, own_lines = backward.lines_of(other[name] or other["kFewRows"]), backward.lines_of(lengths)
+        for warps, counts in lengths.items():
+            for rows, times in counts.items():
+                form, own_form = (backward.taken(of, warps, rows) for of in (lines, own_lines))
+                if form in times:
+                    found.append(times[form] / times[own_form])
     return found
 
 

@@ -284,7 +284,8 @@ cudaError_t launch_gradients(P& p, int64_t& partials, const Device& device, cuda
       return launch_rows<Shape>(p, threads, begin(blocks, teams), 1, processors, stream);
     };
     if constexpr (kAligned) {
-      const FewRows few = few_rows<Policy>(p.rows, p.packs, partials, device.has_clusters);
+      const auto& table = few_rows_table<Policy, P::kHasRstd>();
+      const FewRows few = few_rows(table, p.rows, p.packs, partials, device.has_clusters);
       if (few.parts > 0 && p.heads == 1) {
         const auto with = [&](auto shape) { return launch_few<decltype(shape)>(p, partials, few, stream); };
         const bool has_two = few_rows_vectors(p.packs) == 2, has_one_row = few.rows_of_thread == 1;
@@ -418,8 +419,8 @@ cudaError_t run_backward(const BackwardCall<X, W, Y>& call, const Options& optio
 //             nullptr will do without dweight. Calls that may run at the same time need a workspace each
 //
 // Of the options, eps, weight_offset, cache and dependent_launch count. Returns what the launches return; or
-// cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a type with a table
-// kFewRows, as `make tune S=backward` writes it.
+// cudaErrorInvalidValue, with nothing launched, for what explain_backward() then names. Policy is a type with two
+// tables, as `make tune S=backward` writes it.
 template <class Policy = policies::backward::H200, class DY, class DS, class X, class W, class DX, class DW>
 cudaError_t backward(const DY& dy, const DS& dsum, const X& x, W weight, const DX& dx, DW dweight, void* workspace,
                      int64_t rows, int64_t cols, const Options& options = {}, cudaStream_t stream = nullptr) {

@@ -17,7 +17,8 @@
 
 namespace rms_norm {
 
-// An entry of a policy's table kFewRows, for rows of up to most_warps · 64 packs and up to most_rows of them: each
+// An entry of a policy's tables: kFewRows, and kFewRowsWithRstd where the forward pass has stored rstd, since dweight
+// then need not wait for dx. It is for rows of up to most_warps · 64 packs and up to most_rows of them: each
 // cluster of `parts` blocks takes `rows` · rows_of_thread rows, of which a thread has one or two. With parts = 0, a
 // block has whole rows, one after the other, and a multiprocessor has `rows` times eight warps; so it is, with eight
 // warps, where an entry needs more warps than a block may have, and, with whole rows, where they have at most 128 packs
@@ -47,9 +48,17 @@ inline int few_rows_block(int parts, int packs) {  // the warps of a block that 
   return static_cast<int>(largest_share(largest_share(threads, 32), parts));
 }
 
+template <class Policy, bool kStoredRstd>
+constexpr const auto& few_rows_table() {
+  if constexpr (kStoredRstd)
+    return Policy::kFewRowsWithRstd;
+  else
+    return Policy::kFewRows;
+}
+
 // A table's entry for so many rows and at most so many clusters; whole rows and eight warps if there is none that fits.
-template <class Policy>
-FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
+template <class Table>
+FewRows few_rows(const Table& table, int64_t rows, int packs, int64_t most_clusters, bool has_clusters) {
   if (packs <= kShortPacks) {
     // One block, which writes dweight, if it has so few warps; else about 64 blocks, of 4 to 16 warps.
     constexpr int64_t kMostRows = 2048, kAlone = 16, kBlocks = 64;
@@ -59,7 +68,7 @@ FewRows few_rows(int64_t rows, int packs, int64_t most_clusters, bool has_cluste
     if (rows > kMostRows || largest_share(rows, at_once) > most_clusters) return {};
     return {1, rows, 1, static_cast<int>(at_once)};
   }
-  for (FewRows found : Policy::kFewRows) {
+  for (FewRows found : table) {
     if (few_rows_warps(packs) > found.most_warps || rows > found.most_rows) continue;
     if (found.parts < 1) return found;
     if (found.parts > 1 && !has_clusters) continue;
@@ -161,10 +170,10 @@ __global__ void __launch_bounds__(kFewThreads) few_row_gradients(const P p) {
     for (int r = 0; r < kRows; ++r) {
       const auto row = row_of(r);
       if (row >= p.rows) continue;
-      if constexpr (P::kHasRstd) stored_rstd[r] = p.rstd[row];
       if (!has_pack) continue;
       x[r] = load<N, true>(p.x + row * p.x_stride + element, p.cache);
       dy[r] = load<N, true>(p.dy + row * p.dy_stride + element, p.cache);
+      if constexpr (P::kHasRstd) stored_rstd[r] = p.rstd[row];
       if (p.adds) dsum[r] = load<N, true>(p.dsum + row * p.dsum_stride + element, p.cache);
     }
   };

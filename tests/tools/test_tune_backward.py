@@ -28,12 +28,12 @@ PROGRAM_FAKE = """\
 """
 
 
-def rows_of(times, warps=8):
+def rows_of(times, warps=8, launches=("plain", "dependent")):
     """Of {rows: {form: microseconds, or those of a plain and of a dependent launch}}."""
     for count, forms in times.items():
         for form, both in forms.items():
             both = both if isinstance(both, tuple) else (both, both)
-            for launch, microseconds in zip(("plain", "dependent"), both):
+            for launch, microseconds in zip(launches, both):
                 row = dict(rows=count, cols=512 * warps, warps=warps, launch=launch, verdict="ok", **form._asdict())
                 row.update(microseconds=microseconds, device="NVIDIA Fake 9000", runtime=13000, date="2026-01-31")
                 row.update(multiprocessors=132)
@@ -53,10 +53,12 @@ def test_the_fastest_form_counts_up_to_half_way_to_the_next_number_of_rows():
 def test_what_a_gpu_loses_with_the_policy_of_another_one():
     """Of forms that it has measured; where the other's cluster has room for more rows, it takes as many as there are."""
     less = ONE._replace(rows_at_once=4)
-    own = tune.times_of([*rows_of({4: {WHOLE: 2.0, less: 3.0}, 16: {WHOLE: 2.0, ONE: 2.5}, 64: {WHOLE: 2.0}})])
-    other = tune.times_of([*rows_of({4: {ONE: 1.0}, 16: {ONE: 1.0}, 64: {MANY: 1.0}})])
-    assert policy_tables.loss_of_gradients(other, own) == [1.5, 1.25]
-    assert policy_tables.loss_of_gradients(own, own) == [1, 1, 1]
+    times = tune.times_of([*rows_of({4: {WHOLE: 2.0, less: 3.0}, 16: {WHOLE: 2.0, ONE: 2.5}, 64: {WHOLE: 2.0}})])
+    own = {"kFewRows": times, "kFewRowsWithRstd": times}
+    other = {"kFewRows": tune.times_of([*rows_of({4: {ONE: 1.0}, 16: {ONE: 1.0}, 64: {MANY: 1.0}})])}
+    other["kFewRowsWithRstd"] = {}  # not measured on its own
+    assert policy_tables.loss_of_gradients(other, own) == [1.5, 1.25] * 2
+    assert policy_tables.loss_of_gradients(own, own) == [1, 1, 1] * 2
 
 
 @pytest.mark.parametrize("time, forms", [(2.01, [WHOLE]), (2.03, [ONE, WHOLE])])
@@ -72,6 +74,15 @@ def test_the_form_for_fewer_rows_is_kept_within_one_percent(time, forms):
 
 def test_the_mean_of_both_launches_counts():
     assert chosen({1: {WHOLE: (3.0, 1.0), ONE: (2.0, 2.2)}, 8: {WHOLE: 1.0}}) == [(policies.ANY_SIZE, WHOLE)]
+
+
+def test_calls_with_a_stored_rstd_have_a_table_of_their_own(tmp_path):
+    path = tmp_path / STORED / "tune_backward.csv"
+    without = [*rows_of({1: {WHOLE: 3.0, ONE: 2.0}, 8: {WHOLE: 1.0}})]
+    stored = [*rows_of({1: {WHOLE: 2.0, ONE: 3.0}, 8: {WHOLE: 1.0}}, launches=("plain_rstd", "dependent_rstd"))]
+    first, second = tune.policy([*without, *stored], path).split("kFewRowsWithRstd[]")
+    assert "{8, 2, 8, 16, 1}" in first and "{8, INT64_MAX, 0, 1, 1}" in second and "{8, 2" not in second
+    assert "& kFewRowsWithRstd = kFewRows;" in tune.policy(without, path)
 
 
 def test_one_cluster_counts_only_as_far_as_its_rows_go():
@@ -114,6 +125,7 @@ def machine(tmp_path):
     times = {1: {WHOLE: 3.0, ONE: 2.0}, 16: {WHOLE: 3.0, MANY: 2.0}, 256: {WHOLE: 4.0, ONE: 5.0}}
     times[1024] = {WHOLE: 9.0, SIXTEEN_WARPS: 8.0}
     rows = [row for warps in (4, 8, 16) for row in rows_of(times, warps)]
+    rows += rows_of({1: {ONE: 2.0}, 16: {WHOLE: 2.0}}, launches=("plain_rstd", "dependent_rstd"))
     with open(tmp_path / "invented.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, tune.COLUMNS)
         table.writeheader()
@@ -132,7 +144,7 @@ def test_measures_stores_and_writes_a_policy_as_clang_format_leaves_it(machine):
     text = (machine.root / POLICY).read_text(encoding="utf-8")
     assert "NVIDIA Fake 9000, CUDA 13.0, 2026-01-31" in text and f"{STORED}/tune_backward.csv" in text
     lines = re.findall(r"^      \{(4|8|16), (4|64|512|INT64_MAX), [048], (16|4|2|1), 1\},", text, re.MULTILINE)
-    assert len(lines) == 12, text
+    assert len(lines) == 14, text
     shutil.copy(ROOT / ".clang-format", machine.root)
     assert run(CLANG_FORMAT, machine.root / POLICY, cwd=machine.root).stdout == text
     for measured in ("h100", "h200"):  # their measurements are not there
@@ -169,9 +181,11 @@ COUNT = """\
 
 struct Eight {
   static constexpr rms_norm::FewRows kFewRows[] = {{16, INT64_MAX, 0, 1, 1}};
+  static constexpr auto& kFewRowsWithRstd = kFewRows;
 };
 struct Sixteen {
   static constexpr rms_norm::FewRows kFewRows[] = {{16, INT64_MAX, 0, 2, 1}};
+  static constexpr auto& kFewRowsWithRstd = kFewRows;
 };
 
 // The rows of partial sums, one from each block.
@@ -248,11 +262,12 @@ def test_every_form_of_every_cell_is_in_the_csv(tmp_path, capability):
     assert result.returncode == 0, result.stdout + result.stderr
     lines, _, table = result.stdout.partition("\n\n")
     rows = list(csv.DictReader(table.strip().splitlines()))
-    assert rows[0].keys() >= {*tune.COLUMNS} and len(lines.splitlines()) == 6
+    assert rows[0].keys() >= {*tune.COLUMNS} and len(lines.splitlines()) == 12
     known = [tuple(row[name] for name in ("warps", "rows", *tune.Form._fields, "launch")) for row in rows]
     assert len(set(known)) == len(known) > 40
     assert {row["rows_at_once"] for row in rows if row["parts"] == "0"} == {"1", "2"}
-    assert {row["launch"] for row in rows} == ({"plain", "dependent"} if capability == 90 else {"plain"})
+    launches = ["plain", "dependent"] if capability == 90 else ["plain"]
+    assert {row["launch"] for row in rows} == {*launches, *(f"{launch}_rstd" for launch in launches)}
     for row in rows:
         refused = capability < 90 and row["parts"] != "0"
         assert row["verdict"] == ("refused" if refused else "ok") and bool(row["microseconds"]) != refused

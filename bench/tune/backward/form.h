@@ -15,9 +15,10 @@ struct Form {
   int parts, rows, rows_of_thread;
 };
 
-// Rows without gaps, one after the other, on the device.
+// Rows without gaps, one after the other, on the device. rstd: as the forward pass has stored it, or nullptr.
 struct Tensors {
   const bf16 *dy, *x, *weight;
+  const float* rstd;
   bf16 *dx, *dweight;
   void* workspace;
   int64_t rows, cols;

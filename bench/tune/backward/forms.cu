@@ -10,6 +10,7 @@ namespace {
 
 struct OneForm {
   static inline rms_norm::FewRows kFewRows[1] = {};
+  static constexpr auto& kFewRowsWithRstd = kFewRows;
 };
 
 }  // namespace
@@ -20,8 +21,11 @@ cudaError_t launch(const Form& form, const Tensors& t, bool dependent, cudaStrea
   OneForm::kFewRows[0] = {INT_MAX, INT64_MAX, form.parts, form.rows, form.rows_of_thread};
   rms_norm::Options options;
   options.dependent_launch = dependent;
-  return rms_norm::backward<OneForm>(t.dy, nullptr, t.x, t.weight, t.dx, t.dweight, t.workspace, t.rows, t.cols,
-                                     options, stream);
+  const auto with = [&](const auto& x) {
+    return rms_norm::backward<OneForm>(t.dy, nullptr, x, t.weight, t.dx, t.dweight, t.workspace, t.rows, t.cols,
+                                       options, stream);
+  };
+  return t.rstd ? with(rms_norm::WithRstd{t.x, t.rstd}) : with(t.x);
 }
 
 }  // namespace tune

@@ -28,7 +28,7 @@ struct Measurement : Result {
   Form form;
   int warps;
   int64_t rows;
-  bool dependent;
+  bool stored_rstd, dependent;
 };
 
 std::string name_of(const Form& form) {
@@ -64,15 +64,24 @@ std::vector<Form> all_forms() {
 
 const ladder::Operator& gradients() { return ladder::RmsNormBackward::get(); }
 
-// One length and number of rows.
+// One length and number of rows, whose rstd the forward pass has stored or not.
 struct Size {
-  Size(int warps, int64_t rows)
+  Size(int warps, int64_t rows, bool stored_rstd)
       : warps(warps),
+        stored_rstd(stored_rstd),
         shape{{rows, int64_t{warps} * kColumnsOfWarp, 1}},
-        workspace(ladder::allocate<>(workspace_bytes(rows, shape[1]))) {}
+        variant(gradients().plain()),
+        workspace(ladder::allocate<>(workspace_bytes(rows, shape[1]))) {
+    variant.places[places::kRstd].absent = !stored_rstd;
+  }
 
   Contest contest(const ladder::Device& device, int samples) const {
-    return {gradients(), shape, gradients().plain(), device, samples};
+    return {gradients(), shape, variant, device, samples};
+  }
+  double bytes() const { return gradients().bytes(shape, variant); }
+  std::string name() const {
+    return text("%lld rows of %lld columns, rstd %s", static_cast<long long>(shape[0]),
+                static_cast<long long>(shape[1]), stored_rstd ? "stored" : "computed");
   }
 
   Entrant entrant(const Form& form, bool dependent = false) const {
@@ -80,15 +89,17 @@ struct Size {
                                                                        cudaStream_t stream) {
       return launch(form,
                     {a.tensor<bf16>(places::kDy), a.tensor<bf16>(places::kX), a.tensor<bf16>(places::kWeight),
-                     a.tensor<bf16>(places::kDx), a.tensor<bf16>(places::kDweight), scratch, a.shape[0], a.shape[1]},
+                     a.tensor<float>(places::kRstd), a.tensor<bf16>(places::kDx), a.tensor<bf16>(places::kDweight),
+                     scratch, a.shape[0], a.shape[1]},
                     dependent, stream);
     };
-    return {text("%lld rows of %d warps, %s", static_cast<long long>(shape[0]), warps, name_of(form).c_str()),
-            form.parts > 0, launched};
+    return {name() + ", " + name_of(form), form.parts > 0, launched};
   }
 
   int warps;
+  bool stored_rstd;
   ladder::Shape shape;
+  ladder::Variant variant;
   ladder::DeviceMemory<> workspace;
 };
 
@@ -105,33 +116,33 @@ std::string measure(const ladder::Device& device, int samples) {
   std::vector<Measurement> all;
   check(device);  // what is refused here is refused below, with its reason
   ladder::Progress progress;
+  const auto measure_size = [&](const Size& size) {
+    Contest contest = size.contest(device, samples);
+    std::vector<Measurement> found;
+    for (const Form& form : forms_of(size.warps, size.shape[0]))
+      for (const bool dependent : {false, true}) {
+        if (dependent && device.compute_capability < 90) continue;
+        const Entrant entrant = size.entrant(form, dependent);
+        progress.show(entrant.name);
+        all.push_back(
+            {contest.measure(entrant, size.bytes()), form, size.warps, size.shape[0], size.stored_rstd, dependent});
+        if (!dependent) found.push_back(all.back());
+      }
+    progress.clear();
+    const Measurement& best = *std::min_element(found.begin(), found.end(), is_faster);
+    std::printf("%-43s %8.2f us  %s\n", size.name().c_str(), best.timing.microseconds, name_of(best.form).c_str());
+    std::fflush(stdout);
+  };
   for (const int warps : kWarps)
-    for (const int64_t rows : kRows) {
-      if (rows * warps * kColumnsOfWarp > kMostElements) continue;
-      const Size size(warps, rows);
-      Contest contest = size.contest(device, samples);
-      const double bytes = gradients().bytes(size.shape, gradients().plain());
-      std::vector<Measurement> found;
-      for (const Form& form : forms_of(warps, rows))
-        for (const bool dependent : {false, true}) {
-          if (dependent && device.compute_capability < 90) continue;
-          const Entrant entrant = size.entrant(form, dependent);
-          progress.show(entrant.name);
-          all.push_back({contest.measure(entrant, bytes), form, warps, rows, dependent});
-          if (!dependent) found.push_back(all.back());
-        }
-      progress.clear();
-      const Measurement& best = *std::min_element(found.begin(), found.end(), is_faster);
-      std::printf("%4lld rows of %5d columns %8.2f us  %s\n", static_cast<long long>(rows), warps * kColumnsOfWarp,
-                  best.timing.microseconds, name_of(best.form).c_str());
-      std::fflush(stdout);
-    }
+    for (const int64_t rows : kRows)
+      for (const bool stored_rstd : {false, true})
+        if (rows * warps * kColumnsOfWarp <= kMostElements) measure_size({warps, rows, stored_rstd});
   const auto cells_of = [](const Measurement& m) {
     std::vector<std::string> cells;
     for (const int64_t number : {m.rows, int64_t{m.warps} * kColumnsOfWarp, int64_t{m.warps}, int64_t{m.form.parts},
                                  int64_t{m.form.rows}, int64_t{m.form.rows_of_thread}})
       cells.push_back(std::to_string(number));
-    cells.push_back(m.dependent ? "dependent" : "plain");
+    cells.push_back(text("%s%s", m.dependent ? "dependent" : "plain", m.stored_rstd ? "_rstd" : ""));
     return cells;
   };
   return csv("rows,cols,warps,parts,rows_at_once,rows_of_thread,launch", all, cells_of, device, samples);
@@ -141,16 +152,17 @@ Checks check(const ladder::Device& device) {
   Checks checks = {all_forms().size()};
   ladder::Progress progress;
   for (const int warps : kWarps)
-    for (const int64_t rows : {1, 3, 21, 257, 1025}) {
-      if (rows > 200 && warps > 4) continue;  // takes long
-      const Size size(warps, rows);
-      Contest contest = size.contest(device, 0);
-      for (const Form& form : forms_of(warps, rows)) {
-        const Entrant entrant = size.entrant(form);
-        progress.show(entrant.name);
-        checks.add(entrant.name, contest.launch_once(entrant));
+    for (const int64_t rows : {1, 3, 21, 257, 1025})
+      for (const bool stored_rstd : {false, true}) {
+        if (rows > 200 && warps > 4) continue;  // takes long
+        const Size size(warps, rows, stored_rstd);
+        Contest contest = size.contest(device, 0);
+        for (const Form& form : forms_of(warps, rows)) {
+          const Entrant entrant = size.entrant(form);
+          progress.show(entrant.name);
+          checks.add(entrant.name, contest.launch_once(entrant));
+        }
       }
-    }
   return checks;
 }
 

@@ -14,6 +14,7 @@ CALL = "rms_norm::backward<rms_norm::policies::backward::{}>(...)"
 DEFAULT = "the default of backward() in include/rms_norm/backward.cuh"
 TOLERANCE = 1.01  # so much slower than the fastest a form may be that is chosen for another reason
 
+TABLES = {"kFewRows": False, "kFewRowsWithRstd": True}  # whether the forward pass has stored rstd
 NUMBERS = "rows cols warps parts rows_at_once rows_of_thread multiprocessors".split()
 COLUMNS = [*NUMBERS, *"launch verdict microseconds device runtime date".split()]
 Form = collections.namedtuple("Form", "parts rows_at_once rows_of_thread")
@@ -26,9 +27,10 @@ def read(path):
     return policies.timed_rows(path, COLUMNS, NUMBERS, JOB)
 
 
-def times_of(rows):
-    """{warps: {number of rows: {form: microseconds}}}, the mean of what was measured of plain and dependent launches; of
-    forms without one of them, nothing."""
+def times_of(rows, stored_rstd=False):
+    """{warps: {number of rows: {form: microseconds}}} of calls with or without a stored rstd, the mean of what was measured
+    of plain and dependent launches; of forms without one of them, nothing."""
+    rows = [row for row in rows if row["launch"].endswith("_rstd") == stored_rstd]
     launches = {row["launch"] for row in rows}
     found = collections.defaultdict(dict)
     for row in rows:
@@ -89,11 +91,15 @@ def written(line):
 def policy(rows, path):
     """The whole file, from the rows of the CSV at that path."""
     said = [policies.source_of(rows[0], path, JOB)]
-    if {row["launch"] for row in rows} == {"plain", "dependent"}:
+    if "dependent" in {row["launch"] for row in rows}:
         said.append("A time is the mean of a plain and a dependent launch.")
-    lines = lines_of(times_of(rows), rows[0]["multiprocessors"])
     text = policies.wrapped(said)
-    text += policies.table("FewRows", "kFewRows", [(written(line), line.comment) for line in lines])
+    for name, stored_rstd in TABLES.items():
+        if times := times_of(rows, stored_rstd):
+            lines = lines_of(times, rows[0]["multiprocessors"])
+            text += policies.table("FewRows", name, [(written(line), line.comment) for line in lines])
+        else:
+            text.append(f"  static constexpr auto& {name} = kFewRows;  // not measured on its own")
     struct = policies.names(policies.gpu_of(path), POLICIES)[1]
     title = f"The policy of one GPU, as {JOB} wrote it."
     return policies.file(title, "../../few_rows.cuh", "rms_norm::policies::backward", [("", struct, text)])
