@@ -142,9 +142,9 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
-// Few rows are read again if their partial sums would be so many numbers, or half as many in a dependent launch; and if
-// there are at most so many rows.
-constexpr int64_t kReadAgainFrom = 256 << 10, kReadAgainRows = 256;
+// Few rows are read again if blocks with whole rows or clusters would have so many numbers of partial sums, or half as
+// many in a dependent launch; and if there are at most so many rows.
+constexpr int64_t kReadAgainFrom = 176 << 10, kReadAgainFromClusters = 256 << 10, kReadAgainRows = 256;
 // Whether rows can be read again: x and dy are still there when dx has been stored.
 template <class P>
 bool keeps_inputs(const P& p) {
@@ -205,8 +205,9 @@ cudaError_t launch_few(P& p, int64_t& partials, const FewRows& few, cudaStream_t
   partials = largest_share(p.rows, few.rows * Shape::kRows);
   if (partials == 1) p.partial = nullptr;
   // Not if the second kernel would have to wait for rstd.
+  const int64_t from = few.parts == 1 ? kReadAgainFrom : kReadAgainFromClusters;
   p.reads_again = P::kHasRstd && p.partial && p.rows <= kReadAgainRows &&
-                  partials * p.cols * (p.dependent ? 2 : 1) >= kReadAgainFrom && keeps_inputs(p);
+                  partials * p.cols * (p.dependent ? 2 : 1) >= from && keeps_inputs(p);
   Problem of = {};
   of.x = p.x.data, of.x_stride = p.x.stride, of.dy = p.dy.data, of.dy_stride = p.dy.stride, of.weight = p.weight;
   of.rows = static_cast<int>(p.rows), of.packs = p.packs, of.cache = p.reads;
