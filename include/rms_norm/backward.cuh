@@ -142,8 +142,8 @@ const char* refusal(const BackwardCall<X, W, Y>& call, const Options& options) {
 template <class X, class W, class Y>
 constexpr bool has_fast_gradients = std::is_same_v<X, Y> && (std::is_same_v<W, X> || std::is_same_v<W, float>);
 
-// Few rows are read again if blocks with whole rows or clusters would have so many numbers of partial sums, or half as
-// many in a dependent launch; and if there are at most so many rows.
+// Few rows are read again if their partial sums would be so many numbers, those of blocks with whole rows or those of
+// clusters, or half as many in a dependent launch; and if there are at most so many rows.
 constexpr int64_t kReadAgainFrom = 176 << 10, kReadAgainFromClusters = 256 << 10, kReadAgainRows = 256;
 // Whether rows can be read again: x and dy are still there when dx has been stored.
 template <class P>
